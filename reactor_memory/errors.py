@@ -1,0 +1,196 @@
+"""Every error that this library raises on purpose.
+
+::
+
+    ReactorMemoryError
+    ├── InvalidInputError              a value that the caller gave
+    │   ├── InvalidMessageError
+    │   ├── LimitExceededError
+    │   └── ImportFormatError
+    ├── ConfigurationError             settings, plug-ins, wiring
+    │   ├── MissingExtraError
+    │   └── PluginError
+    ├── SessionError                   the state or the owner of a session
+    │   ├── SessionNotFoundError
+    │   ├── SessionOwnershipError
+    │   ├── SessionDeletedError
+    │   └── IdempotencyConflictError
+    ├── BudgetExceededError
+    ├── SummarizationError
+    └── StoreError                     the database
+        ├── StoreUnavailableError
+        ├── StoreFullError
+        ├── StoreCorruptError
+        ├── StoreClosedError
+        └── SchemaError
+
+Messages name the field and the remedy. They never carry message text, keys or passwords.
+"""
+
+from __future__ import annotations
+
+
+class ReactorMemoryError(Exception):
+    """The base of all errors of this library."""
+
+
+class InvalidInputError(ReactorMemoryError):
+    """A value given by the caller cannot be accepted. Nothing was stored or changed.
+
+    `field` names the argument, such as ``messages[2].content``.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class InvalidMessageError(InvalidInputError):
+    """A message holds something that no store can keep and give back unchanged."""
+
+
+class LimitExceededError(InvalidInputError):
+    """A value is larger than the setting `setting` allows."""
+
+    def __init__(self, field: str, *, actual: int, limit: int, unit: str, setting: str) -> None:
+        super().__init__(
+            field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or send less"
+        )
+        self.actual = actual
+        self.limit = limit
+        self.setting = setting
+
+
+class ImportFormatError(InvalidInputError):
+    """A line of an imported file is not in the documented format."""
+
+
+class ConfigurationError(ReactorMemoryError):
+    """A setting is unknown, impossible, or names something that is not there. `key` names it."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(f"{key}: {problem}")
+        self.key = key
+        self.problem = problem
+
+
+class MissingExtraError(ConfigurationError):
+    """A setting asks for an optional package that is not installed."""
+
+    def __init__(self, key: str, *, package: str, extra: str) -> None:
+        super().__init__(
+            key, f"needs the package {package}: install it with: pip install 'reactor-memory[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra
+
+
+class PluginError(ConfigurationError):
+    """An installed plug-in cannot be loaded or does not supply what it declares."""
+
+
+class SessionError(ReactorMemoryError):
+    """An operation on a session that its state or its owner does not allow."""
+
+    def __init__(self, session_id: str, problem: str) -> None:
+        super().__init__(f"session {session_id!r}: {problem}")
+        self.session_id = session_id
+
+
+class SessionNotFoundError(SessionError):
+    """No such session. Loading an unknown session is no error: a conversation may begin."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "does not exist")
+
+
+class SessionOwnershipError(SessionError):
+    """The session belongs to someone else. Whose it is, is not said."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "belongs to another user")
+
+
+class SessionDeletedError(SessionError):
+    """The session was deleted. Its id is never used again: begin a new session."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "was deleted; begin a new session under a new id")
+
+
+class IdempotencyConflictError(SessionError):
+    """The idempotency key was already used in this session for other messages."""
+
+    def __init__(self, session_id: str, key: str) -> None:
+        super().__init__(
+            session_id,
+            "the idempotency key was used before with other content; use a new key for new messages",
+        )
+        self.key = key
+
+
+class BudgetExceededError(ReactorMemoryError):
+    """Even the smallest context that keeps the promises does not fit.
+
+    `budget` and `minimum` are tokens; a budget of `minimum` works.
+    """
+
+    def __init__(self, *, budget: int, minimum: int) -> None:
+        super().__init__(
+            f"budget: {budget} tokens are too few, the smallest budget that works is {minimum} tokens"
+        )
+        self.budget = budget
+        self.minimum = minimum
+
+
+class SummarizationError(ReactorMemoryError):
+    """The summarizer gave no usable answer.
+
+    `reason` is one word for logs and reports (``timeout``, ``rate_limited``, ``unavailable``, ``refused``,
+    ``truncated``, ``malformed``, ``rejected``); `retryable` says whether the same request may succeed later;
+    `retry_after_seconds` is the provider's own wish, if it stated one.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        problem: str,
+        *,
+        retryable: bool = True,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(f"summarizer: {problem} ({reason})")
+        self.reason = reason
+        self.retryable = retryable
+        self.retry_after_seconds = retry_after_seconds
+
+
+class StoreError(ReactorMemoryError):
+    """The database did not do what it was asked."""
+
+
+class StoreUnavailableError(StoreError):
+    """The database cannot be reached, or the outcome of a call is unknown.
+
+    A save whose outcome is unknown is repeated safely with the same idempotency key.
+    """
+
+
+class StoreFullError(StoreError):
+    """The disk or the quota of the database is full. Reads go on; saves succeed again when there is space."""
+
+
+class StoreCorruptError(StoreError):
+    """The database file or a row is damaged or was not written by this library."""
+
+
+class StoreClosedError(StoreError):
+    """The store was used before it was opened or after it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("store: is not open; use it inside `async with open_memory()`")
+
+
+class SchemaError(StoreError):
+    """The schema of the database is behind or ahead of this version of the library."""

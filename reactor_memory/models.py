@@ -1,0 +1,266 @@
+"""Immutable values that flow through the library.
+
+They are built from rows that the library wrote itself, on the hottest path, so they do not validate; what comes
+from outside is checked at the door (`reactor_memory.validation`). Times are microseconds since the epoch, UTC.
+Positions (`seq`) count from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Role: TypeAlias = Literal["user", "assistant", "system", "tool", "agent", "summary"]
+Visibility: TypeAlias = Literal["user", "agent", "system"]
+Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
+Act: TypeAlias = Literal["statement", "decision", "correction"]
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all values: immutable, compared by content, built with keywords."""
+
+
+class ToolCall(Value, frozen=True, kw_only=True):
+    """One call of a tool by the model.
+
+    `arguments` is kept as given: a mapping, or the provider's own JSON text (which may be malformed).
+    `metadata` holds what a provider wants back with the call, such as a thought signature.
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject | str = {}
+    metadata: JsonObject = {}
+
+
+class Message(Value, frozen=True, kw_only=True):
+    """One entry of the log.
+
+    `parts` are opaque content parts (images, files, reasoning with signatures), kept whole or dropped whole.
+    `created_at` is the time of the event in microseconds UTC; a store fills it when it is None. It orders nothing.
+    `seq`, `message_id`, `token_count` and `tokenizer` are set by the store and ignored when saving.
+    """
+
+    role: Role
+    content: str = ""
+    parts: tuple[JsonObject, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    metadata: JsonObject = {}
+    visibility: Visibility = "user"
+    author_id: str | None = None
+    created_at: int | None = None
+    seq: int | None = None
+    message_id: str | None = None
+    token_count: int | None = None
+    tokenizer: str | None = None
+
+    @classmethod
+    def user(cls, content: str, **fields: Any) -> Message:
+        return cls(role="user", content=content, **fields)
+
+    @classmethod
+    def assistant(cls, content: str = "", *, tool_calls: Iterable[ToolCall] = (), **fields: Any) -> Message:
+        return cls(role="assistant", content=content, tool_calls=tuple(tool_calls), **fields)
+
+    @classmethod
+    def system(cls, content: str, **fields: Any) -> Message:
+        return cls(role="system", content=content, **fields)
+
+    @classmethod
+    def tool(cls, content: str, *, tool_call_id: str, **fields: Any) -> Message:
+        """The result of the tool call `tool_call_id`."""
+        return cls(role="tool", content=content, tool_call_id=tool_call_id, **fields)
+
+
+class BranchRange(Value, frozen=True, kw_only=True):
+    """The messages `start_seq`..`end_seq` of a branch are stored under `conversation_id`.
+
+    `end_seq` is None in the last range of a branch: its own messages, which may still grow.
+    """
+
+    conversation_id: str
+    start_seq: int
+    end_seq: int | None = None
+
+
+class Session(Value, frozen=True, kw_only=True):
+    """A conversation as it stands: who owns it, how long it is, where its messages are stored.
+
+    `branch` covers 1..`last_seq` without gaps, oldest range first. `forked_at_seq` is the first message that a fork
+    does not share with `forked_from_id`.
+    """
+
+    session_id: str
+    group_id: str
+    owner_id: str | None
+    last_seq: int
+    branch: tuple[BranchRange, ...]
+    created_at: int
+    updated_at: int
+    title: str | None = None
+    forked_from_id: str | None = None
+    forked_at_seq: int | None = None
+    deleted_at: int | None = None
+
+
+class SessionPreview(Value, frozen=True, kw_only=True):
+    """A row of the list of sessions. `preview` is the beginning of the first user message, on one line."""
+
+    session_id: str
+    title: str | None
+    preview: str
+    last_seq: int
+    created_at: int
+    updated_at: int
+
+
+class SessionPage(Value, frozen=True, kw_only=True):
+    """One page of sessions, newest activity first. `next_cursor` is None on the last page."""
+
+    sessions: tuple[SessionPreview, ...]
+    next_cursor: str | None = None
+
+
+class Fact(Value, frozen=True, kw_only=True):
+    """Something that a message states.
+
+    `anchor` is the thing it is about ("reserve_restaurant #2", "user"); identity is anchor + key. `span` is where the
+    value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`). `said_by` is the role
+    of the source message. `failed` marks an attempt that did not succeed: it is a fact that it was tried.
+    """
+
+    anchor: str
+    key: str
+    value: str
+    category: Category = "GENERAL"
+    source_seq: int
+    span: tuple[int, int] = (0, 0)
+    said_by: Role = "user"
+    act: Act = "statement"
+    failed: bool = False
+    verified: bool = False
+
+
+class Usage(Value, frozen=True, kw_only=True):
+    """Tokens that a summarizer read and wrote."""
+
+    tokens_read: int = 0
+    tokens_written: int = 0
+
+
+class Extraction(Value, frozen=True, kw_only=True):
+    """What a summarizer found in a run of messages. `headline` is the narrative in at most one short line."""
+
+    facts: tuple[Fact, ...] = ()
+    narrative: str = ""
+    headline: str = ""
+    usage: Usage = Usage()
+
+
+class Segment(Value, frozen=True, kw_only=True):
+    """A sealed run of messages, extracted once.
+
+    `conversation_id` owns it; a fork shows the segments of its ancestors that end before the fork. `source_hash`
+    identifies the messages that were read. `stale` says that a message in it was taken out of view since: its facts
+    and narrative are gone until it is extracted again.
+    """
+
+    conversation_id: str
+    start_seq: int
+    end_seq: int
+    source_hash: str
+    summarizer: str
+    prompt_version: str
+    narrative: str = ""
+    headline: str = ""
+    usage: Usage = Usage()
+    created_at: int = 0
+    stale: bool = False
+
+
+class Summary(Value, frozen=True, kw_only=True):
+    """The current fold of the segments of a branch.
+
+    `facts_json` is the working set of facts as JSON; `facts()` decodes it, which a load does only at evictions.
+    `truncated` says that the working set leaves out facts that the ledger has. `stale_ranges` name messages whose
+    segment waits for a new extraction.
+    """
+
+    narrative: str = ""
+    facts_json: str = "[]"
+    covered_seq: int = 0
+    version: int = 0
+    truncated: bool = False
+    stale_ranges: tuple[tuple[int, int], ...] = ()
+    created_at: int = 0
+    updated_at: int = 0
+
+    def facts(self) -> tuple[Fact, ...]:
+        return _FACTS.decode(self.facts_json)
+
+    @property
+    def is_empty(self) -> bool:
+        """No facts and a blank narrative: it says nothing that a context could show."""
+        return self.facts_json == "[]" and not self.narrative.strip()
+
+
+_FACTS = msgspec.json.Decoder(tuple[Fact, ...])
+
+
+def facts_to_json(facts: tuple[Fact, ...]) -> str:
+    """The inverse of `Summary.facts`."""
+    return msgspec.json.encode(facts).decode()
+
+
+class Layout(Value, frozen=True, kw_only=True):
+    """Where the window of a context starts and which lines its memory block holds.
+
+    It stays the same between evictions, so that everything left of the window is the same bytes turn after turn.
+    `seq` is the length of the session when it was made. `fact_lines` are rendered lines without the header of their
+    block; `covered_seq` is how far the summary reached that they were made from.
+    """
+
+    seq: int
+    window_start_seq: int
+    fact_lines: tuple[str, ...] = ()
+    narrative: str = ""
+    covered_seq: int = 0
+
+
+class Ledger(Value, frozen=True, kw_only=True):
+    """All segments and facts of a branch, oldest first, inherited ones included."""
+
+    segments: tuple[Segment, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+class Lease(Value, frozen=True, kw_only=True):
+    """The right to do the background work of one conversation until `lease_until`.
+
+    `fence` grows with every lease; a write under an older fence is refused. `attempts` counts failures in a row.
+    """
+
+    session_id: str
+    kind: str
+    fence: int
+    lease_until: int
+    attempts: int = 0
+
+
+class WorkState(Value, frozen=True, kw_only=True):
+    """Where the background work of a conversation stands. `due_at` None and `parked` True: given up until asked."""
+
+    session_id: str
+    kind: str
+    due_at: int | None
+    lease_until: int
+    fence: int
+    attempts: int
+    parked: bool = False
+    last_error: str | None = None

@@ -1,0 +1,372 @@
+"""Every plug point, with its semantics.
+
+The suites in `reactor_memory.testing` check an implementation against what is promised here. Constructors do no I/O;
+what has `open` and `close` is opened by `open_memory` and closed in reverse order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from reactor_memory.models import (
+    BranchRange,
+    Extraction,
+    Fact,
+    Layout,
+    Lease,
+    Ledger,
+    Message,
+    Segment,
+    Session,
+    SessionPage,
+    Summary,
+    Value,
+    WorkState,
+)
+
+
+class Clock(Protocol):
+    """Now, in microseconds since the epoch, UTC."""
+
+    def __call__(self) -> int: ...
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of a text. `name` is stored beside every count, so it must name the encoding."""
+
+    @property
+    def name(self) -> str: ...
+
+    def count(self, text: str) -> int:
+        """Tokens of `text`. Never raises on any text, never reaches for the network."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Extracts facts and a narrative from a run of messages.
+
+    `name` and `prompt_version` are stored with every segment. `existing_facts` are given in `full` mode only.
+    `source_seq` of every fact must be the seq of one of `messages`. Raises `SummarizationError` and nothing else;
+    never retries by itself.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def prompt_version(self) -> str: ...
+
+    async def summarize(
+        self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()
+    ) -> Extraction: ...
+
+    async def aclose(self) -> None:
+        """Give back connections. Called once, also when `summarize` was never called."""
+        ...
+
+
+class AppendRequest(Value, frozen=True, kw_only=True):
+    """Messages to append as one batch. The messages are checked, counted and have a `message_id` and `created_at`.
+
+    `fingerprint` identifies the content of the batch; it is stored when `idempotency_key` is given. `work_every`:
+    when the append carries the session past a multiple of this many messages, the row of its background work
+    becomes due in the same transaction (None: never).
+    """
+
+    session_id: str
+    user_id: str | None
+    messages: tuple[Message, ...]
+    now: int
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    work_every: int | None = None
+    agent_name: str | None = None
+
+
+class Appended(Value, frozen=True, kw_only=True):
+    """The answer to an append: the positions of the batch. `replayed`: the same batch had been stored before."""
+
+    first_seq: int
+    last_seq: int
+    replayed: bool = False
+
+
+class ContextQuery(Value, frozen=True, kw_only=True):
+    """What a load needs to read.
+
+    At or below `trigger_message_count` (None: at any length) the newest `last_count` messages. Above it the newest
+    messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
+    `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
+    """
+
+    session_id: str
+    user_id: str | None
+    last_count: int
+    trigger_message_count: int | None = None
+    max_messages: int = 0
+    max_tokens: int = 0
+    overhead: int = 4
+    budget: int = 0
+    settings_fingerprint: str = ""
+
+
+class ContextRows(Value, frozen=True, kw_only=True):
+    """The answer: messages oldest first (withdrawn ones left out). An unknown session is None with no messages."""
+
+    session: Session | None = None
+    summary: Summary | None = None
+    layout: Layout | None = None
+    messages: tuple[Message, ...] = ()
+
+
+class Withdrawn(Value, frozen=True, kw_only=True):
+    """The message that was taken back, and every branch that showed it."""
+
+    message: Message
+    conversation_id: str
+    branches: tuple[Session, ...] = ()
+
+
+class StoreHealth(Value, frozen=True, kw_only=True):
+    """What `doctor` prints of a store: `(label, text)` pairs, and problems in plain words."""
+
+    details: tuple[tuple[str, str], ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+Refold = Callable[[Ledger], Summary]
+"""The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
+
+
+class MessageStore(Protocol):
+    """The log: append-only, gap-free `seq` 1..n per session, owned, idempotent.
+
+    Every call checks the owner: a session with an owner answers that `user_id` only (`SessionOwnershipError`), one
+    without answers everybody. A deleted session raises `SessionDeletedError` everywhere. A session id is the id of
+    its group (a root) or ``<group>~<random>`` (a fork). Faults of the database become `StoreError`s. A cancelled
+    call leaves no transaction open; a cancelled append may or may not have happened.
+    """
+
+    async def open(self) -> None:
+        """Connect and check the schema. Raises `SchemaError` or `StoreUnavailableError`."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, then disconnect. Safe to call twice and without `open`."""
+        ...
+
+    async def append(self, request: AppendRequest) -> Appended:
+        """Store the batch durably, whole or not at all; the first batch creates the session and fixes its owner.
+
+        A known `idempotency_key` with the same fingerprint returns the first answer for ever, with another one
+        raises `IdempotencyConflictError`. An unknown fork id raises `SessionNotFoundError`.
+        """
+        ...
+
+    async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
+        """The session, or None if there is none under this id."""
+        ...
+
+    async def read(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        """Messages with `after` < seq <= `until`, oldest first: the newest `last` of them, or the first `limit`.
+
+        Along the branch of a fork; withdrawn messages are left out. An unknown session has no messages.
+        """
+        ...
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        """Everything that one load needs, in one round trip."""
+        ...
+
+    async def read_background(
+        self, session_id: str, *, after: int = 0, limit: int = 1000
+    ) -> tuple[Session, tuple[Message, ...]]:
+        """The first `limit` messages after `after`, without an owner check: for background work only.
+
+        Raises `SessionNotFoundError` and `SessionDeletedError`.
+        """
+        ...
+
+    async def list_sessions(
+        self, user_id: str | None, *, limit: int = 50, cursor: str | None = None
+    ) -> SessionPage:
+        """The sessions owned by `user_id` (None: the sessions without an owner), newest activity first.
+
+        Pages neither skip nor repeat a session that does not change meanwhile. A broken cursor raises
+        `InvalidInputError`.
+        """
+        ...
+
+    async def fork(
+        self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int
+    ) -> Session:
+        """Create the branch `fork_id` that shares 1..`at_seq`-1 and continues with `at_seq`. Copies nothing.
+
+        `at_seq` from 1 to last_seq + 1, else `InvalidInputError`. The owner is the owner of the group.
+        """
+        ...
+
+    async def withdraw(
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+    ) -> Withdrawn:
+        """Take the newest visible message out of view. Its seq is not used again.
+
+        `seq`, if given, must be that message; the message must be the branch's own (else `InvalidInputError`). A
+        store that also holds the summaries does `SummaryStore.invalidate` in the same transaction.
+        """
+        ...
+
+    async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
+        """Delete a root with its whole group, or a fork with the forks below it; the ids that went.
+
+        With `purge` all content goes at once, else it is only marked and `purge_deleted` removes it. Tombstones
+        stay. Deleting a deleted session again returns (), an unknown one raises `SessionNotFoundError`.
+        """
+        ...
+
+    async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
+        """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def check(self) -> StoreHealth:
+        """Look for damage and known faults; reads only."""
+        ...
+
+
+class SummaryStore(Protocol):
+    """Segments, facts, summaries, layouts and the state of background work. All of it can be made again.
+
+    `branch` is where the messages of the session are stored (`Session.branch`).
+    """
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def get_summary(self, session_id: str) -> Summary | None: ...
+
+    async def get_layout(
+        self, session_id: str, *, budget: int, settings_fingerprint: str
+    ) -> Layout | None: ...
+
+    async def put_layout(
+        self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str
+    ) -> None:
+        """Keep the layout with the higher `seq`. Of a deleted or unknown session: nothing happens."""
+        ...
+
+    async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
+        """All segments and facts of the branch.
+
+        Of an ancestor only the segments that end inside its range, up to the first segment that is the next
+        branch's own: what is returned covers 1..covered without gap or overlap.
+        """
+        ...
+
+    async def record_segment(
+        self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary
+    ) -> bool:
+        """Store a segment, its facts and the new summary in one transaction.
+
+        A stale segment with the same borders is replaced. False, and nothing stored, if the fence of the lease is
+        not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored, or
+        `version` not the stored one + 1).
+        """
+        ...
+
+    async def put_summary(self, lease: Lease, summary: Summary) -> bool:
+        """Store a summary without a segment (a fork's first fold, `full` mode). Refused like `record_segment`."""
+        ...
+
+    async def invalidate(
+        self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
+    ) -> None:
+        """Message `seq` of the conversation went out of view: delete the facts and the narrative of the segments of
+        these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays),
+        drop layouts that show it, and make the background work due. Doing it twice changes nothing.
+        """
+        ...
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
+        ...
+
+    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
+        """Take the lease if it is free or expired, with the next fence; None if another holds it.
+
+        `now` is the caller's clock; a store whose database has a clock uses that one. Claims also parked work:
+        who claims a conversation by name wants it done.
+        """
+        ...
+
+    async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
+        """Prolong the lease; False if it was lost."""
+        ...
+
+    async def release(
+        self,
+        lease: Lease,
+        *,
+        due_at: int | None,
+        attempts: int = 0,
+        parked: bool = False,
+        error: str | None = None,
+    ) -> None:
+        """Give the lease back and say when the work is due again (None: not until the next append). A lease that
+        was lost is left alone. Work that an append made due meanwhile stays due.
+        """
+        ...
+
+    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
+        """Conversations whose work is due and not leased, longest waiting first, parked ones left out."""
+        ...
+
+    async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
+
+    async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
+        """Work that is parked or failing, for reports."""
+        ...
+
+
+class ContextSource(Protocol):
+    """Where a load reads: a store that holds log and summaries, or two stores joined."""
+
+    async def read_context(self, query: ContextQuery) -> ContextRows: ...
+
+
+class SummaryScheduler(Protocol):
+    """Lets summaries grow in the background. None of these calls raises for a fault of a summarizer."""
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None:
+        """Finish or cancel what runs, within the grace time."""
+        ...
+
+    def messages_saved(self, session_id: str, last_seq: int) -> None:
+        """A session has grown. Returns at once."""
+        ...
+
+    async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:
+        """Wait until the summary covers `until_seq`. How it ended: ``covered``, ``timeout``, ``failed``,
+        ``open`` (the breaker of the provider is open: not waited at all), ``idle`` (nothing more can be done).
+        """
+        ...
+
+    async def drain(self) -> None:
+        """Wait until no background work of this process is left."""
+        ...
+
+    async def cancel(self, session_ids: Sequence[str]) -> None:
+        """Stop work on sessions that were deleted."""
+        ...
