@@ -1,0 +1,73 @@
+"""What a strategy proposes to show, before it is fitted into the budget.
+
+A draft holds everything that may appear in a context; `reactor_memory.context.trimming` decides what does.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from reactor_memory.models import Message, Value
+
+Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "disabled", "history"]
+"""How the memory of a context relates to the log.
+
+`none`: the strategy shows no memory. `fresh`: everything before the window is covered. `stale`: an older summary is
+shown because a newer one was not ready in time. `catching_up`: many messages are not summarized yet. `failed`: there
+is no summary because making one failed. `empty`: the summary says nothing. `disabled`: summaries are switched off.
+`history`: the caller gave the history.
+"""
+
+
+class ContextLimits(Value, frozen=True, kw_only=True):
+    """How large a context may be and how it is shared out.
+
+    `budget` and `overhead` are tokens; every message costs its tokens plus `overhead`. The newest
+    `recent_message_count` messages, cut at a turn border and to `window_min_share` of what the protected messages
+    leave, are the minimum of the window; memory gets at most `max_memory_share` of what that minimum leaves.
+
+    `on_overflow` says what happens when messages that are never given up leave no room for any of the memory:
+    `raise` a `BudgetExceededError`, or `drop_memory` and go on without it.
+    """
+
+    budget: int
+    overhead: int = 4
+    recent_message_count: int = 10
+    window_min_share: float = 0.35
+    max_memory_share: float = 0.9
+    memory_role: Literal["system", "user"] = "system"
+    on_overflow: Literal["raise", "drop_memory"] = "raise"
+
+
+class BlockLine(Value, frozen=True, kw_only=True):
+    """One line of a memory block. `tokens` counts the line with the line break before it.
+
+    Lines of lower `value` are given up first; of equal value, the earlier one. `source_seqs` are the messages that
+    the line was made from.
+    """
+
+    text: str
+    tokens: int
+    value: float = 0.0
+    source_seqs: tuple[int, ...] = ()
+
+
+class Draft(Value, frozen=True, kw_only=True):
+    """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
+
+    `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
+    reaches. `notes` are lines of what is remembered of the user across sessions; they come first and leave after
+    the facts.
+    """
+
+    strategy: str
+    session_id: str
+    fact_lines: tuple[BlockLine, ...] = ()
+    narrative: tuple[BlockLine, ...] = ()
+    pins: tuple[Message, ...] = ()
+    window: tuple[Message, ...] = ()
+    recalled: tuple[Message, ...] = ()
+    unread: tuple[tuple[int, int], ...] = ()
+    covered_seq: int = 0
+    freshness: Freshness = "none"
+    notes: tuple[BlockLine, ...] = ()
