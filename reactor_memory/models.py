@@ -189,13 +189,15 @@ class Summary(Value, frozen=True, kw_only=True):
 
     `facts_json` is the working set of facts as JSON; `facts()` decodes it, which a load does only at evictions.
     `truncated` says that the working set leaves out facts that the ledger has. `stale_ranges` name messages whose
-    segment waits for a new extraction.
+    segment waits for a new extraction. `version` counts the writes, `epoch` the times that a covered message went
+    out of view.
     """
 
     narrative: str = ""
     facts_json: str = "[]"
     covered_seq: int = 0
     version: int = 0
+    epoch: int = 0
     truncated: bool = False
     stale_ranges: tuple[tuple[int, int], ...] = ()
     created_at: int = 0
@@ -218,19 +220,33 @@ def facts_to_json(facts: tuple[Fact, ...]) -> str:
     return msgspec.json.encode(facts).decode()
 
 
+class BlockLine(Value, frozen=True, kw_only=True):
+    """One line of a memory block. `tokens` counts the line with the line break before it.
+
+    Lines of lower `value` are given up first; of equal value, the earlier one. `source_seqs` are the messages that
+    the line was made from.
+    """
+
+    text: str
+    tokens: int
+    value: float = 0.0
+    source_seqs: tuple[int, ...] = ()
+
+
 class Layout(Value, frozen=True, kw_only=True):
-    """Where the window of a context starts and which lines its memory block holds.
+    """Where the window of a context starts and which lines its memory blocks hold.
 
     It stays the same between evictions, so that everything left of the window is the same bytes turn after turn.
-    `seq` is the length of the session when it was made. `fact_lines` are rendered lines without the header of their
-    block; `covered_seq` is how far the summary reached that they were made from.
+    `seq` is the length of the session when it was made, `epoch` the one of the summary that it was made from: with
+    another epoch the layout shows something that went out of view since, and must not be used.
     """
 
     seq: int
     window_start_seq: int
-    fact_lines: tuple[str, ...] = ()
-    narrative: str = ""
+    fact_lines: tuple[BlockLine, ...] = ()
+    narrative: tuple[BlockLine, ...] = ()
     covered_seq: int = 0
+    epoch: int = 0
 
 
 class Ledger(Value, frozen=True, kw_only=True):

@@ -262,7 +262,9 @@ class SummaryStore(Protocol):
     async def put_layout(
         self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str
     ) -> None:
-        """Keep the layout with the higher `seq`. Of a deleted or unknown session: nothing happens."""
+        """Keep the layout with the higher `seq`. Nothing happens if the session is deleted or unknown, or if the
+        `epoch` of the layout is not the one of the stored summary (0 without one).
+        """
         ...
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
@@ -292,8 +294,9 @@ class SummaryStore(Protocol):
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         """Message `seq` of the conversation went out of view: delete the facts and the narrative of the segments of
-        these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays),
-        drop layouts that show it, and make the background work due. Doing it twice changes nothing.
+        these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays,
+        `version` and `epoch` go up by one), drop the layouts of these branches, and make the background work due.
+        When every segment that holds it is stale already, nothing changes.
         """
         ...
 

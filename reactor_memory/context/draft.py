@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from reactor_memory.models import Message, Value
+from reactor_memory.models import BlockLine, Message, Value
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "disabled", "history"]
 """How the memory of a context relates to the log.
@@ -37,19 +37,6 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     max_memory_share: float = 0.9
     memory_role: Literal["system", "user"] = "system"
     on_overflow: Literal["raise", "drop_memory"] = "raise"
-
-
-class BlockLine(Value, frozen=True, kw_only=True):
-    """One line of a memory block. `tokens` counts the line with the line break before it.
-
-    Lines of lower `value` are given up first; of equal value, the earlier one. `source_seqs` are the messages that
-    the line was made from.
-    """
-
-    text: str
-    tokens: int
-    value: float = 0.0
-    source_seqs: tuple[int, ...] = ()
 
 
 class Draft(Value, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""Background work: summaries grow here, outside of any call of the agent."""
