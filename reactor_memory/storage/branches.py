@@ -1,0 +1,94 @@
+"""How a branch is put together: session ids, ranges of messages, and the segments that a branch shows.
+
+Pure functions of values, shared by all stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reactor_memory.models import BranchRange, Segment, Session
+
+FORK_SEPARATOR = "~"
+
+
+def group_of(session_id: str) -> str:
+    """The id of the group: of the root itself, or of the root that the fork descends from."""
+    return session_id.partition(FORK_SEPARATOR)[0]
+
+
+def is_fork(session_id: str) -> bool:
+    return FORK_SEPARATOR in session_id
+
+
+def root_branch(session_id: str) -> tuple[BranchRange, ...]:
+    """The branch of a session that is no fork: all its messages are its own."""
+    return (BranchRange(conversation_id=session_id, start_seq=1),)
+
+
+def branch_for_fork(session: Session, fork_id: str, at_seq: int) -> tuple[BranchRange, ...]:
+    """The branch that shares 1..`at_seq`-1 with `session` and continues with messages of its own."""
+    shared = ranges_between(session.branch, 0, at_seq - 1)
+    return (*shared, BranchRange(conversation_id=fork_id, start_seq=at_seq))
+
+
+def ranges_between(branch: Sequence[BranchRange], after: int, until: int | None) -> tuple[BranchRange, ...]:
+    """The parts of `branch` with `after` < seq <= `until`, oldest first; empty parts are left out.
+
+    The last part ends with None if neither the branch nor `until` bounds it.
+    """
+    clipped = (_clip(part, after, until) for part in branch)
+    return tuple(part for part in clipped if part.end_seq is None or part.start_seq <= part.end_seq)
+
+
+def _clip(part: BranchRange, after: int, until: int | None) -> BranchRange:
+    ends = [end for end in (part.end_seq, until) if end is not None]
+    return BranchRange(
+        conversation_id=part.conversation_id,
+        start_seq=max(part.start_seq, after + 1),
+        end_seq=min(ends) if ends else None,
+    )
+
+
+def shows(branch: Sequence[BranchRange], conversation_id: str, seq: int) -> bool:
+    """Whether the message `seq` that is stored under `conversation_id` belongs to the branch."""
+    return any(
+        part.conversation_id == conversation_id
+        and part.start_seq <= seq
+        and (part.end_seq is None or seq <= part.end_seq)
+        for part in branch
+    )
+
+
+def segments_of_branch(branch: Sequence[BranchRange], segments: Mapping[str, Sequence[Segment]]) -> tuple[Segment, ...]:
+    """The segments that the branch shows, oldest first: they cover 1..n without gap or overlap.
+
+    `segments` are those of each conversation of the branch, in any order. Of an ancestor only those count that end
+    inside its range and before the first segment of a younger conversation: a fork's own first segment may begin
+    before the fork, and what the ancestor seals there later is not the fork's.
+    """
+    chosen: list[Segment] = []
+    next_start: int | None = None
+    for part in reversed(branch):
+        last_end = _earlier(part.end_seq, None if next_start is None else next_start - 1)
+        own = [s for s in segments.get(part.conversation_id, ()) if last_end is None or s.end_seq <= last_end]
+        chosen += own
+        next_start = min((s.start_seq for s in own), default=next_start)
+    return _gap_free_prefix(sorted(chosen, key=lambda segment: segment.start_seq))
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
+def _gap_free_prefix(ordered: Sequence[Segment]) -> tuple[Segment, ...]:
+    prefix: list[Segment] = []
+    covered = 0
+    for segment in ordered:
+        if segment.start_seq != covered + 1:
+            break
+        prefix.append(segment)
+        covered = segment.end_seq
+    return tuple(prefix)
