@@ -1,0 +1,441 @@
+"""Every setting: its default, its limits, where it comes from.
+
+The only module that reads the environment or files. Precedence: constructor > environment > YAML file > defaults.
+
+* Environment: ``REACTOR_MEMORY_`` and the key, levels joined by two underscores: ``REACTOR_MEMORY_SUMMARY__ENABLED``.
+  An empty variable counts as not set; names are separated by commas, a mapping is written as JSON. The key of the
+  summarizer may also stand in ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY``.
+* File: the one that ``REACTOR_MEMORY_CONFIG`` names, else ``config/reactor-memory.yaml`` in the working folder if it
+  is there; settings stand under the key ``reactor_memory``; hyphens in keys are read as underscores.
+
+What is unknown or impossible is a `ConfigurationError` that names the key; no value is repeated in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from reactor_memory.errors import ConfigurationError
+
+ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
+CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
+DEFAULT_FILE = Path("config/reactor-memory.yaml")
+ROOT_KEY = "reactor_memory"
+API_KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+MASK = "********"
+
+_SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
+_USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
+_QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+
+
+def _plugin_name(text: str) -> str:
+    name = text.strip().replace("-", "_")
+    if not name:
+        raise ValueError("must not be empty")
+    return name
+
+
+def _store_url(text: str) -> str:
+    if not _URL.match(text):
+        raise ValueError("must begin with a scheme, such as sqlite:///file.db, memory:// or postgresql://host/name")
+    return text
+
+
+def _web_url(text: str) -> str:
+    if not _WEB_URL.match(text):
+        raise ValueError("must begin with http:// or https:// and a host")
+    return text
+
+
+def _names(value: Any) -> Any:
+    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+PluginName = Annotated[str, AfterValidator(_plugin_name)]
+StoreUrl = Annotated[str, AfterValidator(_store_url)]
+PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
+WebUrl = Annotated[str, AfterValidator(_web_url)]
+
+
+class Section(BaseModel):
+    """A group of settings. `prefix` is its part of the key."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, validate_default=True
+    )
+    prefix: ClassVar[str] = ""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_the_key(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise _configuration_error(error, cls.prefix) from None
+
+    def _refuse(self, key: str, problem: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.prefix}.{key}", problem)
+
+
+class StoreSettings(Section):
+    """Where the log and everything derived from it is kept."""
+
+    prefix = "store"
+
+    url: StoreUrl = Field(default="sqlite:///reactor-memory.db", repr=False)
+    delete_grace_days: NonNegativeInt = 0
+    auto_migrate: bool = False
+    pool_size: PositiveInt = 8
+    busy_timeout_seconds: PositiveFloat = 5
+
+
+class HistorySettings(Section):
+    """How a history is chosen."""
+
+    prefix = "history"
+
+    strategy: PluginName = "auto"
+    max_conversation_turns: PositiveInt = 10
+
+
+class SummarySettings(Section):
+    """Facts and narratives of what left the window, and the model that extracts them."""
+
+    prefix = "summary"
+
+    enabled: bool = False
+    trigger_message_count: PositiveInt = 20
+    recent_message_count: PositiveInt = 10
+    mode: Literal["ledger", "full"] = "ledger"
+    segment_message_count: PositiveInt = 10
+    provider: PluginName = "extractive"
+    llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.1-flash-lite"
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    timeout_seconds: PositiveFloat = 60
+    max_input_tokens: PositiveInt = 32_000
+    max_narrative_tokens: NonNegativeInt = 500
+    max_fact_tokens: NonNegativeInt = 8000
+    max_memory_share: Share = 0.9
+    memory_role: Literal["system", "user"] = "system"
+    lazy_timeout_seconds: NonNegativeFloat = 3
+    breaker_failures: PositiveInt = 5
+    breaker_open_seconds: PositiveFloat = 30
+
+    @model_validator(mode="after")
+    def _recent_below_trigger(self) -> Self:
+        if self.recent_message_count >= self.trigger_message_count:
+            raise self._refuse("recent_message_count", "must be less than summary.trigger_message_count")
+        return self
+
+
+class ContextSettings(Section):
+    """The size of a context, in tokens."""
+
+    prefix = "context"
+
+    max_tokens: PositiveInt = 128_000
+    reserved_output_tokens: NonNegativeInt = 4096
+    window_growth: Literal["auto", "messages", "tokens"] = "auto"
+    window_min_share: Share = 0.35
+    max_window_tokens: PositiveInt = 16_000
+
+    @model_validator(mode="after")
+    def _output_below_maximum(self) -> Self:
+        if self.reserved_output_tokens >= self.max_tokens:
+            raise self._refuse("reserved_output_tokens", "must be less than context.max_tokens")
+        return self
+
+
+class TokenSettings(Section):
+    """How tokens are counted."""
+
+    prefix = "tokens"
+
+    counter: PluginName = "tiktoken"
+    encoding: Annotated[str, Field(min_length=1)] = "o200k_base"
+    overhead_per_message: NonNegativeInt = 4
+    media_part_tokens: NonNegativeInt = 1024
+
+
+class LimitSettings(Section):
+    """The largest message and batch that are accepted."""
+
+    prefix = "limits"
+
+    max_content_bytes: PositiveInt = 4 * 1024 * 1024
+    max_batch_messages: PositiveInt = 1000
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_parts_bytes: PositiveInt = 16 * 1024 * 1024
+    max_tool_calls: PositiveInt = 128
+    max_id_length: PositiveInt = 255
+    max_metadata_depth: PositiveInt = 8
+
+
+class BackgroundSettings(Section):
+    """The work behind a save. `enabled` false leaves it to other processes (``reactor-memory worker``)."""
+
+    prefix = "background"
+
+    enabled: bool = True
+    max_concurrent_sessions: PositiveInt = 4
+    lease_seconds: PositiveFloat = 120
+    max_attempts: PositiveInt = 5
+    backoff_seconds: PositiveFloat = 1
+    max_backoff_seconds: PositiveFloat = 300
+    close_grace_seconds: NonNegativeFloat = 5
+    poll_seconds: PositiveFloat = 1
+
+    @model_validator(mode="after")
+    def _backoff_grows(self) -> Self:
+        if self.backoff_seconds > self.max_backoff_seconds:
+            raise self._refuse("backoff_seconds", "must not be more than background.max_backoff_seconds")
+        return self
+
+
+class PluginSettings(Section):
+    """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
+
+    prefix = "plugins"
+
+    enabled: bool = True
+    disabled: PluginNames = ()
+    options: dict[PluginName, dict[str, Any]] = Field(default_factory=dict, repr=False)
+
+
+class EffectiveSetting(NamedTuple):
+    """A setting in force. Secrets in `value` are masked; `origin`: constructor, environment, file or default."""
+
+    key: str
+    value: str
+    origin: str
+
+
+class Settings(BaseSettings):
+    """All settings. A section is given as its class or as a mapping: ``Settings(summary={"enabled": True})``.
+
+    Raises `ConfigurationError` for a key that is unknown and for a value that is impossible.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    store: StoreSettings = StoreSettings()
+    history: HistorySettings = HistorySettings()
+    summary: SummarySettings = SummarySettings()
+    context: ContextSettings = ContextSettings()
+    tokens: TokenSettings = TokenSettings()
+    limits: LimitSettings = LimitSettings()
+    background: BackgroundSettings = BackgroundSettings()
+    plugins: PluginSettings = PluginSettings()
+    clock: PluginName = "system"
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
+
+    def __init__(self, **values: Any) -> None:
+        layers = {"file": _file(), "environment": _environment(type(self)), "constructor": _constructor(values)}
+        origins = {key: name for name, layer in layers.items() for key, _ in _dotted(layer)}
+        try:
+            super().__init__(**_merged(layers.values()))
+        except ValidationError as error:
+            raise _located(_configuration_error(error), origins) from None
+        except ConfigurationError as error:
+            raise _located(error, origins) from None
+        self._origins.update(origins)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what the constructor hands up: it has merged the sources, so that it knows each value's origin."""
+        return (init_settings,)
+
+    def origins(self) -> tuple[EffectiveSetting, ...]:
+        """Every setting in force, in the order of declaration."""
+        return tuple(
+            EffectiveSetting(key, _shown(key, value), self._origins.get(key, "default"))
+            for key, value in _dotted(self.model_dump())
+        )
+
+
+def masked_url(url: str) -> str:
+    """The URL with its passwords masked: the one before the host, and what looks like one in the query."""
+    return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
+
+
+def _shown(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, SecretStr) or (key.startswith("plugins.options.") and _SECRET_NAME.search(key)):
+        return MASK
+    if isinstance(value, tuple):
+        return ", ".join(map(str, cast("tuple[Any, ...]", value)))
+    return str(value).lower() if isinstance(value, bool) else masked_url(str(value))
+
+
+# Sources: each is a nested mapping of what it sets, and nothing else.
+
+
+def _constructor(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
+
+
+def _set_fields(section: Section) -> dict[str, Any]:
+    return {key: getattr(section, key) for key in section.model_fields_set}
+
+
+def _environment(settings_type: type[Settings]) -> dict[str, Any]:
+    _check_variables(name.upper() for name in os.environ)
+    try:
+        values = EnvSettingsSource(settings_type)()
+    except SettingsError as error:
+        section = re.search(r'field "(\w+)"', str(error))
+        name = ENVIRONMENT_PREFIX + (section[1].upper() if section else "")
+        raise ConfigurationError(name, "a mapping must be written as JSON") from None
+    api_key = next((os.environ[name] for name in API_KEY_VARIABLES if os.environ.get(name)), None)
+    return _merged([{"summary": {"api_key": api_key}} if api_key else {}, values])
+
+
+def _check_variables(names: Iterable[str]) -> None:
+    """Refuse variables of ours that name no section; what stands below a section is checked with its values."""
+    sections = [ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields]
+    for name in names:
+        if name.startswith(ENVIRONMENT_PREFIX) and name != CONFIG_VARIABLE and name.split("__")[0] not in sections:
+            known = [ENVIRONMENT_PREFIX + key.upper().replace(".", "__") for key in _known_keys()]
+            raise ConfigurationError(name, f"is no setting{_suggestion(name, [*known, CONFIG_VARIABLE])}")
+
+
+def _file() -> dict[str, Any]:
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = Path(named) if named else DEFAULT_FILE
+    if not named and not path.is_file():
+        return {}
+    try:
+        return _settings_in(yaml.safe_load(path.read_text(encoding="utf-8")), path)
+    except OSError as error:
+        raise ConfigurationError(CONFIG_VARIABLE, f"cannot read {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ConfigurationError(str(path), "is no valid YAML") from None
+
+
+def _settings_in(document: Any, path: Path) -> dict[str, Any]:
+    """The part of a YAML document that is ours. A section without a value, all commented out, sets nothing."""
+    if document is None:
+        return {}
+    root = _with_underscores(document) if isinstance(document, dict) else {}
+    sections = root.get(ROOT_KEY, ...)
+    if sections is ... or not isinstance(sections, dict | None):
+        raise ConfigurationError(str(path), f"needs the key {ROOT_KEY} with the settings below it")
+    return {
+        name: _with_underscores(section) if isinstance(section, dict) else section
+        for name, section in _with_underscores(sections or {}).items()
+        if section is not None
+    }
+
+
+def _with_underscores(mapping: Any) -> dict[str, Any]:
+    return {str(key).replace("-", "_"): value for key, value in mapping.items()}
+
+
+def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The layers on top of each other, the last one strongest; mappings are merged at every level."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            merged[key] = _merged_value(merged.get(key), value)
+    return merged
+
+
+def _merged_value(below: Any, above: Any) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return _merged([cast("dict[str, Any]", below), cast("dict[str, Any]", above)])
+    return above
+
+
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        name = f"{prefix}{key}".replace("-", "_")
+        if isinstance(value, dict) and value:
+            yield from _dotted(cast("dict[str, Any]", value), f"{name}.")
+        else:
+            yield name, value
+
+
+# Errors
+
+
+def _configuration_error(error: ValidationError, prefix: str = "") -> ConfigurationError:
+    """The first problem that pydantic found, in our words."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    key = ".".join(str(part) for part in (prefix, *problem["loc"]) if part != "")
+    if problem["type"] == "extra_forbidden":
+        return ConfigurationError(key, f"is no setting{_suggestion(key, _known_keys())}")
+    text = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    return ConfigurationError(key, text)
+
+
+def _located(error: ConfigurationError, origins: Mapping[str, str]) -> ConfigurationError:
+    origin = origins.get(error.key)
+    return ConfigurationError(error.key, f"{error.problem} (from the {origin})") if origin else error
+
+
+def _suggestion(key: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(key, list(known), n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def _known_keys() -> list[str]:
+    sections = {name: field.annotation for name, field in Settings.model_fields.items()}
+    nested = [
+        f"{name}.{key}"
+        for name, section in sections.items()
+        if isinstance(section, type) and issubclass(section, Section)
+        for key in section.model_fields
+    ]
+    return [*sections, *nested]
