@@ -135,6 +135,9 @@ class StoreHealth(Value, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
+SUMMARIZE = "summarize"
+"""The kind of background work that an append makes due."""
+
 Refold = Callable[[Ledger], Summary]
 """The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
 
@@ -296,7 +299,8 @@ class SummaryStore(Protocol):
         """Message `seq` of the conversation went out of view: delete the facts and the narrative of the segments of
         these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays,
         `version` and `epoch` go up by one), drop the layouts of these branches, and make the background work due.
-        When every segment that holds it is stale already, nothing changes.
+        When every segment that holds it is stale already, none of this changes anything. Always take the leases of
+        these branches away (the fence goes up), so that a worker that read the message cannot store what it found.
         """
         ...
 
