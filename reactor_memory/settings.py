@@ -54,6 +54,7 @@ DEFAULT_FILE = Path("config/reactor-memory.yaml")
 ROOT_KEY = "reactor_memory"
 API_KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 MASK = "********"
+_OPTIONS = "plugins.options."
 
 _SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
 _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
@@ -62,11 +63,15 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
 
+def canonical_name(text: str) -> str:
+    """The name of an implementation or a plug-in as it is compared: a hyphen is an underscore."""
+    return text.strip().replace("-", "_")
+
+
 def _plugin_name(text: str) -> str:
-    name = text.strip().replace("-", "_")
-    if not name:
+    if not text.strip():
         raise ValueError("must not be empty")
-    return name
+    return canonical_name(text)
 
 
 def _store_url(text: str) -> str:
@@ -296,6 +301,13 @@ class Settings(BaseSettings):
         """Only what the constructor hands up: it has merged the sources, so that it knows each value's origin."""
         return (init_settings,)
 
+    def value(self, key: str) -> Any:
+        """The value of a dotted key. A plug-in option that is not given is None; any other key must exist."""
+        values = dict(_dotted(self.model_dump()))
+        if key not in values and not key.startswith(_OPTIONS):
+            raise ConfigurationError(key, f"is no setting{_suggestion(key, _known_keys())}")
+        return values.get(key)
+
     def origins(self) -> tuple[EffectiveSetting, ...]:
         """Every setting in force, in the order of declaration."""
         return tuple(
@@ -312,7 +324,7 @@ def masked_url(url: str) -> str:
 def _shown(key: str, value: Any) -> str:
     if value is None:
         return ""
-    if isinstance(value, SecretStr) or (key.startswith("plugins.options.") and _SECRET_NAME.search(key)):
+    if isinstance(value, SecretStr) or (key.startswith(_OPTIONS) and _SECRET_NAME.search(key)):
         return MASK
     if isinstance(value, tuple):
         return ", ".join(map(str, cast("tuple[Any, ...]", value)))
