@@ -11,12 +11,11 @@ def backoff_seconds(
     first_seconds: float,
     max_seconds: float,
     random: Callable[[], float],
-    at_least_seconds: float = 0.0,
 ) -> float:
     """Seconds to wait after the `attempts`-th failure in a row (from 1).
 
     Exponential with full jitter over the upper half, so that sessions that failed together do not return together.
-    `random` gives numbers in 0..1. `at_least_seconds` is what the provider asked for.
+    `random` gives numbers in 0..1.
     """
     ceiling = min(max_seconds, first_seconds * 2.0 ** (min(attempts, 30) - 1))
-    return max(at_least_seconds, ceiling * (0.5 + random() / 2))
+    return ceiling * (0.5 + random() / 2)

@@ -1,0 +1,270 @@
+"""What there is to do for one session, one step at a time.
+
+A step reads, lets the summarizer extract, and writes once, under the lease it is given. It returns how far the summary
+covers the session afterwards, or None when there is nothing to do. Running a step twice changes nothing: the second
+write is refused or finds nothing left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from reactor_memory.ledger.sealing import next_segment
+from reactor_memory.models import Extraction, Fact, Lease, Ledger, Message, Segment, Session, Summary
+from reactor_memory.protocols import Clock, MessageStore, SummaryStore
+from reactor_memory.validation import fingerprint
+from reactor_memory.workers.extraction import Extractor
+
+SUMMARIZE = "summarize"
+"""The kind of background work that these jobs do."""
+
+
+class LeaseLostError(Exception):
+    """Another process has the lease, or the session is gone. The work is left to it."""
+
+
+class SummaryJob(Protocol):
+    async def step(self, lease: Lease) -> int | None: ...
+
+
+class Fold(Protocol):
+    """The pure fold of `reactor_memory.ledger.merging` with the limits of the settings bound."""
+
+    def whole(self, ledger: Ledger) -> Summary: ...
+
+    def add(self, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary | None:
+        """None if the summary leaves facts out, so that only the whole ledger gives the right fold."""
+        ...
+
+
+class LedgerJob:
+    """Seals segments, extracts each once, folds their facts: nothing is ever read twice."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        extractor: Extractor,
+        fold: Fold,
+        clock: Clock,
+        trigger_message_count: int,
+        segment_message_count: int,
+        lease_microseconds: int,
+    ) -> None:
+        self._messages = messages
+        self._summaries = summaries
+        self._extractor = extractor
+        self._fold = fold
+        self._clock = clock
+        self._trigger = trigger_message_count
+        self._segment_message_count = segment_message_count
+        self._lease_microseconds = lease_microseconds
+
+    async def step(self, lease: Lease) -> int | None:
+        """Repair a stale segment, or take over what a fork inherits, or seal the next segment."""
+        return await self._step(lease, trigger=self._trigger)
+
+    async def _step(self, lease: Lease, *, trigger: int) -> int | None:
+        summary = await self._summaries.get_summary(lease.session_id) or Summary()
+        session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
+        if session.last_seq <= trigger:
+            return None
+        if summary.stale_ranges:
+            return await self._repair(lease, session, summary)
+        if inherits_more(session, summary):
+            ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+            if covered_by(ledger) > summary.covered_seq:
+                return await self._put(lease, summary, self._fold.whole(ledger))
+        if not sealable:
+            return None
+        owner = owner_of(session, sealable[-1].seq or 0)
+        if owner != session.session_id and await self._seal_for(owner, sealable[-1].seq or 0):
+            return summary.covered_seq
+        return await self._seal(lease, session, summary, sealable)
+
+    async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Message]]:
+        """The messages of the next due segment; none if no segment is due."""
+        limit = self._segment_message_count * 8
+        while True:
+            session, messages = await self._messages.read_background(session_id, after=covered_seq, limit=limit)
+            count = next_segment(messages, self._segment_message_count)
+            if count is not None:
+                return session, messages[:count]
+            if len(messages) < limit:
+                return session, ()
+            limit *= 2
+
+    async def _seal(self, lease: Lease, session: Session, summary: Summary, messages: Sequence[Message]) -> int:
+        extraction = await self._extractor.extract(messages)
+        start = summary.covered_seq + 1
+        segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extraction)
+        folded = self._fold.add(summary, segment, extraction.facts)
+        if folded is None:
+            ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+            folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
+        return await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
+
+    async def _repair(self, lease: Lease, session: Session, summary: Summary) -> int | None:
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        stale = next((segment for segment in ledger.segments if segment.stale), None)
+        if stale is None:
+            return await self._put(lease, summary, self._fold.whole(ledger))
+        if stale.conversation_id != session.session_id:
+            await self._run_owner(stale.conversation_id, lambda covered: False)
+            return summary.covered_seq
+        length = stale.end_seq - stale.start_seq + 1
+        _, messages = await self._messages.read_background(session.session_id, after=stale.start_seq - 1, limit=length)
+        left = [message for message in messages if (message.seq or 0) <= stale.end_seq]
+        extraction = await self._extractor.extract(left)
+        segment = self._segment(session.session_id, stale.start_seq, stale.end_seq, left, extraction)
+        folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
+        return await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
+
+    async def _seal_for(self, owner_id: str, until_seq: int) -> bool:
+        """Let the conversation that owns inherited messages seal them, under its own lease."""
+        return await self._run_owner(owner_id, lambda covered: covered >= until_seq) >= until_seq
+
+    async def _run_owner(self, owner_id: str, enough: Callable[[int], bool]) -> int:
+        lease = await self._summaries.claim(
+            owner_id, SUMMARIZE, now=self._clock(), lease_microseconds=self._lease_microseconds
+        )
+        if lease is None:
+            raise LeaseLostError
+        covered = 0
+        try:
+            summary = await self._summaries.get_summary(owner_id)
+            covered = summary.covered_seq if summary else 0
+            while not enough(covered):
+                after = await self._step(lease, trigger=0)
+                if after is None:
+                    break
+                covered = after
+        finally:
+            await self._summaries.release(lease, due_at=None, attempts=lease.attempts)
+        return covered
+
+    def _segment(
+        self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extraction: Extraction
+    ) -> Segment:
+        return Segment(
+            conversation_id=conversation_id,
+            start_seq=start,
+            end_seq=end,
+            source_hash=fingerprint(messages),
+            summarizer=self._extractor.name,
+            prompt_version=self._extractor.prompt_version,
+            narrative=extraction.narrative,
+            headline=extraction.headline,
+            usage=extraction.usage,
+            created_at=self._clock(),
+        )
+
+    async def _record(self, lease: Lease, segment: Segment, extraction: Extraction, summary: Summary) -> int:
+        if not await self._summaries.record_segment(lease, segment, extraction.facts, summary):
+            raise LeaseLostError
+        return summary.covered_seq
+
+    async def _put(self, lease: Lease, previous: Summary, folded: Summary) -> int:
+        summary = successor(previous, folded, self._clock())
+        if not await self._summaries.put_summary(lease, summary):
+            raise LeaseLostError
+        return summary.covered_seq
+
+
+class FullJob:
+    """The seed's way: after every save, all messages before the window again, with the facts known so far."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        extractor: Extractor,
+        fold: Fold,
+        clock: Clock,
+        trigger_message_count: int,
+        recent_message_count: int,
+    ) -> None:
+        self._messages = messages
+        self._summaries = summaries
+        self._extractor = extractor
+        self._fold = fold
+        self._clock = clock
+        self._trigger = trigger_message_count
+        self._recent = recent_message_count
+
+    async def step(self, lease: Lease) -> int | None:
+        """Read everything before the window and replace the summary."""
+        session, messages = await self._read_all(lease.session_id)
+        before = [message for message in messages if (message.seq or 0) <= session.last_seq - self._recent]
+        summary = await self._summaries.get_summary(lease.session_id) or Summary()
+        done = not summary.stale_ranges and summary.covered_seq >= session.last_seq - self._recent
+        if session.last_seq <= self._trigger or done or not before:
+            return None
+        extraction = await self._extractor.extract(before, summary.facts())
+        segment = Segment(
+            conversation_id=session.session_id,
+            start_seq=1,
+            end_seq=session.last_seq - self._recent,
+            source_hash=fingerprint(before),
+            summarizer=self._extractor.name,
+            prompt_version=self._extractor.prompt_version,
+            narrative=extraction.narrative,
+            usage=extraction.usage,
+        )
+        folded = self._fold.whole(Ledger(segments=(segment,), facts=extraction.facts))
+        result = successor(summary, folded, self._clock())
+        if not await self._summaries.put_summary(lease, result):
+            raise LeaseLostError
+        return result.covered_seq
+
+    async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:
+        found: list[Message] = []
+        while True:
+            after = (found[-1].seq or 0) if found else 0
+            session, page = await self._messages.read_background(session_id, after=after)
+            found.extend(page)
+            if not page or (page[-1].seq or 0) >= session.last_seq:
+                return session, found
+
+
+def inherits_more(session: Session, summary: Summary) -> bool:
+    """A fork may still take over segments that its ancestors sealed."""
+    return session.forked_at_seq is not None and summary.covered_seq < session.forked_at_seq - 1
+
+
+def covered_by(ledger: Ledger) -> int:
+    return ledger.segments[-1].end_seq if ledger.segments else 0
+
+
+def owner_of(session: Session, seq: int) -> str:
+    """The conversation under which message `seq` of the branch is stored."""
+    for part in session.branch:
+        if part.start_seq <= seq and (part.end_seq is None or seq <= part.end_seq):
+            return part.conversation_id
+    return session.session_id
+
+
+def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Ledger:
+    """The ledger after `segment` was recorded: a stale one with the same borders is replaced."""
+    others = [kept for kept in ledger.segments if kept.end_seq != segment.end_seq]
+    return Ledger(
+        segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
+        facts=(*ledger.facts, *facts),
+    )
+
+
+def successor(previous: Summary, folded: Summary, now: int) -> Summary:
+    """`folded` as the next version of `previous`. Coverage never shrinks."""
+    return msgspec.structs.replace(
+        folded,
+        version=previous.version + 1,
+        epoch=previous.epoch,
+        covered_seq=max(folded.covered_seq, previous.covered_seq),
+        created_at=previous.created_at or now,
+        updated_at=now,
+    )
