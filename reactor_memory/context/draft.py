@@ -26,13 +26,23 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     `recent_message_count` messages, cut at a turn border and to `window_min_share` of what the protected messages
     leave, are the minimum of the window; memory gets at most `max_memory_share` of what that minimum leaves.
 
+    At or below `trigger_message_count` messages, and without a summary, the newest `take_last_count` messages are
+    shown. Above it the window grows (`window_growth`) up to `trigger_message_count` messages, or until the budget or
+    `max_window_tokens` is full. At most `segment_message_count` messages wait for their extraction before the summary
+    counts as stale (0: none may).
+
     `on_overflow` says what happens when messages that are never given up leave no room for any of the memory:
     `raise` a `BudgetExceededError`, or `drop_memory` and go on without it.
     """
 
     budget: int
     overhead: int = 4
+    take_last_count: int = 20
+    trigger_message_count: int = 20
     recent_message_count: int = 10
+    segment_message_count: int = 10
+    window_growth: Literal["messages", "tokens"] = "messages"
+    max_window_tokens: int = 16_000
     window_min_share: float = 0.35
     max_memory_share: float = 0.9
     memory_role: Literal["system", "user"] = "system"

@@ -1,0 +1,215 @@
+"""How a history becomes a draft: pure functions of what was read.
+
+A strategy may answer that something is missing; then the manager waits for the background work, reads again and asks
+once more with the outcome, which a strategy must accept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from reactor_memory.context.draft import ContextLimits, Draft, Freshness
+from reactor_memory.context.selection import Count, fit_by_value, fit_newest, newest, window_start
+from reactor_memory.models import BlockLine, Fact, Layout, Message, Summary, Value
+from reactor_memory.protocols import ContextRows
+
+RenderFacts = Callable[[Sequence[Fact]], tuple[BlockLine, ...]]
+RenderNarrative = Callable[[str], tuple[BlockLine, ...]]
+
+LONGEST_TURN_SEGMENTS = 4
+"""A turn longer than this many segments is sealed, and evicted, at pair borders."""
+
+
+class PlanRequest(Value, frozen=True, kw_only=True):
+    """What a strategy decides on. `current_tokens` is the size of the message to come.
+
+    `outcome` is None on the first try; after waiting it says how that ended (`SummaryScheduler.ensure`, or
+    ``catching_up`` when nobody waited because too much is missing).
+    """
+
+    session_id: str
+    rows: ContextRows
+    limits: ContextLimits
+    count: Count
+    current_tokens: int = 0
+    outcome: str | None = None
+
+
+class Missing(Value, frozen=True, kw_only=True):
+    """The summary should reach `until_seq`; about `segments` segments are not extracted yet."""
+
+    until_seq: int
+    segments: int
+
+
+class Plan(Value, frozen=True, kw_only=True):
+    """A draft, and the layout to keep when it is a new one."""
+
+    draft: Draft
+    layout: Layout | None = None
+    missing: Missing | None = None
+
+
+class Strategy(Protocol):
+    """`reads_summaries` says whether a load has to read them at all."""
+
+    @property
+    def reads_summaries(self) -> bool: ...
+
+    def __call__(self, request: PlanRequest) -> Plan: ...
+
+
+class TakeLast:
+    """The newest messages and nothing else."""
+
+    reads_summaries = False
+
+    def __call__(self, request: PlanRequest) -> Plan:
+        return take_last(request, "none")
+
+
+def take_last(request: PlanRequest, freshness: Freshness) -> Plan:
+    """The newest `take_last_count` messages; what lies before them is unread."""
+    window = tuple(newest(request.rows.messages, request.limits.take_last_count))
+    first = window[0].seq or 1 if window else 1
+    unread = ((1, first - 1),) if first > 1 else ()
+    draft = Draft(
+        strategy="take_last", session_id=request.session_id, window=window, unread=unread, freshness=freshness
+    )
+    return Plan(draft=draft)
+
+
+class Hierarchical:
+    """Facts and narrative of what left the window, and a window that grows and then gives up its oldest turns at once.
+
+    Between two evictions the memory blocks and the start of the window stay the same, so the beginning of the context
+    stays the same bytes. At or below `trigger_message_count` messages it is take-last.
+    """
+
+    reads_summaries = True
+
+    def __init__(self, *, render_facts: RenderFacts, render_narrative: RenderNarrative) -> None:
+        self._render_facts = render_facts
+        self._render_narrative = render_narrative
+
+    def __call__(self, request: PlanRequest) -> Plan:
+        session = request.rows.session
+        if session is None or session.last_seq <= request.limits.trigger_message_count:
+            return take_last(request, "none")
+        layout = request.rows.layout
+        if layout is not None and _still_holds(request, layout):
+            return Plan(draft=_draft(request, layout, "fresh"))
+        return self._evict(request)
+
+    def _evict(self, request: PlanRequest) -> Plan:
+        summary = request.rows.summary or Summary()
+        start = _minimum_start(request)
+        gap = start - 1 - summary.covered_seq
+        waits = request.limits.segment_message_count
+        if gap > waits and request.outcome is None:
+            segments = math.ceil(gap / max(1, waits))
+            return Plan(
+                draft=Draft(strategy="hierarchical", session_id=request.session_id),
+                missing=Missing(until_seq=start - 1 - waits, segments=segments),
+            )
+        if gap > waits:
+            return self._make_do(request, summary)
+        if summary.is_empty:
+            return take_last(request, "empty")
+        layout = self._layout(request, summary, min(start, summary.covered_seq + 1))
+        keep = None if summary.stale_ranges else layout
+        return Plan(draft=_draft(request, layout, "fresh"), layout=keep)
+
+    def _make_do(self, request: PlanRequest, summary: Summary) -> Plan:
+        """The summary did not get ready: the older one stays, with what fits of everything after it."""
+        freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0)
+        if freshness == "failed":
+            return take_last(request, freshness)
+        layout = self._layout(request, summary, summary.covered_seq + 1)
+        return Plan(draft=_draft(request, layout, freshness))
+
+    def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
+        """The blocks for a window that begins at `start`: what the window does not say itself."""
+        facts = [fact for fact in summary.facts() if fact.verified and fact.source_seq < start]
+        room = _memory_room(request, start)
+        fact_lines = fit_by_value(self._render_facts(facts), room)
+        room -= sum(line.tokens for line in fact_lines)
+        return Layout(
+            seq=request.rows.session.last_seq if request.rows.session else 0,
+            window_start_seq=start,
+            fact_lines=fact_lines,
+            narrative=fit_newest(self._render_narrative(summary.narrative), room),
+            covered_seq=summary.covered_seq,
+            epoch=summary.epoch,
+        )
+
+
+def _freshness(outcome: str, *, has_summary: bool) -> Freshness:
+    if outcome == "catching_up":
+        return "catching_up"
+    if outcome in ("covered", "idle"):
+        return "fresh"
+    return "stale" if has_summary else "failed"
+
+
+def _minimum_start(request: PlanRequest) -> int:
+    """The seq where the smallest window begins."""
+    limits, messages = request.limits, request.rows.messages
+    index = window_start(
+        messages,
+        message_count=limits.recent_message_count,
+        max_tokens=int(limits.window_min_share * limits.budget),
+        longest_turn=LONGEST_TURN_SEGMENTS * max(1, limits.segment_message_count),
+        count=request.count,
+    )
+    return (messages[index].seq or 1) if messages else 1
+
+
+def _still_holds(request: PlanRequest, layout: Layout) -> bool:
+    """The window of the layout may grow on: nothing has to leave it yet, and nothing in it went out of view."""
+    summary, messages = request.rows.summary or Summary(), request.rows.messages
+    if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
+        return False
+    window = _from(messages, layout.window_start_seq)
+    memory = sum(line.tokens for line in (*layout.fact_lines, *layout.narrative))
+    room = request.limits.budget - memory - _allowance(request)
+    tokens = sum(map(request.count, window))
+    if request.limits.window_growth == "messages":
+        return len(window) <= request.limits.trigger_message_count and tokens <= room
+    return tokens <= min(room, request.limits.max_window_tokens)
+
+
+def _allowance(request: PlanRequest) -> int:
+    """What the message to come may take of the window's room: a large one must not move the window for good."""
+    return min(request.current_tokens, request.limits.budget // 10)
+
+
+def _memory_room(request: PlanRequest, start: int) -> int:
+    limits = request.limits
+    window = sum(map(request.count, _from(request.rows.messages, start)))
+    minimum = min(window, int(limits.window_min_share * limits.budget))
+    return int(limits.max_memory_share * (limits.budget - minimum - _allowance(request)))
+
+
+def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
+    window = _from(request.rows.messages, layout.window_start_seq)
+    summary = request.rows.summary or Summary()
+    first = (window[0].seq or 1) if window else layout.window_start_seq
+    hole = ((layout.window_start_seq, first - 1),) if first > layout.window_start_seq else ()
+    stale = tuple(part for part in summary.stale_ranges if part[0] < first)
+    return Draft(
+        strategy="hierarchical",
+        session_id=request.session_id,
+        fact_lines=layout.fact_lines,
+        narrative=layout.narrative,
+        window=tuple(window),
+        unread=stale + hole,
+        covered_seq=layout.covered_seq,
+        freshness=freshness,
+    )
+
+
+def _from(messages: Sequence[Message], seq: int) -> Sequence[Message]:
+    return [message for message in messages if (message.seq or 0) >= seq]
