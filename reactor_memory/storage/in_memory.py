@@ -1,0 +1,608 @@
+"""Log and summaries in the memory of this process: for tests, demos and conversations that need not outlive it.
+
+No operation gives way to another between its first look at the state and its last change, so each is atomic under
+asyncio. Checks come before changes, so a refused operation has changed nothing. What goes in and out is copied, so no
+caller can change the log.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+import msgspec
+from msgspec.structs import replace
+
+from reactor_memory.errors import (
+    IdempotencyConflictError,
+    InvalidInputError,
+    SessionDeletedError,
+    SessionNotFoundError,
+    SessionOwnershipError,
+    StoreClosedError,
+)
+from reactor_memory.models import (
+    BranchRange,
+    Fact,
+    Layout,
+    Lease,
+    Ledger,
+    Message,
+    Segment,
+    Session,
+    SessionPage,
+    SessionPreview,
+    Summary,
+    WorkState,
+)
+from reactor_memory.protocols import (
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    ContextQuery,
+    ContextRows,
+    Refold,
+    StoreHealth,
+    Withdrawn,
+)
+from reactor_memory.storage.branches import (
+    branch_for_fork,
+    group_of,
+    is_fork,
+    ranges_between,
+    root_branch,
+    segments_of_branch,
+    shows,
+)
+from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
+
+
+@dataclass
+class _Conversation:
+    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`."""
+
+    session: Session
+    first_seq: int
+    messages: list[Message] = field(default_factory=list[Message])
+    withdrawn: set[int] = field(default_factory=set[int])
+    batches: dict[str, tuple[str, Appended]] = field(default_factory=dict[str, tuple[str, Appended]])
+    purged: bool = False
+
+    def purge(self) -> None:
+        self.messages.clear()
+        self.withdrawn.clear()
+        self.batches.clear()
+        self.session = replace(self.session, title=None)
+        self.purged = True
+
+
+@dataclass
+class _Derived:
+    """What is made from one conversation, by the conversation that owns it."""
+
+    segments: dict[int, tuple[Segment, tuple[Fact, ...]]] = field(
+        default_factory=dict[int, tuple[Segment, tuple[Fact, ...]]]
+    )
+    summary: Summary | None = None
+    layouts: dict[tuple[int, str], Layout] = field(default_factory=dict[tuple[int, str], Layout])
+
+
+@dataclass
+class _Work:
+    """The state row of background work. `touched`: it was made due while a lease was out."""
+
+    due_at: int | None = None
+    lease_until: int = 0
+    fence: int = 0
+    attempts: int = 0
+    parked: bool = False
+    last_error: str | None = None
+    touched: bool = False
+
+    def make_due(self, now: int) -> None:
+        self.due_at = now if self.due_at is None else min(self.due_at, now)
+        self.touched = True
+
+
+@dataclass
+class _State:
+    conversations: dict[str, _Conversation] = field(default_factory=dict[str, _Conversation])
+    derived: defaultdict[str, _Derived] = field(default_factory=lambda: defaultdict[str, _Derived](_Derived))
+    work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
+
+
+class InMemoryStore:
+    """`MessageStore` and `SummaryStore` in one object. What it holds lives as long as the object does."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._is_open = False
+
+    async def open(self) -> None:
+        self._is_open = True
+
+    async def close(self) -> None:
+        self._is_open = False
+
+    @property
+    def _data(self) -> _State:
+        if not self._is_open:
+            raise StoreClosedError
+        return self._state
+
+    # The log
+
+    async def append(self, request: AppendRequest) -> Appended:
+        conversation = self._find(request.session_id, request.user_id)
+        if conversation is None:
+            conversation = self._begin(request)
+        replayed = _replay(conversation, request)
+        return replayed or self._store(conversation, request)
+
+    def _begin(self, request: AppendRequest) -> _Conversation:
+        if is_fork(request.session_id):
+            raise SessionNotFoundError(request.session_id)
+        session = Session(
+            session_id=request.session_id,
+            group_id=request.session_id,
+            owner_id=request.user_id,
+            last_seq=0,
+            branch=root_branch(request.session_id),
+            created_at=request.now,
+            updated_at=request.now,
+        )
+        return self._data.conversations.setdefault(request.session_id, _Conversation(session=session, first_seq=1))
+
+    def _store(self, conversation: _Conversation, request: AppendRequest) -> Appended:
+        before = conversation.session.last_seq
+        appended = Appended(first_seq=before + 1, last_seq=before + len(request.messages))
+        conversation.messages += [
+            _copy(replace(message, seq=seq)) for seq, message in enumerate(request.messages, start=before + 1)
+        ]
+        conversation.session = replace(conversation.session, last_seq=appended.last_seq, updated_at=request.now)
+        if request.idempotency_key is not None:
+            conversation.batches[request.idempotency_key] = (request.fingerprint, appended)
+        every = request.work_every
+        if every is not None and appended.last_seq // every > before // every:
+            self._work(request.session_id, SUMMARIZE).make_due(request.now)
+        return appended
+
+    async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
+        conversation = self._find(session_id, user_id)
+        return None if conversation is None else conversation.session
+
+    async def read(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        conversation = self._find(session_id, user_id)
+        if conversation is None:
+            return ()
+        parts = ranges_between(conversation.session.branch, after, until)
+        if last is None:
+            return tuple(map(_copy, islice(self._oldest_first(parts), limit)))
+        newest = list(islice(self._newest_first(parts), last))[::-1]
+        return tuple(map(_copy, newest[:limit]))
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        conversation = self._find(query.session_id, query.user_id)
+        if conversation is None:
+            return ContextRows()
+        session = conversation.session
+        newest = self._newest_first(session.branch)
+        derived = self._derived(session.session_id)
+        return ContextRows(
+            session=session,
+            summary=derived.summary,
+            layout=derived.layouts.get((query.budget, query.settings_fingerprint)),
+            messages=tuple(map(_copy, _window(newest, session.last_seq, query)[::-1])),
+        )
+
+    async def read_background(
+        self, session_id: str, *, after: int = 0, limit: int = 1000
+    ) -> tuple[Session, tuple[Message, ...]]:
+        session = self._alive(session_id).session
+        parts = ranges_between(session.branch, after, None)
+        return session, tuple(map(_copy, islice(self._oldest_first(parts), limit)))
+
+    async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
+        begin = None if cursor is None else _listing_key(decode_cursor(cursor))
+        own = (
+            conversation.session
+            for conversation in self._data.conversations.values()
+            if conversation.session.owner_id == user_id and conversation.session.deleted_at is None
+        )
+        rest = (session for session in own if begin is None or _listing_key(session) > begin)
+        page = heapq.nsmallest(limit + 1, rest, key=_listing_key)
+        shown = page[:limit]
+        more = len(page) > limit and shown
+        return SessionPage(
+            sessions=tuple(map(self._preview, shown)),
+            next_cursor=encode_cursor(_cursor_at(shown[-1])) if more else None,
+        )
+
+    async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
+        parent = self._required(session_id, user_id).session
+        if not 1 <= at_seq <= parent.last_seq + 1:
+            raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
+        self._check_fork_id(fork_id, parent.group_id)
+        session = Session(
+            session_id=fork_id,
+            group_id=parent.group_id,
+            owner_id=parent.owner_id,
+            last_seq=at_seq - 1,
+            branch=branch_for_fork(parent, fork_id, at_seq),
+            created_at=now,
+            updated_at=now,
+            forked_from_id=session_id,
+            forked_at_seq=at_seq,
+        )
+        self._data.conversations[fork_id] = _Conversation(session=session, first_seq=at_seq)
+        return session
+
+    async def withdraw(
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+    ) -> Withdrawn:
+        conversation = self._required(session_id, user_id)
+        newest = next(self._newest_first(conversation.session.branch), None)
+        position = _withdrawable(conversation, newest, seq)
+        branches = self._branches_showing(session_id, position)
+        await self.invalidate(session_id, branches, seq=position, now=now, refold=refold)
+        message = _copy(conversation.messages[position - conversation.first_seq])
+        conversation.withdrawn.add(position)
+        conversation.session = replace(conversation.session, updated_at=now)
+        return Withdrawn(message=message, conversation_id=session_id, branches=branches)
+
+    async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
+        conversation = self._data.conversations.get(session_id)
+        if conversation is None:
+            raise SessionNotFoundError(session_id)
+        _check_owner(conversation.session, user_id)
+        below = list(self._with_forks_below(session_id))
+        went = [each for each in below if each.session.deleted_at is None]
+        for each in went:
+            each.session = replace(each.session, deleted_at=now)
+        if purge:
+            self._purge(each for each in below if not each.purged)
+        return tuple(each.session.session_id for each in went)
+
+    async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
+        waiting = (
+            each
+            for each in self._data.conversations.values()
+            if not each.purged and each.session.deleted_at is not None and each.session.deleted_at < before
+        )
+        return self._purge(islice(waiting, limit))
+
+    async def check(self) -> StoreHealth:
+        conversations = self._data.conversations.values()
+        return StoreHealth(
+            details=(
+                ("store", "memory of this process"),
+                ("sessions", str(len(conversations))),
+                ("messages", str(sum(len(each.messages) for each in conversations))),
+            )
+        )
+
+    # Summaries
+
+    async def get_summary(self, session_id: str) -> Summary | None:
+        return self._derived(session_id).summary
+
+    async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
+        return self._derived(session_id).layouts.get((budget, settings_fingerprint))
+
+    async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
+        derived = self._derived(session_id)
+        epoch = 0 if derived.summary is None else derived.summary.epoch
+        known = derived.layouts.get((budget, settings_fingerprint))
+        if not self._lives(session_id) or layout.epoch != epoch or (known and known.seq >= layout.seq):
+            return
+        self._data.derived[session_id].layouts[budget, settings_fingerprint] = layout
+
+    async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
+        return self._ledger(branch)
+
+    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
+        known = self._derived(segment.conversation_id).segments.get(segment.end_seq)
+        if known is not None and not (known[0].stale and known[0].start_seq == segment.start_seq):
+            return False
+        if not await self.put_summary(lease, summary):
+            return False
+        self._data.derived[segment.conversation_id].segments[segment.end_seq] = (segment, tuple(facts))
+        return True
+
+    async def put_summary(self, lease: Lease, summary: Summary) -> bool:
+        stored = self._derived(lease.session_id).summary or Summary()
+        follows = summary.version == stored.version + 1 and summary.covered_seq >= stored.covered_seq
+        if not (follows and self._holds(lease) and self._lives(lease.session_id)):
+            return False
+        self._data.derived[lease.session_id].summary = summary
+        return True
+
+    async def invalidate(
+        self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
+    ) -> None:
+        owners = [branch.session_id for branch in branches]
+        holding = [segment for segment in self._segments_of(owners) if segment.start_seq <= seq <= segment.end_seq]
+        if holding and all(segment.stale for segment in holding):
+            return
+        for segment in holding:
+            blank = replace(segment, narrative="", headline="", stale=True)
+            self._data.derived[segment.conversation_id].segments[segment.end_seq] = (blank, ())
+        for branch in branches:
+            self._refold(branch, seq, now, refold)
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        for session_id in session_ids:
+            self._forget(session_id)
+
+    # Background work
+
+    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
+        if not self._lives(session_id) or self._work(session_id, kind).lease_until > now:
+            return None
+        work = self._work(session_id, kind)
+        work.fence += 1
+        work.lease_until = now + lease_microseconds
+        work.parked = work.touched = False
+        return Lease(
+            session_id=session_id,
+            kind=kind,
+            fence=work.fence,
+            lease_until=work.lease_until,
+            attempts=work.attempts,
+        )
+
+    async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
+        work = self._data.work.get((lease.session_id, lease.kind))
+        if work is None or work.fence != lease.fence or not work.lease_until:
+            return False
+        work.lease_until = now + lease_microseconds
+        return True
+
+    async def release(
+        self,
+        lease: Lease,
+        *,
+        due_at: int | None,
+        attempts: int = 0,
+        parked: bool = False,
+        error: str | None = None,
+    ) -> None:
+        work = self._data.work.get((lease.session_id, lease.kind))
+        if work is None or work.fence != lease.fence:
+            return
+        if not work.touched:
+            work.due_at = due_at
+        work.lease_until = 0
+        work.attempts, work.parked, work.last_error = attempts, parked, error
+
+    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
+        waiting = (
+            (work.due_at, session_id)
+            for (session_id, of_kind), work in self._data.work.items()
+            if of_kind == kind and self._lives(session_id) and not work.parked and work.lease_until <= now
+            if work.due_at is not None and work.due_at <= now
+        )
+        return tuple(session_id for _, session_id in heapq.nsmallest(limit, waiting))
+
+    async def work_state(self, session_id: str, kind: str) -> WorkState | None:
+        work = self._data.work.get((session_id, kind))
+        return None if work is None else _work_state(session_id, kind, work)
+
+    async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
+        troubled = (
+            _work_state(session_id, kind, work)
+            for (session_id, of_kind), work in self._data.work.items()
+            if of_kind == kind and self._lives(session_id) and (work.parked or work.attempts)
+        )
+        return tuple(islice(troubled, limit))
+
+    # Finding sessions
+
+    def _find(self, session_id: str, user_id: str | None) -> _Conversation | None:
+        conversation = self._data.conversations.get(session_id)
+        if conversation is None:
+            return None
+        if conversation.session.deleted_at is not None:
+            raise SessionDeletedError(session_id)
+        _check_owner(conversation.session, user_id)
+        return conversation
+
+    def _required(self, session_id: str, user_id: str | None) -> _Conversation:
+        conversation = self._find(session_id, user_id)
+        if conversation is None:
+            raise SessionNotFoundError(session_id)
+        return conversation
+
+    def _alive(self, session_id: str) -> _Conversation:
+        conversation = self._data.conversations.get(session_id)
+        if conversation is None:
+            raise SessionNotFoundError(session_id)
+        if conversation.session.deleted_at is not None:
+            raise SessionDeletedError(session_id)
+        return conversation
+
+    def _lives(self, session_id: str) -> bool:
+        conversation = self._data.conversations.get(session_id)
+        return conversation is not None and conversation.session.deleted_at is None
+
+    def _check_fork_id(self, fork_id: str, group_id: str) -> None:
+        if not is_fork(fork_id) or group_of(fork_id) != group_id:
+            raise InvalidInputError("fork_id", "must be the id of the group, then ~ and a random part")
+        if fork_id in self._data.conversations:
+            raise InvalidInputError("fork_id", "is taken; choose another random part")
+
+    def _with_forks_below(self, session_id: str) -> Iterator[_Conversation]:
+        """The conversation, then the forks that descend from it (all of the group, if it is the root)."""
+        below = {session_id}
+        for each in self._data.conversations.values():
+            if each.session.session_id in below or each.session.forked_from_id in below:
+                below.add(each.session.session_id)
+                yield each
+
+    def _branches_showing(self, conversation_id: str, seq: int) -> tuple[Session, ...]:
+        return tuple(
+            each.session
+            for each in self._data.conversations.values()
+            if each.session.deleted_at is None and shows(each.session.branch, conversation_id, seq)
+            if each.session.last_seq >= seq
+        )
+
+    # Reading branches
+
+    def _visible(self, part: BranchRange, *, newest_first: bool) -> Iterator[Message]:
+        stored = self._data.conversations[part.conversation_id]
+        end = stored.session.last_seq if part.end_seq is None else min(part.end_seq, stored.session.last_seq)
+        seqs = range(part.start_seq, end + 1)
+        for seq in reversed(seqs) if newest_first else seqs:
+            if seq not in stored.withdrawn:
+                yield stored.messages[seq - stored.first_seq]
+
+    def _oldest_first(self, branch: Sequence[BranchRange]) -> Iterator[Message]:
+        return chain.from_iterable(self._visible(part, newest_first=False) for part in branch)
+
+    def _newest_first(self, branch: Sequence[BranchRange]) -> Iterator[Message]:
+        return chain.from_iterable(self._visible(part, newest_first=True) for part in reversed(branch))
+
+    def _preview(self, session: Session) -> SessionPreview:
+        by_users = (each.content for each in self._oldest_first(session.branch) if each.role == "user")
+        return SessionPreview(
+            session_id=session.session_id,
+            title=session.title,
+            preview=preview_of(next(by_users, "")),
+            last_seq=session.last_seq,
+            created_at=session.created_at,
+            updated_at=session.updated_at,
+        )
+
+    # Derived data
+
+    def _derived(self, session_id: str) -> _Derived:
+        return self._data.derived.get(session_id) or _Derived()
+
+    def _segments_of(self, owners: Sequence[str]) -> list[Segment]:
+        return [segment for owner in owners for segment, _ in self._derived(owner).segments.values()]
+
+    def _ledger(self, branch: Sequence[BranchRange]) -> Ledger:
+        owners = [part.conversation_id for part in branch]
+        segments = segments_of_branch(branch, {owner: self._segments_of([owner]) for owner in owners})
+        facts = (self._derived(each.conversation_id).segments[each.end_seq][1] for each in segments)
+        return Ledger(segments=segments, facts=tuple(chain.from_iterable(facts)))
+
+    def _refold(self, branch: Session, seq: int, now: int, refold: Refold) -> None:
+        derived = self._data.derived[branch.session_id]
+        derived.layouts.clear()
+        stored = derived.summary
+        if stored is None or stored.covered_seq < seq:
+            return
+        derived.summary = replace(
+            refold(self._ledger(branch.branch)),
+            covered_seq=stored.covered_seq,
+            version=stored.version + 1,
+            epoch=stored.epoch + 1,
+            created_at=stored.created_at,
+            updated_at=now,
+        )
+        self._work(branch.session_id, SUMMARIZE).make_due(now)
+
+    def _purge(self, conversations: Iterator[_Conversation]) -> int:
+        chosen = list(conversations)
+        for conversation in chosen:
+            conversation.purge()
+            self._forget(conversation.session.session_id)
+        return len(chosen)
+
+    def _forget(self, session_id: str) -> None:
+        self._data.derived.pop(session_id, None)
+        for key, work in self._data.work.items():
+            if key[0] == session_id:
+                self._data.work[key] = _Work(fence=work.fence + 1)
+
+    def _work(self, session_id: str, kind: str) -> _Work:
+        return self._data.work.setdefault((session_id, kind), _Work())
+
+    def _holds(self, lease: Lease) -> bool:
+        work = self._data.work.get((lease.session_id, lease.kind))
+        return work is not None and work.fence == lease.fence
+
+
+def _check_owner(session: Session, user_id: str | None) -> None:
+    if session.owner_id is not None and session.owner_id != user_id:
+        raise SessionOwnershipError(session.session_id)
+
+
+def _replay(conversation: _Conversation, request: AppendRequest) -> Appended | None:
+    """The first answer to this key, if there was one."""
+    if request.idempotency_key is None or request.idempotency_key not in conversation.batches:
+        return None
+    fingerprint, first = conversation.batches[request.idempotency_key]
+    if fingerprint != request.fingerprint:
+        raise IdempotencyConflictError(request.session_id, request.idempotency_key)
+    return replace(first, replayed=True)
+
+
+def _copy(message: Message) -> Message:
+    """The message, sharing nothing that can be changed."""
+    if not (message.parts or message.metadata or message.tool_calls):
+        return message
+    return _MESSAGE.decode(msgspec.json.encode(message))
+
+
+_MESSAGE = msgspec.json.Decoder(Message)
+
+
+def _window(newest: Iterator[Message], length: int, query: ContextQuery) -> list[Message]:
+    """What a load shows, newest first."""
+    if query.trigger_message_count is None or length <= query.trigger_message_count:
+        return list(islice(newest, query.last_count))
+    window: list[Message] = []
+    tokens = 0
+    for message in islice(newest, query.max_messages):
+        window.append(message)
+        tokens += (message.token_count or 0) + query.overhead
+        if tokens > query.max_tokens:
+            break
+    return window
+
+
+def _withdrawable(conversation: _Conversation, newest: Message | None, seq: int | None) -> int:
+    """The position to withdraw: the newest visible message, if it is the conversation's own and the one asked for."""
+    if newest is None or newest.seq is None:
+        raise InvalidInputError("seq", "there is no message to withdraw")
+    if newest.seq < conversation.first_seq:
+        raise InvalidInputError("seq", f"message {newest.seq} is inherited; withdraw it in the session it belongs to")
+    if seq is not None and seq != newest.seq:
+        raise InvalidInputError("seq", f"only the newest message can be withdrawn, which is {newest.seq}")
+    return newest.seq
+
+
+def _listing_key(row: Session | Cursor) -> tuple[int, str]:
+    return -row.updated_at, row.session_id
+
+
+def _cursor_at(session: Session) -> Cursor:
+    return Cursor(updated_at=session.updated_at, session_id=session.session_id)
+
+
+def _work_state(session_id: str, kind: str, work: _Work) -> WorkState:
+    return WorkState(
+        session_id=session_id,
+        kind=kind,
+        due_at=work.due_at,
+        lease_until=work.lease_until,
+        fence=work.fence,
+        attempts=work.attempts,
+        parked=work.parked,
+        last_error=work.last_error,
+    )

@@ -1,0 +1,52 @@
+"""What proves that a part keeps its promises: conformance suites, and stand-ins for the clock and the summarizer.
+
+For the tests of plug-ins and applications. It needs pytest (and its anyio plug-in, which comes with anyio). A store
+is proven with one fixture::
+
+    import pytest
+    from reactor_memory.testing import MessageStoreConformance, SummaryStoreConformance
+
+    @pytest.fixture
+    async def store():
+        store = MyStore(...)
+        await store.open()
+        yield store
+        await store.close()
+
+    class TestMyLog(MessageStoreConformance):
+        pass
+
+    class TestMySummaries(SummaryStoreConformance):
+        pass
+
+`store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
+one object that is a `MessageStore` and a `SummaryStore`. The suites run under asyncio, or whatever the fixture
+`anyio_backend` says.
+"""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    *(f"reactor_memory.testing.{name}" for name in ("log", "message_store", "summary_store"))
+)
+
+from reactor_memory.testing.builders import (  # noqa: E402
+    append_messages,
+    numbered,
+    stored_form,
+    wall_clock,
+)
+from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
+from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
+
+__all__ = [
+    "FakeClock",
+    "MessageStoreConformance",
+    "ScriptedSummarizer",
+    "SummaryStoreConformance",
+    "append_messages",
+    "numbered",
+    "stored_form",
+    "wall_clock",
+]

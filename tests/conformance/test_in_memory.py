@@ -1,0 +1,24 @@
+"""The store in memory keeps the promises of every store."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.testing import MessageStoreConformance, SummaryStoreConformance
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[InMemoryStore]:
+    store = InMemoryStore()
+    await store.open()
+    yield store
+    await store.close()
+
+
+class TestInMemoryLog(MessageStoreConformance):
+    pass
+
+
+class TestInMemorySummaries(SummaryStoreConformance):
+    pass
