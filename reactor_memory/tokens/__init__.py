@@ -1,0 +1,1 @@
+"""Token counters, exact and estimated, and what a message costs."""

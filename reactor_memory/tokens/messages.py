@@ -1,0 +1,56 @@
+"""What a message costs in tokens, beyond the fixed overhead that every message has."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from reactor_memory.models import JsonObject, Message, ToolCall
+from reactor_memory.protocols import TokenCounter
+
+_MEDIA = re.compile(r"(?:data:[\w.+/;=-]*,)?[A-Za-z0-9+/_-]{1024,}={0,2}")
+
+
+def message_tokens(message: Message, counter: TokenCounter, *, media_part_tokens: int = 1024) -> int:
+    """Tokens of the content, the name, the tool calls and the parts of `message`, without overhead.
+
+    Providers charge media by size or duration, not by their bytes: a base64 string of a part counts as
+    `media_part_tokens`.
+    """
+    tokens = counter.count(message.content)
+    if message.name:
+        tokens += counter.count(message.name)
+    tokens += sum(_call_tokens(call, counter) for call in message.tool_calls)
+    return tokens + sum(_part_tokens(part, counter, media_part_tokens) for part in message.parts)
+
+
+def _call_tokens(call: ToolCall, counter: TokenCounter) -> int:
+    arguments = call.arguments if isinstance(call.arguments, str) else _to_json(call.arguments)
+    return counter.count(call.name) + counter.count(arguments)
+
+
+def _part_tokens(part: JsonObject, counter: TokenCounter, media_part_tokens: int) -> int:
+    text = part.get("text")
+    if isinstance(text, str) and part.keys() <= {"type", "text"}:
+        return counter.count(text)
+    media: list[str] = []
+    without_media = _take_media(part, media)
+    return counter.count(_to_json(without_media)) + len(media) * media_part_tokens
+
+
+def _take_media(value: Any, media: list[str]) -> Any:
+    """`value` with its media strings emptied and collected in `media`."""
+    if isinstance(value, dict):
+        return {key: _take_media(item, media) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_take_media(item, media) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, str) and _MEDIA.fullmatch(value):
+        media.append(value)
+        return ""
+    return value
+
+
+def _to_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

