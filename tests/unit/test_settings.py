@@ -1,0 +1,333 @@
+"""Where settings come from, which win, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.settings import (
+    API_KEY_VARIABLES,
+    ENVIRONMENT_PREFIX,
+    MASK,
+    Section,
+    Settings,
+    SummarySettings,
+    masked_url,
+)
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+SECRET = "hunter2-secret"
+
+
+@pytest.fixture(autouse=True)
+def empty_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in os.environ:
+        if name.startswith(ENVIRONMENT_PREFIX) or name in API_KEY_VARIABLES:
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def write_config(text: str, path: Path = Path("config/reactor-memory.yaml")) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def origin_of(settings: Settings, key: str) -> str:
+    return next(each.origin for each in settings.origins() if each.key == key)
+
+
+def sections() -> Iterator[tuple[str, type[Section]]]:
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            yield name, field.annotation
+
+
+def all_keys() -> set[str]:
+    return {f"{name}.{key}" for name, section in sections() for key in section.model_fields} | {"clock"}
+
+
+# Precedence
+
+
+def test_defaults_without_file_and_environment() -> None:
+    settings = Settings()
+    assert settings.store.url == "sqlite:///reactor-memory.db"
+    assert settings.summary.enabled is False
+    assert {each.origin for each in settings.origins()} == {"default"}
+
+
+def test_each_source_wins_over_the_one_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_config("reactor_memory: {summary: {trigger_message_count: 30, segment_message_count: 7, mode: full}}")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__TRIGGER_MESSAGE_COUNT", "40")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__SEGMENT_MESSAGE_COUNT", "8")
+    settings = Settings(summary={"trigger_message_count": 50})
+
+    summary = settings.summary
+    assert (summary.trigger_message_count, summary.segment_message_count, summary.mode) == (50, 8, "full")
+    assert origin_of(settings, "summary.trigger_message_count") == "constructor"
+    assert origin_of(settings, "summary.segment_message_count") == "environment"
+    assert origin_of(settings, "summary.mode") == "file"
+    assert origin_of(settings, "summary.recent_message_count") == "default"
+
+
+def test_a_section_object_sets_only_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "true")
+    settings = Settings(summary=SummarySettings(segment_message_count=5))
+    assert settings.summary.enabled is True
+    assert settings.summary.segment_message_count == 5
+
+
+def test_a_section_may_be_one_json_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY", '{"enabled": true}')
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__MODE", "full")
+    assert (Settings().summary.enabled, Settings().summary.mode) == (True, "full")
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "")
+    assert origin_of(Settings(), "summary.enabled") == "default"
+
+
+@pytest.mark.parametrize("name", API_KEY_VARIABLES)
+def test_the_usual_variables_give_the_api_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, SECRET)
+    api_key = Settings().summary.api_key
+    assert api_key is not None
+    assert api_key.get_secret_value() == SECRET
+
+
+def test_our_own_variable_wins_over_the_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "other")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__API_KEY", SECRET)
+    api_key = Settings().summary.api_key
+    assert api_key is not None
+    assert api_key.get_secret_value() == SECRET
+
+
+def test_settings_are_immutable() -> None:
+    settings = Settings()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.summary.enabled = True  # type: ignore[misc]
+    with pytest.raises(ValueError, match="frozen"):
+        settings.clock = "other"  # type: ignore[misc]
+
+
+# The file
+
+
+def test_kebab_case_is_read_as_underscores() -> None:
+    write_config("reactor-memory: {summary: {trigger-message-count: 31}, history: {strategy: take-last}}")
+    assert Settings().summary.trigger_message_count == 31
+    assert Settings().history.strategy == "take_last"
+
+
+def test_a_section_without_a_value_sets_nothing() -> None:
+    write_config("reactor_memory:\n  summary:\n  # enabled: true\n")
+    assert Settings().summary == SummarySettings()
+
+
+def test_an_empty_file_sets_nothing() -> None:
+    write_config("# nothing yet\n")
+    assert {each.origin for each in Settings().origins()} == {"default"}
+
+
+def test_the_named_file_replaces_the_one_in_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_config("reactor_memory: {summary: {mode: full}}")
+    named = write_config("reactor_memory: {summary: {enabled: true}}", Path("elsewhere/named.yaml"))
+    monkeypatch.setenv("REACTOR_MEMORY_CONFIG", str(named))
+    assert (Settings().summary.enabled, Settings().summary.mode) == (True, "ledger")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("summary: {enabled: true}", "reactor-memory.yaml"),
+        ("- a\n- b", "reactor-memory.yaml"),
+        ("reactor_memory: 5", "reactor-memory.yaml"),
+        ("reactor_memory: {summary: [", "reactor-memory.yaml"),
+        ("reactor_memory: {summary: 5}", "summary"),
+        ("reactor_memory: {summary: {enabeld: true}}", "summary.enabeld"),
+        ("reactor_memory: {sumary: {enabled: true}}", "sumary"),
+    ],
+)
+def test_a_faulty_file_is_refused(text: str, key: str) -> None:
+    write_config(text)
+    with pytest.raises(ConfigurationError) as raised:
+        Settings()
+    assert raised.value.key.endswith(key)
+
+
+def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_CONFIG", "no-such.yaml")
+    with pytest.raises(ConfigurationError, match=r"REACTOR_MEMORY_CONFIG: cannot read no-such\.yaml"):
+        Settings()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"sumary": {}}, "sumary: is no setting; did you mean summary?"),
+        ({"summary": {"enabeld": True}}, "summary.enabeld: is no setting; did you mean summary.enabled?"),
+        ({"summary": {"max_tokens": 1}}, "summary.max_tokens: is no setting; did you mean"),
+        ({"summary": {"recent_message_count": 20}}, "summary.recent_message_count: must be less than"),
+        ({"summary": {"trigger_message_count": 10}}, "summary.recent_message_count: must be less than"),
+        ({"summary": {"mode": "both"}}, "summary.mode: must be 'ledger' or 'full'"),
+        ({"summary": {"memory_role": "assistant"}}, "summary.memory_role: must be 'system' or 'user'"),
+        ({"summary": {"provider": " "}}, "summary.provider: must not be empty"),
+        ({"summary": {"base_url": "ftp://host"}}, "summary.base_url: must begin with http"),
+        ({"summary": {"max_memory_share": 1.01}}, "summary.max_memory_share: must be less than or equal to 1"),
+        ({"summary": {"lazy_timeout_seconds": -1}}, "summary.lazy_timeout_seconds: must be greater than or equal to 0"),
+        ({"summary": {"timeout_seconds": float("nan")}}, "summary.timeout_seconds: must be a finite number"),
+        ({"history": {"max_conversation_turns": 0}}, "history.max_conversation_turns: must be greater than 0"),
+        ({"store": {"url": "history.db"}}, "store.url: must begin with a scheme"),
+        ({"context": {"reserved_output_tokens": 128_000}}, "context.reserved_output_tokens: must be less than"),
+        ({"context": {"window_min_share": -0.1}}, "context.window_min_share: must be greater than or equal to 0"),
+        ({"background": {"backoff_seconds": 301}}, "background.backoff_seconds: must not be more than"),
+        ({"limits": {"max_tool_calls": "many"}}, "limits.max_tool_calls: must be a valid integer"),
+    ],
+)
+def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Settings(**values)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("REACTOR_MEMORY_SUMARY__ENABLED", "did you mean REACTOR_MEMORY_SUMMARY__ENABLED?"),
+        ("REACTOR_MEMORY_SUMMARY__ENABELD", "did you mean summary.enabled? (from the environment)"),
+        ("REACTOR_MEMORY_SUMMARY_ENABLED", "did you mean REACTOR_MEMORY_SUMMARY__ENABLED?"),
+        ("REACTOR_MEMORY_SUMMARY__MAX_FACT_TOKENS", "(from the environment)"),
+        ("REACTOR_MEMORY_SUMMARY", "REACTOR_MEMORY_SUMMARY: a mapping must be written as JSON"),
+        ("REACTOR_MEMORY_CONFG", "did you mean REACTOR_MEMORY_CONFIG?"),
+    ],
+)
+def test_faulty_variables_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:
+    monkeypatch.setenv(name, SECRET)
+    with pytest.raises(ConfigurationError) as raised:
+        Settings()
+    assert message in str(raised.value)
+    assert SECRET not in str(raised.value)
+
+
+def test_a_section_on_its_own_refuses_in_the_same_words() -> None:
+    with pytest.raises(ConfigurationError, match=r"^summary\.mode: must be"):
+        SummarySettings(mode="both")  # type: ignore[arg-type]
+
+
+# Secrets
+
+
+def test_no_secret_is_shown_anywhere() -> None:
+    settings = Settings(
+        store={"url": f"postgresql://app:{SECRET}@host/db?sslpassword={SECRET}"},
+        summary={"api_key": SECRET},
+        plugins={"options": {"sample": {"auth-token": SECRET, "address": f"https://me:{SECRET}@host/"}}},
+    )
+    values = {each.key: each.value for each in settings.origins()}
+    assert values["store.url"] == f"postgresql://app:{MASK}@host/db?sslpassword={MASK}"
+    assert values["summary.api_key"] == MASK
+    assert values["plugins.options.sample.auth_token"] == MASK
+    assert SECRET not in str(values)
+    assert SECRET not in repr(settings)
+    assert SECRET not in str(settings)
+
+
+@pytest.mark.parametrize("field", ["url", "delete_grace_days"])
+def test_refusals_do_not_repeat_values(field: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Settings(store={field: SECRET})
+    assert SECRET not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("memory://", "memory://"),
+        ("sqlite:////var/lib/memory.db", "sqlite:////var/lib/memory.db"),
+        ("postgresql://host:5432/db", "postgresql://host:5432/db"),
+        ("postgresql://app@host:5432/db", "postgresql://app@host:5432/db"),
+        (f"postgresql://app:{SECRET}@host:5432/db", f"postgresql://app:{MASK}@host:5432/db"),
+        (f"postgresql://app:a/{SECRET}@x@host/db", f"postgresql://app:{MASK}@host/db"),
+        (
+            f"postgresql://app:@/db?host=/run&PASSWORD={SECRET}",
+            f"postgresql://app:{MASK}@/db?host=/run&PASSWORD={MASK}",
+        ),
+    ],
+)
+def test_masked_url(url: str, shown: str) -> None:
+    assert masked_url(url) == shown
+
+
+# The sample files
+
+
+def test_the_sample_file_names_every_setting_and_equals_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = CONFIG / "reactor-memory.yaml"
+    content = yaml.safe_load(sample.read_text())["reactor_memory"]
+    written = {
+        f"{section}.{key}" for section, values in content.items() if isinstance(values, dict) for key in values
+    } | {key for key, value in content.items() if not isinstance(value, dict)}
+    assert written == all_keys()
+
+    defaults = Settings()
+    monkeypatch.setenv("REACTOR_MEMORY_CONFIG", str(sample))
+    assert Settings().model_dump() == defaults.model_dump()
+
+
+def test_the_production_sample_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_CONFIG", str(CONFIG / "production.yaml"))
+    settings = Settings()
+    assert settings.store.url.startswith("postgresql://")
+    assert (settings.summary.enabled, settings.summary.provider) == (True, "gemini")
+
+
+def test_every_sample_is_tested() -> None:
+    assert {path.name for path in CONFIG.iterdir()} == {"reactor-memory.yaml", "production.yaml"}
+
+
+# As a program sees it
+
+PROGRAM = """
+import json
+from reactor_memory.settings import Settings
+print(json.dumps({key: [value, origin] for key, value, origin in Settings().origins()}))
+"""
+
+
+def test_toggles_by_environment_and_file_in_a_fresh_process() -> None:
+    write_config("reactor_memory: {summary: {enabled: false, segment-message-count: 6}, plugins: {enabled: false}}")
+    environment = {
+        **os.environ,
+        "REACTOR_MEMORY_SUMMARY__ENABLED": "true",
+        "REACTOR_MEMORY_STORE__URL": f"postgresql://app:{SECRET}@host/db",
+        "REACTOR_MEMORY_PLUGINS__DISABLED": "one,two-b",
+        "REACTOR_MEMORY_PLUGINS__OPTIONS": '{"sample": {"size": 3}}',
+        "GEMINI_API_KEY": SECRET,
+        "PYTHONPATH": str(CONFIG.parent),
+    }
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    shown = json.loads(done.stdout)
+    assert shown["summary.enabled"] == ["true", "environment"]
+    assert shown["summary.segment_message_count"] == ["6", "file"]
+    assert shown["plugins.enabled"] == ["false", "file"]
+    assert shown["plugins.disabled"] == ["one, two_b", "environment"]
+    assert shown["plugins.options.sample.size"] == ["3", "environment"]
+    assert shown["summary.api_key"] == [MASK, "environment"]
+    assert shown["store.url"] == [f"postgresql://app:{MASK}@host/db", "environment"]
+    assert shown["clock"] == ["system", "default"]
+    assert SECRET not in done.stdout + done.stderr
