@@ -1,0 +1,79 @@
+# Everything needs only make and Python 3.11 or newer; the rest is installed into .venv, with hashes checked.
+VENV := .venv
+PY := $(VENV)/bin/python
+RUNTIME := $(VENV)/.installed-runtime
+DEV := $(VENV)/.installed-dev
+PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
+PYTEST := $(PY) -m pytest -n auto
+COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11
+COMPILE_DEV := $(COMPILE) --extra dev --extra all
+
+.DEFAULT_GOAL := help
+.PHONY: help demo install test test-slow test-all lint types layers check lock check-lock mutants clean
+
+help:  ## what there is
+	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(RUNTIME)  ## the main job on a real conversation (DEMO=file for your own)
+	@$(PY) -m reactor_memory demo $(DEMO)
+
+install: $(DEV)  ## .venv with everything for development
+
+test: $(DEV)  ## all tests but the long proofs
+	$(PYTEST) -m 'not slow'
+
+test-slow: $(DEV)  ## the long proofs
+	$(PYTEST) -m slow
+
+test-all: test-3.11 test-3.12 test-3.13  ## test on each supported version of Python
+
+test-3.%:
+	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python"
+
+lint: $(DEV)  ## style and common mistakes
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(DEV)  ## strict types
+	$(PY) -m pyright
+
+layers: $(DEV)  ## who may import whom
+	$(VENV)/bin/lint-imports
+
+check: lint types layers test  ## what to run before a commit
+
+lock: $(DEV)  ## write the locks again, keeping versions (LOCK=--upgrade for new ones)
+	UV_PYTHON_DOWNLOADS=never $(COMPILE) $(LOCK) pyproject.toml -o requirements.lock
+	UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) $(LOCK) pyproject.toml -o requirements-dev.lock
+
+check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
+	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock build/locks/
+	@UV_PYTHON_DOWNLOADS=never $(COMPILE) pyproject.toml -o build/locks/requirements.lock >/dev/null
+	@UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) pyproject.toml -o build/locks/requirements-dev.lock >/dev/null
+	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ || { echo "run: make lock" >&2; exit 1; }
+
+mutants: $(DEV)  ## remove each guard in turn: a test must fail
+	$(PY) tests/mutants.py
+
+clean:  ## remove what was made
+	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The log of pip is shown only when it failed.
+define pip_install
+	@$(PIP_INSTALL) $(1) >$(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log >&2; exit 1; }
+endef
+
+$(PY):
+	@python=$$(PYTHON="$(PYTHON)" .ci/find-python) && echo "Making $(VENV) with $$python" && "$$python" -m venv $(VENV)
+
+$(RUNTIME): requirements.lock | $(PY)
+	@echo "Installing the locked packages into $(VENV)"
+	$(call pip_install,--require-hashes -r requirements.lock)
+	@touch $@
+
+$(DEV): requirements-dev.lock pyproject.toml | $(PY)
+	@echo "Installing the locked packages for development into $(VENV)"
+	$(call pip_install,--require-hashes -r requirements-dev.lock)
+	$(call pip_install,--no-deps --no-build-isolation --editable .)
+	@touch $@
