@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -34,10 +35,15 @@ def decode_cursor(text: str) -> Cursor:
     """The inverse of `encode_cursor`; anything else raises `InvalidInputError`."""
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        updated_at, session_id = msgspec.json.decode(raw, type=tuple[int, str])
+        updated_at, session_id = _ROW.decode(raw)
     except (msgspec.DecodeError, binascii.Error, ValueError):
         raise InvalidInputError("cursor", "is not one that a list of sessions gave; begin without it") from None
     return Cursor(updated_at=updated_at, session_id=session_id)
+
+
+_Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Id: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
+_ROW = msgspec.json.Decoder(tuple[_Time, _Id])
 
 
 def preview_of(text: str) -> str:
