@@ -1,0 +1,93 @@
+"""Memory that LLM agents can trust.
+
+``load_history`` gives the context for the next call of the model, ``save_history`` keeps the turn::
+
+    async with open_memory() as container:
+        manager = container.conversation_manager()
+
+Names are imported when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reactor_memory.container import Container, open_memory
+    from reactor_memory.context.report import Context, ContextReport
+    from reactor_memory.errors import (
+        BudgetExceededError,
+        ConfigurationError,
+        IdempotencyConflictError,
+        InvalidInputError,
+        ReactorMemoryError,
+        SessionDeletedError,
+        SessionNotFoundError,
+        SessionOwnershipError,
+        StoreError,
+        SummarizationError,
+    )
+    from reactor_memory.manager import ConversationManager
+    from reactor_memory.models import Fact, Message, Session, Summary, ToolCall
+    from reactor_memory.settings import Settings
+
+_HOME = {
+    "BudgetExceededError": "errors",
+    "ConfigurationError": "errors",
+    "Container": "container",
+    "Context": "context.report",
+    "ContextReport": "context.report",
+    "ConversationManager": "manager",
+    "Fact": "models",
+    "IdempotencyConflictError": "errors",
+    "InvalidInputError": "errors",
+    "Message": "models",
+    "ReactorMemoryError": "errors",
+    "Session": "models",
+    "SessionDeletedError": "errors",
+    "SessionNotFoundError": "errors",
+    "SessionOwnershipError": "errors",
+    "Settings": "settings",
+    "StoreError": "errors",
+    "SummarizationError": "errors",
+    "Summary": "models",
+    "ToolCall": "models",
+    "open_memory": "container",
+}
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetExceededError",
+    "ConfigurationError",
+    "Container",
+    "Context",
+    "ContextReport",
+    "ConversationManager",
+    "Fact",
+    "IdempotencyConflictError",
+    "InvalidInputError",
+    "Message",
+    "ReactorMemoryError",
+    "Session",
+    "SessionDeletedError",
+    "SessionNotFoundError",
+    "SessionOwnershipError",
+    "Settings",
+    "StoreError",
+    "SummarizationError",
+    "Summary",
+    "ToolCall",
+    "open_memory",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -364,6 +364,10 @@ class SummaryScheduler(Protocol):
         """A session has grown. Returns at once."""
         ...
 
+    def request(self, session_id: str) -> None:
+        """Look whether there is work for the session, parked or not. Returns at once."""
+        ...
+
     async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:
         """Wait until the summary covers `until_seq`. How it ended: ``covered``, ``timeout``, ``failed``,
         ``open`` (the breaker of the provider is open: not waited at all), ``idle`` (nothing more can be done).

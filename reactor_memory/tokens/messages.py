@@ -26,6 +26,28 @@ def message_tokens(message: Message, counter: TokenCounter, *, media_part_tokens
     return tokens + sum(_part_tokens(part, counter, media_part_tokens) for part in message.parts)
 
 
+class MessageCounter:
+    """Counts messages: what a store has counted with the same tokenizer is taken as it is."""
+
+    def __init__(self, counter: TokenCounter, *, media_part_tokens: int = 1024) -> None:
+        self._counter = counter
+        self._media_part_tokens = media_part_tokens
+        self.name = counter.name
+
+    def of(self, message: Message) -> int:
+        """Tokens without overhead. A stored message is not tokenized again."""
+        if message.token_count is not None and message.tokenizer == self.name:
+            return message.token_count
+        return self.counted(message)
+
+    def counted(self, message: Message) -> int:
+        """Tokens without overhead, from the text."""
+        return message_tokens(message, self._counter, media_part_tokens=self._media_part_tokens)
+
+    def of_text(self, text: str) -> int:
+        return self._counter.count(text)
+
+
 def _call_tokens(call: ToolCall, counter: TokenCounter) -> int:
     arguments = call.arguments if isinstance(call.arguments, str) else _to_json(call.arguments)
     return counter.count(call.name) + counter.count(arguments)

@@ -14,12 +14,10 @@ import msgspec
 
 from reactor_memory.ledger.sealing import next_segment
 from reactor_memory.models import Extraction, Fact, Lease, Ledger, Message, Segment, Session, Summary
-from reactor_memory.protocols import Clock, MessageStore, SummaryStore
+from reactor_memory.protocols import SUMMARIZE, Clock, MessageStore, SummaryStore
 from reactor_memory.validation import fingerprint
 from reactor_memory.workers.extraction import Extractor
-
-SUMMARIZE = "summarize"
-"""The kind of background work that these jobs do."""
+from reactor_memory.workers.folding import SummaryFold
 
 
 class LeaseLostError(Exception):
@@ -28,16 +26,6 @@ class LeaseLostError(Exception):
 
 class SummaryJob(Protocol):
     async def step(self, lease: Lease) -> int | None: ...
-
-
-class Fold(Protocol):
-    """The pure fold of `reactor_memory.ledger.merging` with the limits of the settings bound."""
-
-    def whole(self, ledger: Ledger) -> Summary: ...
-
-    def add(self, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary | None:
-        """None if the summary leaves facts out, so that only the whole ledger gives the right fold."""
-        ...
 
 
 class LedgerJob:
@@ -49,7 +37,7 @@ class LedgerJob:
         messages: MessageStore,
         summaries: SummaryStore,
         extractor: Extractor,
-        fold: Fold,
+        fold: SummaryFold,
         clock: Clock,
         trigger_message_count: int,
         segment_message_count: int,
@@ -184,7 +172,7 @@ class FullJob:
         messages: MessageStore,
         summaries: SummaryStore,
         extractor: Extractor,
-        fold: Fold,
+        fold: SummaryFold,
         clock: Clock,
         trigger_message_count: int,
         recent_message_count: int,

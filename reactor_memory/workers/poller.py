@@ -8,9 +8,7 @@ from collections.abc import Callable
 import anyio
 
 from reactor_memory.errors import StoreError
-from reactor_memory.protocols import Clock, MessageStore, SummaryStore
-from reactor_memory.workers.jobs import SUMMARIZE
-from reactor_memory.workers.scheduler import SummaryWorkers
+from reactor_memory.protocols import SUMMARIZE, Clock, MessageStore, SummaryScheduler, SummaryStore
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +19,7 @@ class WorkPoller:
     def __init__(
         self,
         *,
-        workers: SummaryWorkers,
+        workers: SummaryScheduler,
         messages: MessageStore,
         summaries: SummaryStore,
         clock: Clock,

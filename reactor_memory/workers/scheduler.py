@@ -11,11 +11,11 @@ import anyio.abc
 
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError, StoreError, SummarizationError
 from reactor_memory.models import Lease, Value
-from reactor_memory.protocols import Clock, SummaryStore
+from reactor_memory.protocols import SUMMARIZE, Clock, SummaryStore
 from reactor_memory.workers.backoff import backoff_seconds
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.extraction import BreakerOpenError
-from reactor_memory.workers.jobs import SUMMARIZE, LeaseLostError, SummaryJob
+from reactor_memory.workers.jobs import LeaseLostError, SummaryJob
 
 log = logging.getLogger(__name__)
 

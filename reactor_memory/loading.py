@@ -1,0 +1,246 @@
+"""From a session to a context: read once, decide purely, wait only for what is nearly ready."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from reactor_memory.context.draft import ContextLimits, Draft
+from reactor_memory.context.recall import TurnRanking
+from reactor_memory.context.report import Context
+from reactor_memory.context.strategies import Missing, Plan, PlanRequest, Strategy
+from reactor_memory.context.trimming import assemble, trim
+from reactor_memory.errors import StoreError
+from reactor_memory.models import Layout, Message, Value
+from reactor_memory.protocols import (
+    ContextQuery,
+    ContextRows,
+    ContextSource,
+    MessageStore,
+    SummaryScheduler,
+    SummaryStore,
+)
+from reactor_memory.tokens.messages import MessageCounter
+
+log = logging.getLogger(__name__)
+
+LAZY_SEGMENTS = 2
+"""A load waits for at most this many segments; more would take longer than a turn may."""
+
+RECALL_PAGE = 500
+
+
+class LoadingOptions(Value, frozen=True, kw_only=True):
+    """`limits` are those of a context without an explicit budget; its `budget` is what the model takes in."""
+
+    limits: ContextLimits
+    window_growth: Literal["auto", "messages", "tokens"] = "auto"
+    lazy_timeout_seconds: float = 3.0
+    recall_share: float = 0.15
+    settings_fingerprint: str = ""
+
+
+class LoadRequest(Value, frozen=True, kw_only=True):
+    """The arguments of `ConversationManager.load_history`, checked."""
+
+    session_id: str
+    user_id: str | None = None
+    current: tuple[Message, ...] = ()
+    budget: int | None = None
+    system: str | None = None
+    tools: tuple[Any, ...] = ()
+    query: str | None = None
+    on_overflow: Literal["raise", "drop_memory"] = "raise"
+
+
+class Loaded(Value, frozen=True, kw_only=True):
+    """A draft with its limits: what a context is made of, again and again while a turn goes on."""
+
+    draft: Draft
+    limits: ContextLimits
+    system: str | None = None
+
+
+class JoinedContextSource:
+    """The log in one store, summaries in another: their answers put together."""
+
+    def __init__(self, messages: MessageStore, summaries: SummaryStore) -> None:
+        self._messages = messages
+        self._summaries = summaries
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        """The log answers first: it checks the owner."""
+        rows = await self._messages.read_context(query)
+        if rows.session is None or query.trigger_message_count is None:
+            return rows
+        summary = await self._summaries.get_summary(query.session_id)
+        layout = await self._summaries.get_layout(
+            query.session_id, budget=query.budget, settings_fingerprint=query.settings_fingerprint
+        )
+        return msgspec.structs.replace(rows, summary=summary, layout=layout)
+
+
+class ContextLoader:
+    """Reads, lets the strategy plan, waits for the background work if it is nearly done, recalls, assembles."""
+
+    def __init__(
+        self,
+        *,
+        source: ContextSource,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        scheduler: SummaryScheduler,
+        strategy: Strategy,
+        counter: MessageCounter,
+        options: LoadingOptions,
+    ) -> None:
+        self._source = source
+        self._messages = messages
+        self._summaries = summaries
+        self._scheduler = scheduler
+        self._strategy = strategy
+        self._counter = counter
+        self._options = options
+
+    async def load(self, request: LoadRequest) -> Loaded:
+        """The draft for the turn to come."""
+        limits = self._limits(request)
+        current_tokens = sum(map(self._cost, request.current))
+        plan = await self._plan(request, limits, current_tokens)
+        if plan.layout is not None:
+            await self._keep(request, plan.layout)
+        draft = await self._with_recalled(request, plan.draft, limits)
+        return Loaded(draft=draft, limits=limits, system=request.system)
+
+    def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
+        """A context of the caller's own history: nothing is read, only the budget is kept."""
+        limits = self._limits(request)
+        context = trim(
+            [*history, *request.current],
+            limits,
+            count=self._counter.of,
+            count_text=self._counter.of_text,
+            session_id=request.session_id,
+        )
+        return msgspec.structs.replace(context, system=request.system)
+
+    def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
+        """The context of a draft and the turn so far. Stored messages are not tokenized."""
+        context = assemble(
+            loaded.draft, current, loaded.limits, count=self._counter.of, count_text=self._counter.of_text
+        )
+        return msgspec.structs.replace(context, system=loaded.system)
+
+    async def _keep(self, request: LoadRequest, layout: Layout) -> None:
+        """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise."""
+        try:
+            await self._summaries.put_layout(
+                request.session_id,
+                layout,
+                budget=request.budget or 0,
+                settings_fingerprint=self._options.settings_fingerprint,
+            )
+        except StoreError as error:
+            fields = {"session_id": request.session_id, "reason": type(error).__name__}
+            log.warning("layout not stored", extra=fields)
+
+    # -- planning -----------------------------------------------------------------------------------------------
+
+    async def _plan(self, request: LoadRequest, limits: ContextLimits, current_tokens: int) -> Plan:
+        rows = await self._source.read_context(self._query(request, limits))
+        plan = self._strategy(self._plan_request(request, limits, rows, current_tokens, None))
+        if plan.missing is None:
+            return plan
+        outcome = await self._wait(request.session_id, plan.missing)
+        rows = await self._source.read_context(self._query(request, limits, everything_unsealed=True))
+        return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
+
+    def _plan_request(
+        self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
+    ) -> PlanRequest:
+        return PlanRequest(
+            session_id=request.session_id,
+            rows=rows,
+            limits=limits,
+            count=self._cost,
+            current_tokens=current_tokens,
+            outcome=outcome,
+        )
+
+    async def _wait(self, session_id: str, missing: Missing) -> str:
+        if missing.segments > LAZY_SEGMENTS:
+            self._scheduler.request(session_id)
+            return "catching_up"
+        return await self._scheduler.ensure(
+            session_id, missing.until_seq, timeout_seconds=self._options.lazy_timeout_seconds
+        )
+
+    def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
+        by_tokens = limits.window_growth == "tokens" or everything_unsealed
+        most = min(limits.budget, limits.max_window_tokens) if by_tokens else limits.budget
+        return ContextQuery(
+            session_id=request.session_id,
+            user_id=request.user_id,
+            last_count=limits.take_last_count,
+            trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
+            max_messages=_most_messages(limits, by_tokens=by_tokens),
+            max_tokens=max(most, 1),
+            overhead=limits.overhead,
+            budget=request.budget or 0,
+            settings_fingerprint=self._options.settings_fingerprint,
+        )
+
+    def _limits(self, request: LoadRequest) -> ContextLimits:
+        limits = self._options.limits
+        explicit = request.budget is not None
+        growth = self._options.window_growth
+        if growth == "auto":
+            growth = "tokens" if explicit else "messages"
+        budget = request.budget if request.budget is not None else limits.budget - self._reserved(request)
+        return msgspec.structs.replace(
+            limits, budget=max(budget, 0), window_growth=growth, on_overflow=request.on_overflow
+        )
+
+    def _reserved(self, request: LoadRequest) -> int:
+        """Tokens of what stands before the context: the system prompt and the tools."""
+        system = self._counter.of_text(request.system) + self._options.limits.overhead if request.system else 0
+        tools = sum(self._counter.of_text(msgspec.json.encode(tool).decode()) for tool in request.tools)
+        return system + tools
+
+    def _cost(self, message: Message) -> int:
+        return self._counter.of(message) + self._options.limits.overhead
+
+    # -- recall -------------------------------------------------------------------------------------------------
+
+    async def _with_recalled(self, request: LoadRequest, draft: Draft, limits: ContextLimits) -> Draft:
+        """With an explicit query: the older turns that answer it best, verbatim."""
+        before = (draft.window[0].seq or 1) if draft.window else 1
+        if not request.query or before <= 1:
+            return draft
+        ranking = TurnRanking(request.query)
+        async for page in self._older(request, before):
+            ranking.add(page)
+        room = int(self._options.recall_share * limits.budget)
+        return msgspec.structs.replace(draft, recalled=ranking.best(room, count=self._cost))
+
+    async def _older(self, request: LoadRequest, before: int) -> AsyncIterator[tuple[Message, ...]]:
+        after = 0
+        while after < before - 1:
+            page = await self._messages.read(
+                request.session_id, request.user_id, after=after, until=before - 1, limit=RECALL_PAGE
+            )
+            if not page:
+                return
+            yield page
+            after = page[-1].seq or before
+
+
+def _most_messages(limits: ContextLimits, *, by_tokens: bool) -> int:
+    """By tokens, the count is no limit of its own. By messages, room for a window whose oldest turn is a long one."""
+    if by_tokens:
+        return max(limits.max_window_tokens // max(1, limits.overhead), limits.take_last_count)
+    longest_turn = 4 * max(1, limits.segment_message_count)
+    return max(limits.trigger_message_count + longest_turn, limits.take_last_count)

@@ -1,0 +1,392 @@
+"""The door to the library: what an agent calls, twice a turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal, cast
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from reactor_memory.context.report import Context
+from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
+from reactor_memory.ledger.merging import as_of
+from reactor_memory.loading import ContextLoader, LoadRequest
+from reactor_memory.models import Fact, Ledger, Message, Segment, Session, SessionPage, Summary, Value, WorkState
+from reactor_memory.protocols import (
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    Clock,
+    MessageStore,
+    Refold,
+    SummaryScheduler,
+    SummaryStore,
+)
+from reactor_memory.tokens.messages import MessageCounter
+from reactor_memory.turn import Turn
+from reactor_memory.validation import (
+    MessageLimits,
+    check_idempotency_key,
+    check_messages,
+    check_session_id,
+    check_user_id,
+    fingerprint,
+    new_message_id,
+)
+
+log = logging.getLogger(__name__)
+
+COUNT_IN_THREAD_CHARACTERS = 8_000
+"""Counting more text than this at once would hold up the event loop for a noticeable time."""
+
+PAGE = 500
+
+
+class ManagerOptions(Value, frozen=True, kw_only=True):
+    """`work_every` is None while summaries are switched off."""
+
+    limits: MessageLimits
+    work_every: int | None = None
+    delete_grace_days: int = 0
+
+
+class ConversationManager:
+    """Loads contexts and saves turns; everything it promises holds per session.
+
+    `user_id` is who asks. A session belongs to the user of its first save (None: to everybody, for ever); everyone
+    else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        loader: ContextLoader,
+        scheduler: SummaryScheduler,
+        counter: MessageCounter,
+        refold: Refold,
+        clock: Clock,
+        random: Callable[[int], str],
+        options: ManagerOptions,
+    ) -> None:
+        self._messages = messages
+        self._summaries = summaries
+        self._stores_are_one = cast("object", messages) is summaries
+        self._loader = loader
+        self._scheduler = scheduler
+        self._counter = counter
+        self._refold = refold
+        self._clock = clock
+        self._random = random
+        self._options = options
+
+    # -- the two calls of a turn --------------------------------------------------------------------------------
+
+    async def load_history(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        message: Message | None = None,
+        budget: int | None = None,
+        system: str | None = None,
+        tools: Iterable[Any] | None = None,
+        query: str | None = None,
+        history: Iterable[Message] | None = None,
+        on_overflow: Literal["raise", "drop_memory"] = "raise",
+    ) -> Context:
+        """The context for the next call of the model.
+
+        `message` is the user message to come: counted, put last, not saved. `budget` (tokens) holds for the messages
+        of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
+        With a `query`, older turns that answer it come back verbatim. `history`, if given, is used instead of the
+        stored session, and nothing is read. An unknown session is an empty one: a conversation may begin.
+
+        Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
+        ``summary.lazy_timeout_seconds`` for a summary.
+        """
+        request = self._load_request(
+            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+        )
+        if history is not None:
+            return self._loader.from_history(request, self._checked(history, field="history"))
+        loaded = await self._loader.load(request)
+        return self._loader.assemble(loaded, request.current)
+
+    async def save_history(
+        self,
+        session_id: str,
+        messages: Iterable[Message],
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        agent_name: str | None = None,
+    ) -> Appended:
+        """Append a batch durably, whole or not at all, and let summaries grow in the background.
+
+        Repeating a batch with the same `idempotency_key` returns the first answer; other messages under that key
+        raise `IdempotencyConflictError`. Raises `InvalidMessageError` or `LimitExceededError` before anything is
+        stored.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_idempotency_key(idempotency_key)
+        batch = self._checked(messages, field="messages")
+        request = AppendRequest(
+            session_id=session_id,
+            user_id=user_id,
+            messages=await self._prepared(batch),
+            now=self._clock(),
+            idempotency_key=idempotency_key,
+            fingerprint=fingerprint(batch) if idempotency_key is not None else "",
+            work_every=self._options.work_every,
+            agent_name=agent_name,
+        )
+        appended = await self._messages.append(request)
+        self._scheduler.messages_saved(session_id, appended.last_seq)
+        return appended
+
+    @asynccontextmanager
+    async def turn(
+        self,
+        session_id: str,
+        message: Message,
+        *,
+        user_id: str | None = None,
+        budget: int | None = None,
+        system: str | None = None,
+        tools: Iterable[Any] | None = None,
+        query: str | None = None,
+        on_overflow: Literal["raise", "drop_memory"] = "raise",
+        idempotency_key: str | None = None,
+    ) -> AsyncGenerator[Turn]:
+        """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer.
+
+        If the block raises or is cancelled, the user message alone is saved, and the exception goes on.
+        """
+        request = self._load_request(
+            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+        )
+        loaded = await self._loader.load(request)
+        turn = Turn(
+            message,
+            self._loader.assemble(loaded, [message]),
+            assemble=lambda current: self._loader.assemble(loaded, current),
+        )
+        try:
+            yield turn
+        except BaseException:
+            await self._save_interrupted(session_id, message, user_id, idempotency_key)
+            raise
+        await self.save_history(session_id, turn.saved_messages(), user_id=user_id, idempotency_key=idempotency_key)
+
+    async def _save_interrupted(self, session_id: str, message: Message, user_id: str | None, key: str | None) -> None:
+        """Keep what the user said, also while being cancelled. The exception under way matters more than a fault here.
+
+        The key of the whole turn stays free for the turn that succeeds.
+        """
+        failed_key = None if key is None else f"{key}#interrupted"
+        with anyio.CancelScope(shield=True):
+            try:
+                await self.save_history(session_id, [message], user_id=user_id, idempotency_key=failed_key)
+            except ReactorMemoryError as error:
+                log.warning(
+                    "user message of a failed turn not saved",
+                    extra={"session_id": session_id, "reason": type(error).__name__},
+                )
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:
+        """The session. Raises `SessionNotFoundError` if nothing was saved under this id."""
+        check_session_id(session_id, creating=False)
+        session = await self._messages.get_session(session_id, user_id)
+        if session is None:
+            raise SessionNotFoundError(session_id)
+        return session
+
+    async def list_sessions(
+        self, *, user_id: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> SessionPage:
+        """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
+        check_user_id(user_id)
+        _check_positive("limit", limit)
+        return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
+
+    async def read_messages(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        last: int | None = None,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        """The messages with `after` < seq <= `until`, oldest first: the newest `last`, or the first `limit` of them."""
+        check_session_id(session_id, creating=False)
+        if last is not None and limit is not None:
+            raise InvalidInputError("last", "give either last or limit, not both")
+        for name, value in (("last", last), ("limit", limit)):
+            if value is not None:
+                _check_positive(name, value)
+        return await self._messages.read(session_id, user_id, after=after, until=until, last=last, limit=limit)
+
+    async def stream_messages(
+        self, session_id: str, *, user_id: str | None = None, after: int = 0
+    ) -> AsyncIterator[Message]:
+        """All messages after `after`, oldest first, read page by page."""
+        while page := await self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE):
+            for message in page:
+                yield message
+            after = page[-1].seq or 0
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:
+        """The current summary, or None if nothing was summarized yet."""
+        await self.get_session(session_id, user_id=user_id)
+        return await self._summaries.get_summary(session_id)
+
+    async def read_facts(
+        self, session_id: str, *, user_id: str | None = None, as_of_seq: int | None = None
+    ) -> tuple[Fact, ...]:
+        """The facts that hold, or held when the session was `as_of_seq` messages long."""
+        ledger = await self._ledger(session_id, user_id)
+        return as_of(ledger.facts, as_of_seq if as_of_seq is not None else ledger_end(ledger))
+
+    async def read_segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
+        """The segments that were extracted, oldest first, with what each cost."""
+        return (await self._ledger(session_id, user_id)).segments
+
+    async def summarize(
+        self, session_id: str, *, user_id: str | None = None, timeout_seconds: float = 600.0
+    ) -> Summary | None:
+        """Do the background work of this session now, parked work too, and return the summary.
+
+        The session must be longer than ``summary.trigger_message_count``, else there is nothing to do.
+        """
+        session = await self.get_session(session_id, user_id=user_id)
+        self._scheduler.request(session_id)
+        await self._scheduler.ensure(session_id, session.last_seq, timeout_seconds=timeout_seconds)
+        return await self._summaries.get_summary(session_id)
+
+    async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
+        """Where the background work of the session stands."""
+        await self.get_session(session_id, user_id=user_id)
+        return await self._summaries.work_state(session_id, SUMMARIZE)
+
+    async def drain(self) -> None:
+        """Wait until this process has no background work left."""
+        await self._scheduler.drain()
+
+    async def _ledger(self, session_id: str, user_id: str | None) -> Ledger:
+        session = await self.get_session(session_id, user_id=user_id)
+        return await self._summaries.read_ledger(session_id, session.branch)
+
+    # -- changing a session -------------------------------------------------------------------------------------
+
+    async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
+        """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`."""
+        check_session_id(session_id, creating=False)
+        group_id = session_id.partition("~")[0]
+        return await self._messages.fork(
+            session_id, user_id, at_seq=at_seq, fork_id=f"{group_id}~{self._random(12)}", now=self._clock()
+        )
+
+    async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
+        """Take back the newest message (which `seq` names, if given). Facts drawn from it go with it."""
+        check_session_id(session_id, creating=False)
+        now = self._clock()
+        withdrawn = await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold)
+        if not self._stores_are_one:
+            await self._summaries.invalidate(
+                session_id, withdrawn.branches, seq=withdrawn.message.seq or 0, now=now, refold=self._refold
+            )
+        for branch in withdrawn.branches:
+            self._scheduler.messages_saved(branch.session_id, branch.last_seq)
+        return withdrawn.message
+
+    async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:
+        """Delete a session with everything derived from it: a root with all its forks, a fork with those below it.
+
+        Returns the ids that went. With ``store.delete_grace_days`` the content stays in the database that long.
+        """
+        check_session_id(session_id, creating=False)
+        purge = self._options.delete_grace_days == 0
+        gone = await self._messages.delete(session_id, user_id, now=self._clock(), purge=purge)
+        await self._scheduler.cancel(gone)
+        if purge and not self._stores_are_one:
+            await self._summaries.forget(gone)
+        return gone
+
+    # -- checks at the door -------------------------------------------------------------------------------------
+
+    def _load_request(
+        self,
+        session_id: str,
+        user_id: str | None,
+        message: Message | None,
+        *,
+        budget: int | None,
+        system: str | None,
+        tools: Iterable[Any] | None,
+        query: str | None,
+        overflow: Literal["raise", "drop_memory"],
+    ) -> LoadRequest:
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        if budget is not None:
+            _check_positive("budget", budget)
+        current = () if message is None else tuple(self._checked([message], field="message"))
+        if current and current[0].role != "user":
+            raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
+        return LoadRequest(
+            session_id=session_id,
+            user_id=user_id,
+            current=current,
+            budget=budget,
+            system=system,
+            tools=tuple(tools or ()),
+            query=query,
+            on_overflow=overflow,
+        )
+
+    def _checked(self, messages: Iterable[Message], *, field: str) -> Sequence[Message]:
+        batch = tuple(messages)
+        check_messages(batch, self._options.limits, field=field)
+        return batch
+
+    async def _prepared(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        now = self._clock()
+        if sum(len(message.content) for message in messages) > COUNT_IN_THREAD_CHARACTERS:
+            return await anyio.to_thread.run_sync(self._stamped, messages, now)
+        return self._stamped(messages, now)
+
+    def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
+        """The messages as they are stored: counted once, so that no load ever counts them."""
+        return tuple(
+            msgspec.structs.replace(
+                message,
+                seq=None,
+                message_id=new_message_id(now),
+                created_at=now if message.created_at is None else message.created_at,
+                token_count=self._counter.counted(message),
+                tokenizer=self._counter.name,
+            )
+            for message in messages
+        )
+
+
+def ledger_end(ledger: Ledger) -> int:
+    return ledger.segments[-1].end_seq if ledger.segments else 0
+
+
+def _check_positive(field: str, value: int) -> None:
+    if value < 1:
+        raise InvalidInputError(field, f"must be at least 1, is {value}")

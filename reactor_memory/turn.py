@@ -1,0 +1,52 @@
+"""One turn of an agent: load, let the model run, save what happened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+
+from reactor_memory.context.report import Context
+from reactor_memory.models import Message
+
+
+class Turn:
+    """What `ConversationManager.turn` hands to the caller.
+
+    `context` is the context as it was loaded. What the agent does is told with `add` and `answer` (or `stream`), and
+    stored when the block ends without an exception.
+    """
+
+    def __init__(self, message: Message, context: Context, assemble: Callable[[Sequence[Message]], Context]) -> None:
+        self.message = message
+        self.context = context
+        self._assemble = assemble
+        self._traffic: list[Message] = []
+        self._answer: Message | None = None
+
+    def messages(self) -> list[Message]:
+        """The context again with the tool traffic of this turn so far, fitted into the budget."""
+        return self.current_context().messages
+
+    def current_context(self) -> Context:
+        """Like `messages`, with its report."""
+        return self._assemble([self.message, *self._traffic]) if self._traffic else self.context
+
+    def add(self, *messages: Message) -> None:
+        """Tool calls and their results, in the order in which they happened."""
+        self._traffic.extend(messages)
+
+    def answer(self, answer: str | Message) -> None:
+        """The final answer of the model. The last one given counts."""
+        self._answer = Message.assistant(answer) if isinstance(answer, str) else answer
+
+    async def stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
+        """Pass a streamed answer through. It is the answer once it is complete; a broken stream is none."""
+        parts: list[str] = []
+        async for chunk in chunks:
+            parts.append(chunk)
+            yield chunk
+        self.answer("".join(parts))
+
+    def saved_messages(self) -> tuple[Message, ...]:
+        """What is stored at the end: the user message, the tool traffic, the answer."""
+        answer = (self._answer,) if self._answer is not None else ()
+        return (self.message, *self._traffic, *answer)

@@ -1,0 +1,38 @@
+"""The fold of the ledger with the limits of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reactor_memory.ledger.merging import fold_into, refold
+from reactor_memory.models import Fact, Ledger, Segment, Summary
+
+
+class SummaryFold:
+    """Folds ledgers into summaries of at most `max_fact_tokens` and `max_narrative_tokens`."""
+
+    def __init__(self, *, max_fact_tokens: int, max_narrative_tokens: int, count: Callable[[str], int]) -> None:
+        self._max_fact_tokens = max_fact_tokens
+        self._max_narrative_tokens = max_narrative_tokens
+        self._count = count
+
+    def whole(self, ledger: Ledger) -> Summary:
+        return refold(
+            ledger,
+            max_fact_tokens=self._max_fact_tokens,
+            max_narrative_tokens=self._max_narrative_tokens,
+            count=self._count,
+        )
+
+    def add(self, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary | None:
+        """`summary` with one more segment; None if it leaves facts out: then only the whole ledger gives the fold."""
+        if summary.truncated:
+            return None
+        return fold_into(
+            summary,
+            facts,
+            segment,
+            max_fact_tokens=self._max_fact_tokens,
+            max_narrative_tokens=self._max_narrative_tokens,
+            count=self._count,
+        )
