@@ -1,0 +1,26 @@
+"""The announcement: cheap to import, as every process with the package installed imports it."""
+
+from __future__ import annotations
+
+import logging
+
+from reactor_memory.plugins import Plugin
+
+logger = logging.getLogger("sample_plugin")
+
+
+def _say_goodbye() -> None:
+    logger.info("closed")
+
+
+plugin = Plugin(
+    name="sample",
+    order=10,
+    requires_settings={"plugins.options.sample.enabled": True},
+    requires_packages=("msgspec",),
+    provides={
+        "message_store": {"sample": "sample_plugin.store:make_store"},
+        "summarizer": {"shouting": "sample_plugin.summarizer:ShoutingSummarizer"},
+    },
+    on_close=_say_goodbye,
+)
