@@ -31,8 +31,9 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     `max_window_tokens` is full. At most `segment_message_count` messages wait for their extraction before the summary
     counts as stale (0: none may).
 
-    `on_overflow` says what happens when messages that are never given up leave no room for any of the memory:
-    `raise` a `BudgetExceededError`, or `drop_memory` and go on without it.
+    Facts and narrative always give way to the current turn. `on_overflow` says what happens when even that, the pins
+    and the current turn cut to its least do not fit: `raise` a `BudgetExceededError`, or `drop_memory`: pins, the
+    part of the memory that is otherwise never given up, leave too, oldest first.
     """
 
     budget: int
@@ -52,9 +53,9 @@ class ContextLimits(Value, frozen=True, kw_only=True):
 class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
-    `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
-    reaches. `notes` are lines of what is remembered of the user across sessions; they come first and leave after
-    the facts.
+    `pins` are plain messages without tool traffic. `unread` are ranges of `seq` that neither the summary nor the
+    window shows. `covered_seq` is how far the summary reaches. `notes` are remarks for the reader of the report; the
+    model never sees them.
     """
 
     strategy: str
@@ -67,4 +68,4 @@ class Draft(Value, frozen=True, kw_only=True):
     unread: tuple[tuple[int, int], ...] = ()
     covered_seq: int = 0
     freshness: Freshness = "none"
-    notes: tuple[BlockLine, ...] = ()
+    notes: tuple[str, ...] = ()

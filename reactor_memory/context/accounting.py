@@ -1,0 +1,186 @@
+"""From what was shown of each part to a context with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple, TypeAlias
+
+from reactor_memory.context.blocks import FittedBlock
+from reactor_memory.context.clamping import Count, FittedTurn, TurnClamp
+from reactor_memory.context.cutting import Cut
+from reactor_memory.context.draft import BlockLine, Freshness
+from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry, digest
+from reactor_memory.context.turns import OrphanReason
+from reactor_memory.models import Message, Value
+
+Outcome: TypeAlias = Literal["kept", "dropped", "clamped"]
+
+
+class Fate(NamedTuple):
+    """What became of one message or line, and the tokens to report for it."""
+
+    outcome: Outcome
+    reason: Reason
+    tokens: int
+
+
+class ShownPart(NamedTuple):
+    """A part of the context with the account of all that was offered for it."""
+
+    name: Part
+    messages: Sequence[Message]
+    tokens: int
+    offered: int
+    entries: Sequence[tuple[Outcome, ReportEntry]]
+
+
+class Heading(Value, frozen=True, kw_only=True):
+    """What a report says that does not come from its parts."""
+
+    session_id: str
+    strategy: str
+    budget: int
+    overhead: int
+    freshness: Freshness = "none"
+    covered_seq: int = 0
+    unread: tuple[tuple[int, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def cut_part(
+    name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count, *, kept: Reason = "fits"
+) -> ShownPart:
+    """A part that shows `cut` of the messages from `begin` on. What was cut off at its front is one entry."""
+    entries: list[tuple[Outcome, ReportEntry]] = []
+    if begin < cut.start:
+        entries.append(("dropped", _entry(name, messages, begin, cut.start - 1, "over_budget", None)))
+    start = cut.start
+    for orphan, reason in (*cut.orphans.items(), (cut.end, None)):
+        if start < orphan:
+            tokens = sum(map(cost, messages[start:orphan])) if cut.orphans else cut.tokens
+            entries.append(("kept", _entry(name, messages, start, orphan - 1, kept, tokens)))
+        if reason:
+            entries.append(("dropped", _entry(name, messages, orphan, orphan, reason, cost(messages[orphan]))))
+        start = orphan + 1
+    shown = [messages[index] for index in range(cut.start, cut.end) if index not in cut.orphans]
+    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries)
+
+
+def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
+    """A memory block; its lines are accounted for by position."""
+    positions = set(fitted.kept)
+    entries: list[tuple[Outcome, ReportEntry]] = []
+    for is_kept, run in groupby(range(len(lines)), key=positions.__contains__):
+        indices = list(run)
+        entries.append(("kept" if is_kept else "dropped", _lines(name, lines, indices, is_kept)))
+    return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries)
+
+
+def turn_part(
+    offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
+) -> ShownPart:
+    """The current turn: `clamp` and `fitted` count without the orphans."""
+    rest = iter(_turn_fates(clamp, fitted))
+    fates = [
+        Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)
+        for index, message in enumerate(offered)
+    ]
+    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), list(_runs(offered, fates)))
+
+
+def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
+    for index, cost in enumerate(clamp.costs):
+        if index not in fitted.kept:
+            yield Fate("dropped", "over_budget", cost)
+        elif index in fitted.clamped:
+            yield Fate("clamped", "too_long", cost - fitted.costs[index])
+        else:
+            yield Fate("kept", "protected", cost)
+
+
+def _runs(offered: Sequence[Message], fates: Sequence[Fate]) -> Iterable[tuple[Outcome, ReportEntry]]:
+    """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
+
+    def key(index: int) -> tuple[Outcome, Reason, bool]:
+        return fates[index].outcome, fates[index].reason, offered[index].seq is None
+
+    for (outcome, reason, _), run in groupby(range(len(offered)), key=key):
+        run = list(run)
+        tokens = sum(fates[index].tokens for index in run)
+        yield outcome, _entry("current", offered, run[0], run[-1], reason, tokens)
+
+
+def _entry(
+    part: Part, messages: Sequence[Message], first: int, last: int, reason: Reason, tokens: int | None
+) -> ReportEntry:
+    seqs = messages[first].seq, messages[last].seq
+    if seqs[0] is not None and seqs[1] is not None:
+        return ReportEntry(part=part, first=seqs[0], last=seqs[1], count=last - first + 1, reason=reason, tokens=tokens)
+    return ReportEntry(
+        part=part, first=first, last=last, count=last - first + 1, reason=reason, tokens=tokens, by="position"
+    )
+
+
+def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], kept: bool) -> ReportEntry:
+    return ReportEntry(
+        part=part,
+        first=indices[0],
+        last=indices[-1],
+        count=len(indices),
+        reason="fits" if kept else "low_value",
+        tokens=sum(lines[index].tokens for index in indices),
+        by="position",
+    )
+
+
+def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | None = None) -> Context:
+    """The messages of all parts in their order, and the report over them."""
+    messages = [message for part in shown for message in part.messages]
+    entries = [entry for part in shown for entry in part.entries]
+    dropped = tuple(entry for outcome, entry in entries if outcome == "dropped")
+    window = next((part.messages for part in shown if part.name == "window"), ())
+    report = ContextReport(
+        session_id=heading.session_id,
+        strategy=heading.strategy,
+        budget=heading.budget,
+        overhead=heading.overhead,
+        total_tokens=sum(part.tokens for part in shown),
+        tokens={part.name: part.tokens for part in shown if part.messages},
+        parts=tuple(part.name for part in shown for _ in part.messages),
+        offered={part.name: part.offered for part in shown if part.offered},
+        kept=tuple(entry for outcome, entry in entries if outcome == "kept"),
+        dropped=dropped,
+        clamped=tuple(entry for outcome, entry in entries if outcome == "clamped"),
+        freshness=heading.freshness,
+        covered_seq=heading.covered_seq,
+        window_start_seq=window[0].seq if window else None,
+        unread=_merge((*heading.unread, *_unread(dropped, heading.covered_seq))),
+        cache_breakpoints=_breakpoints(shown),
+        notes=heading.notes,
+        digest=digest(messages),
+    )
+    return Context(messages=messages, report=report, system=system)
+
+
+def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> Iterable[tuple[int, int]]:
+    """What left the window although no summary covers it."""
+    for entry in dropped:
+        if entry.part in ("window", "current") and entry.by == "seq" and entry.last > covered_seq:
+            yield max(entry.first, covered_seq + 1), entry.last
+
+
+def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
+    memory = sum(len(part.messages) for part in shown if part.name not in ("window", "recalled", "current"))
+    window = sum(len(part.messages) for part in shown if part.name == "window")
+    return tuple(sorted({memory, memory + window} - {0}))

@@ -1,0 +1,205 @@
+"""Fitting a draft, or a plain list of messages, into a budget of tokens.
+
+Protected are pins and the current turn. Given up, in this order: recalled messages, the window above its minimum, the
+narrative, facts by value, the remaining window, and then parts of the current turn (`reactor_memory.context.clamping`).
+Nothing here reads a clock or does I/O, and a stored message is not counted again. The work grows with what is kept,
+not with what is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reactor_memory.context import turns
+from reactor_memory.context.accounting import Heading, ShownPart, block_part, cut_part, make_context, turn_part
+from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, FittedBlock, block_message, fit_memory
+from reactor_memory.context.clamping import Count, CountText, FittedTurn, TurnClamp
+from reactor_memory.context.cutting import Cut, newest_turns, without_oldest
+from reactor_memory.context.draft import BlockLine, ContextLimits, Draft
+from reactor_memory.context.report import Context, Part, ReportEntry
+from reactor_memory.errors import BudgetExceededError
+from reactor_memory.models import Message
+
+
+def assemble(
+    draft: Draft,
+    current: Sequence[Message],
+    limits: ContextLimits,
+    *,
+    count: Count,
+    count_text: CountText,
+    system: str | None = None,
+) -> Context:
+    """The context that `limits` allow of `draft`, with the current turn last.
+
+    `current` is the message to come and, inside a tool loop, this turn's traffic so far; when it does not begin with
+    a user message, it continues the last turn of the window. `count` gives the tokens of a message without overhead,
+    for a stored one without tokenizing it; `count_text` those of a text. `system` is carried along, not counted.
+
+    Raises `BudgetExceededError` as `ContextLimits` describes.
+    """
+    cost = _cost(count, limits.overhead)
+    current, window_end = _join_last_turn(draft.window, current)
+    turn = _current_turn(current, limits.overhead, count, count_text)
+    pins, fitted, room = _protect(draft.pins, turn.clamp, limits, cost)
+    facts, narrative = _fit_memory(draft, window_end, room, limits, cost, count_text)
+    room -= facts.tokens + narrative.tokens
+    window = newest_turns(draft.window, 0, window_end, room, cost)
+    shown = [
+        _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
+        _block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits),
+        cut_part("pins", draft.pins, 0, pins, cost, kept="protected"),
+        cut_part("window", draft.window, 0, window, cost),
+        _recall(draft, window.start, room - window.tokens, cost),
+        turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
+    ]
+    return make_context(_heading(draft, limits), shown, system=system)
+
+
+def trim(
+    messages: Sequence[Message],
+    budget: int,
+    *,
+    count: Count,
+    count_text: CountText,
+    overhead: int = 4,
+    session_id: str = "",
+) -> Context:
+    """The part of a caller's own `messages` that fits into `budget`. Trimming the result again changes nothing.
+
+    Leading system messages play the part of memory: they leave, first to last, only when nothing of the window is
+    left. The current turn begins at the last user message; without one it is the newest pair or message.
+
+    Raises `BudgetExceededError` when the least of the current turn does not fit.
+    """
+    cost = _cost(count, overhead)
+    start = next((i for i, message in enumerate(messages) if message.role not in ("system", "summary")), len(messages))
+    end = _current_start(messages, start)
+    turn = _current_turn(messages[end:], overhead, count, count_text)
+    _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
+    leading = without_oldest(messages[:start], room, cost)
+    window = Cut(end, end) if leading.start else newest_turns(messages, start, end, room - leading.tokens, cost)
+    shown = [
+        cut_part("system", messages, 0, leading, cost),
+        cut_part("window", messages, start, window, cost),
+        turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
+    ]
+    heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
+    return make_context(heading, shown)
+
+
+def _cost(count: Count, overhead: int) -> Count:
+    return lambda message: count(message) + overhead
+
+
+class _CurrentTurn(NamedTuple):
+    """The current turn as offered, its orphans by position, and what it can shrink to without them."""
+
+    offered: Sequence[Message]
+    orphans: dict[int, turns.OrphanReason]
+    clamp: TurnClamp
+
+
+def _current_turn(messages: Sequence[Message], overhead: int, count: Count, count_text: CountText) -> _CurrentTurn:
+    orphans = turns.find_orphans(messages, open_tail=True)
+    rest = [message for index, message in enumerate(messages) if index not in orphans]
+    return _CurrentTurn(messages, orphans, TurnClamp(rest, overhead=overhead, count=count, count_text=count_text))
+
+
+def _join_last_turn(window: Sequence[Message], current: Sequence[Message]) -> tuple[Sequence[Message], int]:
+    """The current turn, and where the window ends: before the turn that `current` continues, if it does."""
+    if not window or not current or current[0].role == "user":
+        return current, len(window)
+    start = turns.last_turn_start(window)
+    return (*window[start:], *current), start
+
+
+def _current_start(messages: Sequence[Message], start: int) -> int:
+    """Where the current turn of a plain list begins, not before `start`."""
+    last = turns.last_turn_start(messages, start)
+    if last == len(messages) or messages[last].role == "user":
+        return last
+    return last + turns.units(messages[last:])[-1].start
+
+
+def _protect(
+    pins: Sequence[Message], turn: TurnClamp, limits: ContextLimits, cost: Count
+) -> tuple[Cut, FittedTurn, int]:
+    """The pins and the current turn as they are shown, and the room that they leave to everything else."""
+    pinned = Cut(0, len(pins), sum(map(cost, pins)))
+    room = limits.budget - pinned.tokens
+    if turn.tokens <= room:
+        return pinned, turn.whole(), room - turn.tokens
+    least = turn.minimum()
+    if least > room:
+        pinned = _give_up_pins(pins, pinned.tokens, least, limits, cost)
+        room = limits.budget - pinned.tokens
+    fitted = turn.fit(room)
+    # A turn that was cut has the rest of the room: memory beside it would say that the cut was not needed.
+    return pinned, fitted, 0 if fitted.clamped else room - fitted.tokens
+
+
+def _give_up_pins(pins: Sequence[Message], tokens: int, least: int, limits: ContextLimits, cost: Count) -> Cut:
+    if limits.on_overflow == "raise":
+        raise BudgetExceededError(budget=limits.budget, minimum=least + tokens)
+    if least > limits.budget:
+        raise BudgetExceededError(budget=limits.budget, minimum=least)
+    return without_oldest(pins, limits.budget - least, cost)
+
+
+def _fit_memory(
+    draft: Draft, window_end: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
+) -> tuple[FittedBlock, FittedBlock]:
+    """Facts and narrative in their share of what the smallest window leaves."""
+    if not draft.fact_lines and not draft.narrative:
+        return FittedBlock(), FittedBlock()
+    share = int(limits.window_min_share * room)
+    least = newest_turns(draft.window, 0, window_end, share, cost, enough=limits.recent_message_count)
+    return fit_memory(
+        draft.fact_lines,
+        draft.narrative,
+        int(limits.max_memory_share * (room - least.tokens)),
+        overhead=limits.overhead,
+        count_text=count_text,
+    )
+
+
+def _block(
+    part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
+) -> ShownPart:
+    message = None
+    if fitted.kept:
+        texts = [lines[index].text for index in fitted.kept]
+        message = block_message(header, texts, role=limits.memory_role, token_count=fitted.tokens - limits.overhead)
+    return block_part(part, message, lines, fitted)
+
+
+def _recall(draft: Draft, window_start: int, room: int, cost: Count) -> ShownPart:
+    """What was recalled, less what the window or the current turn shows."""
+    if not draft.recalled:
+        return ShownPart("recalled", (), 0, 0, ())
+    shown = {message.seq for message in draft.window[window_start:]}
+    recalled = [message for message in draft.recalled if message.seq not in shown]
+    part = cut_part("recalled", recalled, 0, newest_turns(recalled, 0, len(recalled), room, cost), cost)
+    repeated = [
+        ReportEntry(part="recalled", first=seq, last=seq, count=1, reason="already_shown", tokens=cost(message))
+        for message in draft.recalled
+        if (seq := message.seq) is not None and seq in shown
+    ]
+    return part._replace(
+        offered=len(draft.recalled), entries=(*(("dropped", entry) for entry in repeated), *part.entries)
+    )
+
+
+def _heading(draft: Draft, limits: ContextLimits) -> Heading:
+    return Heading(
+        session_id=draft.session_id,
+        strategy=draft.strategy,
+        budget=limits.budget,
+        overhead=limits.overhead,
+        freshness=draft.freshness,
+        covered_seq=draft.covered_seq,
+        unread=draft.unread,
+        notes=draft.notes,
+    )

@@ -1,0 +1,97 @@
+"""Where a list of messages may be cut: turns, pairs and orphans.
+
+A turn is a user message and everything up to the next one. A pair is an assistant message with its tool calls and
+all results, wherever they follow within the turn. A result answers the nearest earlier call of the turn that carries
+its id: providers reuse ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from reactor_memory.models import Message
+
+OrphanReason: TypeAlias = Literal["orphan_result", "open_call"]
+
+
+class Pair(NamedTuple):
+    """The position of a message with tool calls, those of its results, and whether every call has one."""
+
+    call: int
+    results: tuple[int, ...]
+    complete: bool
+
+
+def is_traffic(message: Message) -> bool:
+    """Whether the message is part of tool traffic: it calls a tool or carries a result."""
+    return message.role == "tool" or (bool(message.tool_calls) and message.role != "user")
+
+
+def last_turn_start(messages: Sequence[Message], start: int = 0, end: int | None = None) -> int:
+    """The position of the newest user message in `[start, end)`, or `start` if there is none."""
+    for index in range(len(messages) if end is None else end, start, -1):
+        if messages[index - 1].role == "user":
+            return index - 1
+    return start
+
+
+def find_pairs(messages: Sequence[Message], start: int = 0, end: int | None = None) -> list[Pair]:
+    """All pairs in `[start, end)`, by the position of their call, incomplete ones included."""
+    open_calls: dict[str | None, int] = {}
+    results: dict[int, list[int]] = {}
+    for index in range(start, len(messages) if end is None else end):
+        message = messages[index]
+        if message.role == "user":
+            open_calls.clear()
+        elif message.role == "tool":
+            if (call := open_calls.get(message.tool_call_id)) is not None:
+                results[call].append(index)
+        elif message.tool_calls:
+            results[index] = []
+            open_calls.update((call.id, index) for call in message.tool_calls)
+    return [Pair(call, tuple(found), _answered(messages, call, found)) for call, found in results.items()]
+
+
+def _answered(messages: Sequence[Message], call: int, results: list[int]) -> bool:
+    answered = {messages[index].tool_call_id for index in results}
+    return all(tool_call.id in answered for tool_call in messages[call].tool_calls)
+
+
+def find_orphans(
+    messages: Sequence[Message], start: int = 0, end: int | None = None, *, open_tail: bool = False
+) -> dict[int, OrphanReason]:
+    """The messages in `[start, end)` that no provider accepts, by position.
+
+    Results without a call; messages whose calls lack a result, with the results that they do have. Such a message is
+    dropped whole, text included: without its calls the text announces an action that the context no longer shows,
+    and a call with a made-up result would state what never happened. With `open_tail` the very last message may have
+    calls without any result: they were just made.
+    """
+    end = len(messages) if end is None else end
+    orphans: dict[int, OrphanReason] = {
+        index: "orphan_result" for index in range(start, end) if messages[index].role == "tool"
+    }
+    for pair in find_pairs(messages, start, end):
+        if pair.complete:
+            for index in pair.results:
+                del orphans[index]
+        elif not (open_tail and pair.call == end - 1):
+            orphans[pair.call] = "open_call"
+    return dict(sorted(orphans.items()))
+
+
+def units(messages: Sequence[Message]) -> list[range]:
+    """The smallest runs of messages that can leave without splitting a pair, oldest first.
+
+    Pairs that overlap, and whatever stands between a call and its last result, are one run.
+    """
+    reach = {pair.call: pair.results[-1] for pair in find_pairs(messages) if pair.results}
+    runs: list[range] = []
+    start, last = 0, -1
+    for index in range(len(messages)):
+        last = max(last, index, reach.get(index, index))
+        if index == last:
+            runs.append(range(start, index + 1))
+            start = index + 1
+    return runs
