@@ -38,7 +38,7 @@ types: $(DEV)  ## strict types
 	$(PY) -m pyright
 
 layers: $(DEV)  ## who may import whom
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-cache
 
 check: lint types layers test  ## what to run before a commit
 
