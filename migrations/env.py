@@ -1,0 +1,14 @@
+"""Runs the migrations of Reactor Memory as SQL text.
+
+The library's own drivers execute the text in one transaction (`reactor_memory.storage.migrating`), so a migration
+is written with Alembic's operations and `op.execute` only: it never sees a connection.
+"""
+
+from alembic import context
+
+context.configure(
+    dialect_name=context.config.get_main_option("dialect"),
+    literal_binds=True,
+    dialect_opts={"paramstyle": "named"},
+)
+context.run_migrations()

@@ -1,0 +1,198 @@
+"""The operations on what is derived from the log (`protocols.SummaryStore`), written once for all SQL stores.
+
+Each generator is one transaction, or a part of one that the log began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from msgspec.structs import replace
+
+from reactor_memory.models import BranchRange, Fact, Layout, Lease, Ledger, Segment, Session, Summary, WorkState
+from reactor_memory.protocols import SUMMARIZE, Refold
+from reactor_memory.storage.branches import segments_of_branch
+from reactor_memory.storage.rows import (
+    fact_from,
+    fact_values,
+    key_of,
+    layout_from,
+    layout_values,
+    segment_from,
+    segment_values,
+    summary_from,
+    summary_values,
+    work_state_from,
+)
+from reactor_memory.storage.steps import Batch, Step, Steps
+
+# Summaries and layouts
+
+
+def get_summary(session_id: str) -> Steps[Summary | None]:
+    rows = yield Step("summary", key_of(session_id))
+    return summary_from(rows[0]) if rows else None
+
+
+def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
+    rows = yield Step("layout", _layout_key(session_id, budget, settings_fingerprint))
+    return layout_from(rows[0]) if rows else None
+
+
+def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:
+    if not (yield from _hold(session_id)):
+        return
+    summary = yield from get_summary(session_id)
+    if layout.epoch == (summary.epoch if summary else 0):
+        yield Step("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
+
+
+def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict[str, Any]:
+    return key_of(session_id) | {"budget": budget, "settings_fingerprint": settings_fingerprint}
+
+
+def _hold(session_id: str) -> Steps[bool]:
+    """Whether the session lives; if so, it is neither deleted nor changed by an invalidation until we are done."""
+    rows = yield Step("hold_session", key_of(session_id))
+    return bool(rows) and rows[0][0] is None
+
+
+# The ledger
+
+
+def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
+    segments: dict[str, list[Segment]] = {}
+    facts: dict[tuple[str, int], list[Fact]] = {}
+    for part in branch:
+        owner = part.conversation_id
+        segments[owner] = yield from _segments(owner)
+        for row in (yield Step("facts", key_of(owner))):
+            facts.setdefault((owner, row[0]), []).append(fact_from(row[1:]))
+    shown = segments_of_branch(branch, segments)
+    of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
+    return Ledger(segments=shown, facts=tuple(chain.from_iterable(of_shown)))
+
+
+def _segments(conversation_id: str) -> Steps[list[Segment]]:
+    return [segment_from(row) for row in (yield Step("segments", key_of(conversation_id)))]
+
+
+def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> Steps[bool]:
+    if not (yield from _follows(lease, summary)):
+        return False
+    if not (yield Step("store_segment", segment_values(segment))):
+        return False
+    yield Step("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
+    yield Batch("insert_fact", [fact_values(segment, ordinal, fact) for ordinal, fact in enumerate(facts)])
+    yield Step("store_summary", summary_values(lease.session_id, summary, lease.fence))
+    return True
+
+
+def put_summary(lease: Lease, summary: Summary) -> Steps[bool]:
+    if not (yield from _follows(lease, summary)):
+        return False
+    yield Step("store_summary", summary_values(lease.session_id, summary, lease.fence))
+    return True
+
+
+def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
+    """Whether this writer has the newest lease of a living session, and `summary` is the next version."""
+    if not (yield from _hold(lease.session_id)):
+        return False
+    newest = yield Step("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
+    if not newest or newest[0][0] != lease.fence:
+        return False
+    stored = (yield from get_summary(lease.session_id)) or Summary()
+    return summary.version == stored.version + 1 and summary.covered_seq >= stored.covered_seq
+
+
+# Content that went out of view
+
+
+def lock_and_invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
+    for session_id in sorted(branch.session_id for branch in branches):
+        yield Step("lock_session", key_of(session_id))
+    yield from invalidate(branches, seq=seq, now=now, refold=refold)
+
+
+def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
+    """As `SummaryStore.invalidate`; the branches are locked."""
+    holding: list[Segment] = []
+    for branch in branches:
+        own = yield from _segments(branch.session_id)
+        holding += (segment for segment in own if segment.start_seq <= seq <= segment.end_seq)
+    if holding and all(segment.stale for segment in holding):
+        return
+    for segment in holding:
+        end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
+        yield Step("blank_segment", end)
+        yield Step("delete_facts_of_segment", end)
+    for branch in branches:
+        yield from _refold(branch, seq, now, refold)
+
+
+def _refold(branch: Session, seq: int, now: int, refold: Refold) -> Steps[None]:
+    yield Step("delete_layouts", key_of(branch.session_id))
+    stored = yield from get_summary(branch.session_id)
+    if stored is None or stored.covered_seq < seq:
+        return
+    folded = replace(
+        refold((yield from read_ledger(branch.branch))),
+        covered_seq=stored.covered_seq,
+        version=stored.version + 1,
+        epoch=stored.epoch + 1,
+        created_at=stored.created_at,
+        updated_at=now,
+    )
+    yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
+    yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
+
+
+def forget(session_ids: Sequence[str]) -> Steps[None]:
+    for session_id in session_ids:
+        key = key_of(session_id)
+        for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "forget_work"):
+            yield Step(query, key)
+
+
+# Background work
+
+
+def claim(session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Steps[Lease | None]:
+    values = {"kind": kind, "now": now, "lease_microseconds": lease_microseconds}
+    rows = yield Step("claim", key_of(session_id) | values)
+    if not rows:
+        return None
+    fence, lease_until, attempts = rows[0]
+    return Lease(session_id=session_id, kind=kind, fence=fence, lease_until=lease_until, attempts=attempts)
+
+
+def renew(lease: Lease, *, now: int, lease_microseconds: int) -> Steps[bool]:
+    rows = yield Step("renew", _lease_key(lease) | {"now": now, "lease_microseconds": lease_microseconds})
+    return bool(rows)
+
+
+def release(lease: Lease, *, due_at: int | None, attempts: int, parked: bool, error: str | None) -> Steps[None]:
+    outcome = {"due_at": due_at, "attempts": attempts, "parked": int(parked), "last_error": error}
+    yield Step("release", _lease_key(lease) | outcome)
+
+
+def _lease_key(lease: Lease) -> dict[str, Any]:
+    return key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence}
+
+
+def due(kind: str, *, now: int, limit: int) -> Steps[tuple[str, ...]]:
+    rows = yield Step("due_work", {"kind": kind, "now": now, "limit": limit})
+    return tuple(row[0] for row in rows)
+
+
+def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:
+    rows = yield Step("work_state", key_of(session_id) | {"kind": kind})
+    return work_state_from(rows[0]) if rows else None
+
+
+def list_work(kind: str, *, limit: int) -> Steps[tuple[WorkState, ...]]:
+    rows = yield Step("troubled_work", {"kind": kind, "limit": limit})
+    return tuple(work_state_from(row) for row in rows)

@@ -1,0 +1,106 @@
+"""What the drivers raise, as errors of this library.
+
+The texts are our own: a driver's text may hold parameters (message text, keys) or the address of the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import msgspec
+
+from reactor_memory.errors import (
+    ReactorMemoryError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+
+FULL = "the disk or the quota of the database is full; free space and save again"
+CORRUPT = "the database is damaged or was not written by this library; restore a backup"
+BUSY = "the database is locked by another process; try again"
+UNREACHABLE = "the database cannot be reached; check that it runs and that the address is right"
+UNKNOWN_OUTCOME = "the connection to the database broke; repeat a save with the same idempotency key"
+REFUSED = "the database refused the login; check user, password and database name"
+READ_ONLY = "the database cannot be written; check the rights on the file and its folder"
+
+_SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
+    sqlite3.SQLITE_BUSY: (StoreUnavailableError, BUSY),
+    sqlite3.SQLITE_LOCKED: (StoreUnavailableError, BUSY),
+    sqlite3.SQLITE_CANTOPEN: (StoreUnavailableError, "the database file cannot be opened; check path and rights"),
+    sqlite3.SQLITE_IOERR: (StoreUnavailableError, "the disk under the database reports errors"),
+    sqlite3.SQLITE_READONLY: (StoreUnavailableError, READ_ONLY),
+    sqlite3.SQLITE_FULL: (StoreFullError, FULL),
+    sqlite3.SQLITE_CORRUPT: (StoreCorruptError, CORRUPT),
+    sqlite3.SQLITE_NOTADB: (StoreCorruptError, CORRUPT),
+}
+
+_POSTGRES_CODES: dict[str, tuple[type[StoreError], str]] = {
+    "08": (StoreUnavailableError, UNKNOWN_OUTCOME),
+    "28": (StoreUnavailableError, REFUSED),
+    "3D": (StoreUnavailableError, REFUSED),
+    "40": (StoreUnavailableError, "the transaction collided with another one; try again"),
+    "53": (StoreUnavailableError, "the database has no connection or memory left; try again later"),
+    "53100": (StoreFullError, FULL),
+    "55": (StoreUnavailableError, BUSY),
+    "57": (StoreUnavailableError, "the database is stopping or starting; try again"),
+    "25006": (StoreUnavailableError, "the database is read-only: it is a replica or was set so"),
+    "XX001": (StoreCorruptError, CORRUPT),
+    "XX002": (StoreCorruptError, CORRUPT),
+}
+
+
+def translate(error: BaseException) -> StoreError:
+    """The error to raise instead of what a driver raised."""
+    if isinstance(error, sqlite3.Error):
+        return _from_sqlite(error)
+    sqlstate = getattr(error, "sqlstate", None)
+    if isinstance(sqlstate, str):
+        return _from_postgres(sqlstate)
+    if isinstance(error, msgspec.MsgspecError):
+        return StoreCorruptError(f"store: {CORRUPT}")
+    return _from_connection(error)
+
+
+def _from_sqlite(error: sqlite3.Error) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    kind, problem = _SQLITE_CODES.get(primary or 0, (StoreError, f"the database failed ({type(error).__name__})"))
+    return kind(f"store: {problem}")
+
+
+def _from_postgres(sqlstate: str) -> StoreError:
+    known = _POSTGRES_CODES.get(sqlstate) or _POSTGRES_CODES.get(sqlstate[:2])
+    kind, problem = known or (StoreError, f"the database failed (SQLSTATE {sqlstate})")
+    return kind(f"store: {problem}")
+
+
+def _from_connection(error: BaseException) -> StoreError:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFullError(f"store: {FULL}")
+    if isinstance(error, OSError | asyncio.TimeoutError):
+        return StoreUnavailableError(f"store: {UNREACHABLE}")
+    if type(error).__module__.startswith("asyncpg"):
+        return StoreUnavailableError(f"store: {UNKNOWN_OUTCOME}")
+    return StoreError(f"store: the database failed ({type(error).__name__})")
+
+
+@contextmanager
+def translated() -> Generator[None, None, None]:
+    """Raise what the block raises as errors of this library, and these as they are.
+
+    The driver's error stays the cause where its text cannot hold parameters: SQLite's never does.
+    """
+    try:
+        yield
+    except ReactorMemoryError:
+        raise
+    except sqlite3.Error as error:
+        raise translate(error) from error
+    except Exception as error:
+        raise translate(error) from None

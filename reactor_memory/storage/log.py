@@ -1,0 +1,399 @@
+"""The operations on the log of messages (`protocols.MessageStore`), written once for all SQL stores.
+
+Each generator is one transaction. Checks that refuse an operation come before its first write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from reactor_memory.errors import (
+    IdempotencyConflictError,
+    InvalidInputError,
+    SessionDeletedError,
+    SessionNotFoundError,
+    SessionOwnershipError,
+)
+from reactor_memory.models import BranchRange, Message, Session, SessionPage, SessionPreview
+from reactor_memory.protocols import (
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    ContextQuery,
+    ContextRows,
+    Refold,
+    Withdrawn,
+)
+from reactor_memory.storage import derived
+from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
+from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
+from reactor_memory.storage.rows import key_of, message_from, message_values, session_from, to_json
+from reactor_memory.storage.steps import Batch, Rows, Step, Steps
+
+EVERYTHING = 2**63 - 1
+"""Larger than any position, time or number of rows."""
+
+_FIRST_CHUNK = 64
+
+
+def check_access(session: Session, user_id: str | None) -> Session:
+    if session.deleted_at is not None:
+        raise SessionDeletedError(session.session_id)
+    _check_owner(session, user_id)
+    return session
+
+
+def _check_owner(session: Session, user_id: str | None) -> None:
+    if session.owner_id is not None and session.owner_id != user_id:
+        raise SessionOwnershipError(session.session_id)
+
+
+def _first_session(rows: Rows) -> Session | None:
+    return session_from(rows[0]) if rows else None
+
+
+def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
+    session = _first_session((yield Step("session", key_of(session_id))))
+    return session and check_access(session, user_id)
+
+
+# Appending
+
+
+def append(request: AppendRequest) -> Steps[Appended]:
+    key = key_of(request.session_id)
+    if request.idempotency_key is not None:
+        known = yield Step("find_batch", key | {"batch_key": request.idempotency_key})
+        if known:
+            yield from _require(request.session_id, request.user_id)
+            return replay(request, *known[0])
+    advanced = yield Step("advance", key | advance_values(request))
+    if not advanced:
+        yield from _require(request.session_id, request.user_id)
+    last_seq = int(advanced[0][0])
+    appended = appended_until(request, last_seq)
+    yield Batch("insert_message", list(_message_rows(request, appended.first_seq)))
+    if _passes_multiple(appended, request.work_every):
+        yield Step("make_due", key | {"kind": SUMMARIZE, "now": request.now})
+    return appended
+
+
+def advance_values(request: AppendRequest) -> dict[str, object]:
+    return {
+        "owner_id": request.user_id,
+        "agent_name": request.agent_name,
+        "count": len(request.messages),
+        "now": request.now,
+    }
+
+
+def appended_until(request: AppendRequest, last_seq: int) -> Appended:
+    return Appended(first_seq=last_seq - len(request.messages) + 1, last_seq=last_seq)
+
+
+def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) -> Appended:
+    """The first answer to the key of the request."""
+    if fingerprint != request.fingerprint:
+        raise IdempotencyConflictError(request.session_id, request.idempotency_key or "")
+    return Appended(first_seq=first_seq, last_seq=first_seq + size - 1, replayed=True)
+
+
+def batch_values(request: AppendRequest) -> dict[str, object]:
+    """What the first row of a batch remembers, so that a repetition is recognised."""
+    if request.idempotency_key is None:
+        return {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
+    return {
+        "batch_key": request.idempotency_key,
+        "batch_fingerprint": request.fingerprint,
+        "batch_size": len(request.messages),
+    }
+
+
+_NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
+
+
+def _message_rows(request: AppendRequest, first_seq: int) -> Iterator[dict[str, object]]:
+    key = key_of(request.session_id)
+    for seq, message in enumerate(request.messages, start=first_seq):
+        batch = batch_values(request) if seq == first_seq else _NO_BATCH
+        yield {**key, "seq": seq, **message_values(message), **batch}
+
+
+def _passes_multiple(appended: Appended, every: int | None) -> bool:
+    return every is not None and appended.last_seq // every > (appended.first_seq - 1) // every
+
+
+# Reading
+
+
+def read(
+    session_id: str, user_id: str | None, *, after: int, until: int | None, last: int | None, limit: int | None
+) -> Steps[tuple[Message, ...]]:
+    session = yield from find(session_id, user_id)
+    if session is None:
+        return ()
+    parts = ranges_between(session.branch, after, until)
+    if last is None:
+        return (yield from _oldest(parts, EVERYTHING if limit is None else limit))
+    newest = yield from _newest(parts, last)
+    return newest[::-1][:limit]
+
+
+def read_context(query: ContextQuery) -> Steps[ContextRows]:
+    session = yield from find(query.session_id, query.user_id)
+    if session is None:
+        return ContextRows()
+    if query.trigger_message_count is None or session.last_seq <= query.trigger_message_count:
+        newest = yield from _newest(session.branch, query.last_count)
+    else:
+        newest = yield from _newest_within(session.branch, query)
+    return ContextRows(
+        session=session,
+        summary=(yield from derived.get_summary(query.session_id)),
+        layout=(yield from derived.get_layout(query.session_id, query.budget, query.settings_fingerprint)),
+        messages=newest[::-1],
+    )
+
+
+def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:
+    session = _first_session((yield Step("session", key_of(session_id))))
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    if session.deleted_at is not None:
+        raise SessionDeletedError(session_id)
+    return session, (yield from _oldest(ranges_between(session.branch, after, None), limit))
+
+
+def _range_values(session_id: str, part: BranchRange) -> dict[str, object]:
+    return {
+        "group_id": group_of(session_id),
+        "conversation_id": part.conversation_id,
+        "start_seq": part.start_seq,
+        "end_seq": EVERYTHING if part.end_seq is None else part.end_seq,
+    }
+
+
+def _oldest(parts: Sequence[BranchRange], limit: int) -> Steps[tuple[Message, ...]]:
+    return (yield from _along("messages_oldest_first", parts, limit))
+
+
+def _newest(parts: Sequence[BranchRange], limit: int) -> Steps[tuple[Message, ...]]:
+    """Newest first."""
+    return (yield from _along("messages_newest_first", parts[::-1], limit))
+
+
+def _along(query: str, parts: Sequence[BranchRange], limit: int) -> Steps[tuple[Message, ...]]:
+    found: list[Message] = []
+    for part in parts:
+        if len(found) >= limit:
+            break
+        values = _range_values(part.conversation_id, part) | {"limit": limit - len(found)}
+        found += map(message_from, (yield Step(query, values)))
+    return tuple(found)
+
+
+def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[tuple[Message, ...]]:
+    """Newest first, up to the message that passes `max_tokens`; read in chunks, so that little is read in vain."""
+    window: list[Message] = []
+    tokens, chunk, before = 0, _FIRST_CHUNK, EVERYTHING
+    while len(window) < query.max_messages:
+        wanted = min(chunk, query.max_messages - len(window))
+        newest = yield from _newest(ranges_between(branch, 0, before - 1), wanted)
+        for message in newest:
+            window.append(message)
+            tokens += (message.token_count or 0) + query.overhead
+            if tokens > query.max_tokens:
+                return tuple(window)
+        if len(newest) < wanted:
+            break
+        before, chunk = window[-1].seq or 1, chunk * 2
+    return tuple(window)
+
+
+# Listing
+
+
+def list_sessions(user_id: str | None, *, limit: int, cursor: str | None) -> Steps[SessionPage]:
+    begin = Cursor(updated_at=EVERYTHING, session_id="") if cursor is None else decode_cursor(cursor)
+    values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
+    if user_id is None:
+        rows = yield Step("list_open", values)
+    else:
+        rows = yield Step("list_owned", values | {"owner_id": user_id})
+    sessions = [session_from(row) for row in islice(rows, limit)]
+    previews: list[SessionPreview] = []
+    for session in sessions:
+        previews.append((yield from _preview(session)))  # noqa: PERF401 (a comprehension cannot yield)
+    return SessionPage(
+        sessions=tuple(previews),
+        next_cursor=_cursor_after(sessions[-1]) if sessions and len(rows) > limit else None,
+    )
+
+
+def _cursor_after(session: Session) -> str:
+    return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
+
+
+def _preview(session: Session) -> Steps[SessionPreview]:
+    return SessionPreview(
+        session_id=session.session_id,
+        title=session.title,
+        preview=preview_of((yield from _first_user_text(session))),
+        last_seq=session.last_seq,
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+    )
+
+
+def _first_user_text(session: Session) -> Steps[str]:
+    for part in session.branch:
+        values = _range_values(session.session_id, part) | {"length": PREVIEW_SOURCE_LENGTH}
+        rows = yield Step("first_user_text", values)
+        if rows:
+            return rows[0][0]
+    return ""
+
+
+# Changing what is in view
+
+
+def _lock(session_id: str) -> Steps[Session | None]:
+    """The session, after the root of its group was locked against all other changes of the group's shape."""
+    root_id = group_of(session_id)
+    rows = yield Step("lock_session", key_of(root_id))
+    if session_id != root_id:
+        rows = yield Step("lock_session", key_of(session_id))
+    return _first_session(rows)
+
+
+def _require(session_id: str, user_id: str | None) -> Steps[Session]:
+    session = yield from find(session_id, user_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    return session
+
+
+def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+    session = yield from _lock(session_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    return check_access(session, user_id)
+
+
+def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
+    parent = yield from _lock_required(session_id, user_id)
+    if not 1 <= at_seq <= parent.last_seq + 1:
+        raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
+    if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
+        raise InvalidInputError("fork_id", "must be the id of the group, then ~ and a random part")
+    branch = branch_for_fork(parent, fork_id, at_seq)
+    session = Session(
+        session_id=fork_id,
+        group_id=parent.group_id,
+        owner_id=parent.owner_id,
+        last_seq=at_seq - 1,
+        branch=branch,
+        created_at=now,
+        updated_at=now,
+        forked_from_id=session_id,
+        forked_at_seq=at_seq,
+    )
+    inserted = yield Step("insert_fork", _fork_values(session, now))
+    if not inserted:
+        raise InvalidInputError("fork_id", "is taken; choose another random part")
+    return session
+
+
+def _fork_values(session: Session, now: int) -> dict[str, object]:
+    return {
+        **key_of(session.session_id),
+        "owner_id": session.owner_id,
+        "last_seq": session.last_seq,
+        "path": to_json(session.branch),
+        "forked_from_id": session.forked_from_id,
+        "forked_at_seq": session.forked_at_seq,
+        "now": now,
+    }
+
+
+def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
+    session = yield from _lock_required(session_id, user_id)
+    newest = yield from _newest(session.branch, 1)
+    message, position = _withdrawable(session, newest, seq)
+    group = yield Step("lock_group", {"group_id": session.group_id})
+    branches = tuple(each for each in map(session_from, group) if _has(each, session_id, position))
+    yield Step("withdraw_message", key_of(session_id) | {"seq": position})
+    yield Step("touch_session", key_of(session_id) | {"now": now})
+    yield from derived.invalidate(branches, seq=position, now=now, refold=refold)
+    return Withdrawn(message=message, conversation_id=session_id, branches=branches)
+
+
+def _has(session: Session, conversation_id: str, seq: int) -> bool:
+    return session.deleted_at is None and seq <= session.last_seq and shows(session.branch, conversation_id, seq)
+
+
+def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) -> tuple[Message, int]:
+    """The newest visible message, if it is the session's own and the one asked for."""
+    if not newest or newest[0].seq is None:
+        raise InvalidInputError("seq", "there is no message to withdraw")
+    position = newest[0].seq
+    if position < session.branch[-1].start_seq:
+        raise InvalidInputError("seq", f"message {position} is inherited; withdraw it in the session it belongs to")
+    if seq is not None and seq != position:
+        raise InvalidInputError("seq", f"only the newest message can be withdrawn, which is {position}")
+    return newest[0], position
+
+
+# Deleting
+
+
+def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> Steps[tuple[str, ...]]:
+    session = yield from _lock(session_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    _check_owner(session, user_id)
+    group = yield Step("lock_group", {"group_id": session.group_id})
+    below = with_forks_below(session_id, [session_from(row) for row in group])
+    went: list[str] = []
+    for each in below:
+        if (yield Step("mark_deleted", key_of(each) | {"now": now})):
+            went.append(each)
+        if purge:
+            yield from _purge(each, now)
+    return tuple(went)
+
+
+def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:
+    """The session and its forks, their forks and so on: parents before children."""
+    children: dict[str | None, list[str]] = {}
+    for session in group:
+        children.setdefault(session.forked_from_id, []).append(session.session_id)
+    found = [session_id]
+    for each in found:
+        found += children.get(each, ())
+    return tuple(found)
+
+
+def _purge(session_id: str, now: int) -> Steps[bool]:
+    if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
+        return False
+    yield Step("delete_messages", key_of(session_id))
+    yield from derived.forget([session_id])
+    return True
+
+
+def purge_deleted(*, before: int, limit: int) -> Steps[int]:
+    purged = 0
+    rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
+    for _, session_id, deleted_at in rows:
+        purged += yield from _purge(session_id, deleted_at)
+    return purged
+
+
+# Checking
+
+
+def gap_problems(rows: Rows) -> tuple[str, ...]:
+    """The answer of the query `gaps` in words."""
+    return tuple(f"session {row[0]!r}: its counter and its messages disagree" for row in rows)

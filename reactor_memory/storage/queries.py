@@ -1,0 +1,80 @@
+"""The SQL of the stores: `queries.sql`, parsed and compiled once.
+
+The file holds named blocks with ``:name`` parameters. A block ``-- name: x`` serves both engines; a twin
+``-- name: x [postgres]`` directly below replaces it on PostgreSQL. SQLite takes the parameters as they are; for
+asyncpg they become ``$n``, one number a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+QUERIES_FILE = Path(__file__).with_name("queries.sql")
+
+_HEADER = re.compile(r"^-- name: (\w+)( \[postgres\])?$", re.MULTILINE)
+_COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
+_LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
+
+
+class PostgresQuery(NamedTuple):
+    """A statement with ``$n`` parameters, and which named value each number takes."""
+
+    text: str
+    parameters: tuple[str, ...]
+
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
+        return [values[name] for name in self.parameters]
+
+
+class Block(NamedTuple):
+    """A named block as it stands in the file, comments included."""
+
+    name: str
+    only_postgres: bool
+    text: str
+
+    @property
+    def statement(self) -> str:
+        return _COMMENT_LINE.sub("", self.text).strip()
+
+
+def parse(source: str) -> tuple[Block, ...]:
+    """The blocks of a file of queries, in its order."""
+    headers = list(_HEADER.finditer(source))
+    ends = [header.start() for header in headers[1:]] + [len(source)]
+    return tuple(
+        Block(header[1], header[2] is not None, source[header.end() : end].strip())
+        for header, end in zip(headers, ends, strict=True)
+    )
+
+
+def to_numbered(text: str) -> PostgresQuery:
+    """Replace ``:name`` by ``$n``; string literals and ``::casts`` are left alone."""
+    numbers: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        return match[0] if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    numbered = _LITERAL_OR_PARAMETER.sub(number, text)
+    return PostgresQuery(numbered, tuple(numbers))
+
+
+@cache
+def blocks() -> tuple[Block, ...]:
+    return parse(QUERIES_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def sqlite_queries() -> Mapping[str, str]:
+    return {block.name: block.statement for block in blocks() if not block.only_postgres}
+
+
+@cache
+def postgres_queries() -> Mapping[str, PostgresQuery]:
+    """A twin stands below its portable block, so it wins."""
+    return {block.name: to_numbered(block.statement) for block in blocks()}

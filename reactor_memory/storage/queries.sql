@@ -1,0 +1,468 @@
+-- The SQL of the stores. See queries.py for the format.
+-- Ids are TEXT, times BIGINT microseconds UTC, flags 0 or 1, JSON is TEXT and NULL when empty.
+-- Every statement names the group it works on; what must look across groups says so with `-- across groups`.
+
+
+-- Conversations
+
+-- name: session
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: lock_session
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+-- name: lock_session [postgres]
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+FOR UPDATE
+
+-- name: lock_group
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id = :group_id
+ORDER BY created_at, conversation_id
+-- name: lock_group [postgres]
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id = :group_id
+ORDER BY created_at, conversation_id
+FOR UPDATE
+
+-- name: hold_session
+-- An append goes on meanwhile, but who locks the group waits.
+SELECT deleted_at FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+-- name: hold_session [postgres]
+SELECT deleted_at FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+FOR KEY SHARE
+
+-- name: insert_fork
+INSERT INTO conversations (group_id, conversation_id, owner_id, last_seq, path, forked_from_id, forked_at_seq,
+                           created_at, updated_at)
+VALUES (:group_id, :conversation_id, :owner_id, :last_seq, :path, :forked_from_id, :forked_at_seq, :now, :now)
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+RETURNING conversation_id
+
+-- name: touch_session
+UPDATE conversations
+SET updated_at = CASE WHEN updated_at > :now THEN updated_at ELSE :now END
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: mark_deleted
+UPDATE conversations SET deleted_at = :now
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+RETURNING conversation_id
+
+-- name: mark_purged
+UPDATE conversations SET purged_at = :now, title = NULL, metadata = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND purged_at IS NULL AND deleted_at IS NOT NULL
+RETURNING conversation_id
+
+-- name: sessions_to_purge
+-- across groups
+SELECT group_id, conversation_id, deleted_at FROM conversations
+WHERE deleted_at < :before AND purged_at IS NULL
+ORDER BY deleted_at, conversation_id
+LIMIT :limit
+
+-- name: list_owned
+-- across groups
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE owner_id = :owner_id AND deleted_at IS NULL
+  AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
+ORDER BY updated_at DESC, conversation_id
+LIMIT :limit
+
+-- name: list_open
+-- across groups
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE owner_id IS NULL AND deleted_at IS NULL
+  AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
+ORDER BY updated_at DESC, conversation_id
+LIMIT :limit
+
+
+-- Appending
+
+-- name: find_batch
+SELECT seq, batch_fingerprint, batch_size FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
+
+-- name: advance
+-- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues.
+INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
+SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :now, :now
+WHERE :group_id = :conversation_id OR EXISTS (
+    SELECT 1 FROM conversations AS own WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id)
+ON CONFLICT (group_id, conversation_id) DO UPDATE
+SET last_seq = conversations.last_seq + excluded.last_seq,
+    updated_at = CASE WHEN conversations.updated_at > excluded.updated_at
+                      THEN conversations.updated_at ELSE excluded.updated_at END
+WHERE conversations.deleted_at IS NULL
+  AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
+RETURNING last_seq
+
+-- name: insert_message
+INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
+                      tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,
+                      batch_key, batch_fingerprint, batch_size)
+VALUES (:group_id, :conversation_id, :seq, :message_id, :role, :visibility, :author_id, :content, :parts,
+        :tool_calls, :tool_call_id, :name, :metadata, :token_count, :tokenizer, :created_at,
+        :batch_key, :batch_fingerprint, :batch_size)
+
+-- name: append [postgres]
+-- All of an append: `known` finds the batch of the key, `advanced` moves the counter, `stored` holds the messages.
+WITH known AS (
+    SELECT seq, batch_fingerprint, batch_size FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
+), advanced AS (
+    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
+    SELECT :group_id::text, :conversation_id::text, :owner_id::text, :agent_name::text, :count::bigint,
+           :now::bigint, :now::bigint
+    WHERE NOT EXISTS (SELECT 1 FROM known)
+      AND (:group_id::text = :conversation_id::text OR EXISTS (
+          SELECT 1 FROM conversations AS own
+          WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id))
+    ON CONFLICT (group_id, conversation_id) DO UPDATE
+    SET last_seq = conversations.last_seq + excluded.last_seq,
+        updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
+    WHERE conversations.deleted_at IS NULL
+      AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
+    RETURNING last_seq
+), stored AS (
+    INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
+                          tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,
+                          batch_key, batch_fingerprint, batch_size)
+    SELECT :group_id, :conversation_id, advanced.last_seq - :count + entry.ordinality,
+           entry.message_id, entry.role, entry.visibility, entry.author_id, entry.content, entry.parts,
+           entry.tool_calls, entry.tool_call_id, entry.name, entry.metadata, entry.token_count, entry.tokenizer, entry.created_at,
+           CASE WHEN entry.ordinality = 1 THEN :batch_key::text END,
+           CASE WHEN entry.ordinality = 1 THEN :batch_fingerprint::text END,
+           CASE WHEN entry.ordinality = 1 THEN :batch_size::bigint END
+    FROM advanced, unnest(
+        :message_ids::text[], :roles::text[], :visibilities::text[], :author_ids::text[], :contents::text[],
+        :parts::text[], :tool_calls::text[], :tool_call_ids::text[], :names::text[], :metadatas::text[],
+        :token_counts::bigint[], :tokenizers::text[], :created_ats::bigint[]
+    ) WITH ORDINALITY AS entry (message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id,
+                              name, metadata, token_count, tokenizer, created_at, ordinality)
+), work AS (
+    INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
+    SELECT :group_id, :conversation_id, :kind, :now, 0, 0, 0, 1 FROM advanced
+    WHERE advanced.last_seq / :work_every::bigint > (advanced.last_seq - :count) / :work_every::bigint
+    ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+    SET due_at = LEAST(background_work.due_at, excluded.due_at), touched = 1
+)
+SELECT last_seq, NULL::bigint AS known_seq, NULL::text AS known_fingerprint, NULL::bigint AS known_size,
+       NULL::text AS owner_id, NULL::bigint AS deleted_at
+FROM advanced
+UNION ALL
+SELECT NULL, known.seq, known.batch_fingerprint, known.batch_size, own.owner_id, own.deleted_at
+FROM known, conversations AS own
+WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
+
+
+-- Reading messages
+
+-- name: messages_oldest_first
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+ORDER BY seq
+LIMIT :limit
+
+-- name: messages_newest_first
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+ORDER BY seq DESC
+LIMIT :limit
+
+-- name: first_user_text
+SELECT SUBSTR(content, 1, :length) FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL AND role = 'user'
+ORDER BY seq
+LIMIT 1
+
+-- name: read_context [postgres]
+-- All that a load needs. `part` tells the rows apart: 0 session, 1 summary, 2 layout, 3 message (newest first). A fork
+-- reads along its path; every range gives at most as many rows as are wanted, so no range is read whole.
+WITH own AS (
+    SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+), wanted AS (
+    SELECT last_seq,
+           CASE WHEN :trigger::bigint IS NULL OR last_seq <= :trigger THEN :last_count::bigint
+                ELSE :max_messages::bigint END AS row_limit,
+           CASE WHEN :trigger::bigint IS NULL OR last_seq <= :trigger THEN NULL
+                ELSE :max_tokens::bigint END AS tokens
+    FROM own
+    WHERE deleted_at IS NULL AND (owner_id IS NULL OR owner_id = :user_id)
+), ranges AS (
+    SELECT conversation_id, 1::bigint AS start_seq, last_seq AS end_seq FROM own WHERE path IS NULL
+    UNION ALL
+    SELECT item ->> 'conversation_id', (item ->> 'start_seq')::bigint,
+           COALESCE((item ->> 'end_seq')::bigint, own.last_seq)
+    FROM own, json_array_elements(own.path::json) AS item
+), newest AS (
+    SELECT message.* FROM wanted, ranges, LATERAL (
+        SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+               token_count, tokenizer, created_at
+        FROM messages
+        WHERE messages.group_id = :group_id AND messages.conversation_id = ranges.conversation_id
+          AND messages.seq >= ranges.start_seq AND messages.seq <= ranges.end_seq AND messages.state IS NULL
+        ORDER BY messages.seq DESC
+        LIMIT wanted.row_limit
+    ) AS message
+    ORDER BY seq DESC
+    LIMIT (SELECT row_limit FROM wanted)
+), counted AS (
+    SELECT newest.*, COALESCE(SUM(COALESCE(token_count, 0) + :overhead::bigint)
+               OVER (ORDER BY seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS newer_tokens
+    FROM newest
+)
+SELECT 0 AS part, last_seq AS n1, created_at AS n2, updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5,
+       conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5, forked_from_id AS t6,
+       NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, NULL AS t11
+FROM own
+UNION ALL
+SELECT 1, covered_seq, version, epoch, created_at, updated_at,
+       narrative, facts_json, stale_ranges, truncated::text, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM conversation_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+UNION ALL
+SELECT 2, seq, window_start_seq, covered_seq, epoch, NULL,
+       fact_lines, narrative, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM context_layouts
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND budget = :budget AND settings_fingerprint = :settings_fingerprint
+UNION ALL
+SELECT 3, seq, token_count, created_at, NULL, NULL,
+       message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata, tokenizer
+FROM counted
+WHERE newer_tokens <= COALESCE((SELECT tokens FROM wanted), newer_tokens)
+
+-- name: withdraw_message
+UPDATE messages SET state = 'withdrawn'
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
+
+
+-- Segments, facts, summaries, layouts
+
+-- name: segments
+SELECT conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version, narrative, headline,
+       tokens_read, tokens_written, created_at, stale
+FROM segments
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY end_seq
+
+-- name: facts
+SELECT end_seq, anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified
+FROM facts
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY end_seq, ordinal
+
+-- name: store_segment
+-- Gives no row if the segment is there and not stale, or has other borders.
+INSERT INTO segments (group_id, conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version,
+                      narrative, headline, tokens_read, tokens_written, created_at, stale)
+VALUES (:group_id, :conversation_id, :start_seq, :end_seq, :source_hash, :summarizer, :prompt_version,
+        :narrative, :headline, :tokens_read, :tokens_written, :created_at, :stale)
+ON CONFLICT (group_id, conversation_id, end_seq) DO UPDATE
+SET source_hash = excluded.source_hash, summarizer = excluded.summarizer, prompt_version = excluded.prompt_version,
+    narrative = excluded.narrative, headline = excluded.headline, tokens_read = excluded.tokens_read,
+    tokens_written = excluded.tokens_written, created_at = excluded.created_at, stale = excluded.stale
+WHERE segments.stale = 1 AND segments.start_seq = excluded.start_seq
+RETURNING end_seq
+
+-- name: blank_segment
+UPDATE segments SET stale = 1, narrative = '', headline = ''
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
+
+-- name: delete_facts_of_segment
+DELETE FROM facts WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
+
+-- name: insert_fact
+INSERT INTO facts (group_id, conversation_id, end_seq, ordinal, anchor, key, value, category, source_seq,
+                   span_start, span_end, said_by, act, failed, verified)
+VALUES (:group_id, :conversation_id, :end_seq, :ordinal, :anchor, :key, :value, :category, :source_seq,
+        :span_start, :span_end, :said_by, :act, :failed, :verified)
+
+-- name: summary
+SELECT narrative, facts_json, covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at
+FROM conversation_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: store_summary
+INSERT INTO conversation_summaries (group_id, conversation_id, narrative, facts_json, covered_seq, version, epoch,
+                                    fence, truncated, stale_ranges, created_at, updated_at)
+VALUES (:group_id, :conversation_id, :narrative, :facts_json, :covered_seq, :version, :epoch,
+        :fence, :truncated, :stale_ranges, :created_at, :updated_at)
+ON CONFLICT (group_id, conversation_id) DO UPDATE
+SET narrative = excluded.narrative, facts_json = excluded.facts_json, covered_seq = excluded.covered_seq,
+    version = excluded.version, epoch = excluded.epoch, fence = excluded.fence, truncated = excluded.truncated,
+    stale_ranges = excluded.stale_ranges, created_at = excluded.created_at, updated_at = excluded.updated_at
+
+-- name: layout
+SELECT seq, window_start_seq, covered_seq, epoch, fact_lines, narrative
+FROM context_layouts
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND budget = :budget AND settings_fingerprint = :settings_fingerprint
+
+-- name: store_layout
+INSERT INTO context_layouts (group_id, conversation_id, budget, settings_fingerprint, seq, window_start_seq,
+                             fact_lines, narrative, covered_seq, epoch)
+VALUES (:group_id, :conversation_id, :budget, :settings_fingerprint, :seq, :window_start_seq,
+        :fact_lines, :narrative, :covered_seq, :epoch)
+ON CONFLICT (group_id, conversation_id, budget, settings_fingerprint) DO UPDATE
+SET seq = excluded.seq, window_start_seq = excluded.window_start_seq, fact_lines = excluded.fact_lines,
+    narrative = excluded.narrative, covered_seq = excluded.covered_seq, epoch = excluded.epoch
+WHERE context_layouts.seq < excluded.seq
+
+-- name: delete_messages
+DELETE FROM messages WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_segments
+DELETE FROM segments WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_facts
+DELETE FROM facts WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_summary
+DELETE FROM conversation_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_layouts
+DELETE FROM context_layouts WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+
+-- Background work
+
+-- name: make_due
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
+VALUES (:group_id, :conversation_id, :kind, :now, 0, 0, 0, 1)
+ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+SET due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END,
+    touched = 1
+
+-- name: lock_work
+SELECT fence FROM background_work
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+-- name: lock_work [postgres]
+SELECT fence FROM background_work
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+FOR UPDATE
+
+-- name: claim
+INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
+SELECT :group_id, :conversation_id, :kind, :now + :lease_microseconds, 1, 0
+FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0
+WHERE background_work.lease_until <= :now
+RETURNING fence, lease_until, attempts
+-- name: claim [postgres]
+INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
+SELECT :group_id, :conversation_id, :kind,
+       (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint, 1, 0
+FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0
+WHERE background_work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+RETURNING fence, lease_until, attempts
+
+-- name: renew
+UPDATE background_work SET lease_until = :now + :lease_microseconds
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+  AND fence = :fence AND lease_until > 0
+RETURNING fence
+-- name: renew [postgres]
+UPDATE background_work SET lease_until = (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+  AND fence = :fence AND lease_until > 0
+RETURNING fence
+
+-- name: release
+UPDATE background_work
+SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0, attempts = :attempts,
+    parked = :parked, last_error = :last_error
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
+
+-- name: forget_work
+-- A fence never goes back, so what held an older lease is refused for ever.
+UPDATE background_work
+SET due_at = NULL, lease_until = 0, fence = fence + 1, attempts = 0, parked = 0, touched = 0, last_error = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: due_work
+-- across groups
+SELECT work.conversation_id
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0 AND own.deleted_at IS NULL
+  AND work.lease_until <= :now
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
+-- name: due_work [postgres]
+-- across groups
+SELECT work.conversation_id
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0 AND own.deleted_at IS NULL
+  AND work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
+
+-- name: work_state
+SELECT conversation_id, kind, due_at, lease_until, fence, attempts, parked, last_error
+FROM background_work
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+
+-- name: troubled_work
+-- across groups
+SELECT work.conversation_id, work.kind, work.due_at, work.lease_until, work.fence, work.attempts, work.parked,
+       work.last_error
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND (work.parked = 1 OR work.attempts > 0) AND own.deleted_at IS NULL
+ORDER BY work.conversation_id
+LIMIT :limit
+
+
+-- The database as a whole
+
+-- name: revision
+SELECT version_num FROM alembic_version
+
+-- name: totals
+-- across groups
+SELECT (SELECT COUNT(*) FROM conversations WHERE deleted_at IS NULL), (SELECT COUNT(*) FROM messages)
+
+-- name: gaps
+-- Sessions whose counter and messages disagree.
+-- across groups
+SELECT own.conversation_id
+FROM conversations AS own
+LEFT JOIN messages AS message ON message.group_id = own.group_id AND message.conversation_id = own.conversation_id
+WHERE own.purged_at IS NULL
+GROUP BY own.group_id, own.conversation_id, own.last_seq, own.forked_at_seq
+HAVING COUNT(message.seq) <> own.last_seq - COALESCE(own.forked_at_seq - 1, 0)
+    OR COALESCE(MAX(message.seq), own.last_seq) <> own.last_seq
+ORDER BY own.conversation_id
+LIMIT :limit

@@ -1,0 +1,257 @@
+"""Rows of the tables to values and back. The order of columns is the one of `queries.sql`.
+
+JSON columns are NULL when empty, so the usual row is small. A row that cannot be read raises what msgspec raises;
+the stores turn it into `StoreCorruptError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from reactor_memory.models import (
+    BlockLine,
+    BranchRange,
+    Fact,
+    JsonObject,
+    Layout,
+    Message,
+    Segment,
+    Session,
+    Summary,
+    ToolCall,
+    Usage,
+    WorkState,
+)
+from reactor_memory.storage.branches import group_of, root_branch
+from reactor_memory.storage.steps import Row
+
+_BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
+_PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])
+_TOOL_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
+_OBJECT = msgspec.json.Decoder(JsonObject)
+_LINES = msgspec.json.Decoder(tuple[BlockLine, ...])
+_RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+_encode = msgspec.json.encode
+
+
+def to_json(value: Sequence[Any] | Mapping[str, Any]) -> str | None:
+    return _encode(value).decode() if value else None
+
+
+def key_of(session_id: str) -> dict[str, Any]:
+    """The two columns that every key begins with."""
+    return {"group_id": group_of(session_id), "conversation_id": session_id}
+
+
+def session_from(row: Row) -> Session:
+    session_id, group_id, owner_id, last_seq, path, created, updated, title, forked_from, forked_at, deleted = row
+    return Session(
+        session_id=session_id,
+        group_id=group_id,
+        owner_id=owner_id,
+        last_seq=last_seq,
+        branch=_BRANCH.decode(path) if path else root_branch(session_id),
+        created_at=created,
+        updated_at=updated,
+        title=title,
+        forked_from_id=forked_from,
+        forked_at_seq=forked_at,
+        deleted_at=deleted,
+    )
+
+
+def message_from(row: Row) -> Message:
+    (
+        seq,
+        message_id,
+        role,
+        visibility,
+        author_id,
+        content,
+        parts,
+        tool_calls,
+        tool_call_id,
+        name,
+        metadata,
+        token_count,
+        tokenizer,
+        created_at,
+    ) = row
+    return Message(
+        role=role,
+        content=content,
+        parts=_PARTS.decode(parts) if parts else (),
+        tool_calls=_TOOL_CALLS.decode(tool_calls) if tool_calls else (),
+        tool_call_id=tool_call_id,
+        name=name,
+        metadata=_OBJECT.decode(metadata) if metadata else {},
+        visibility=visibility,
+        author_id=author_id,
+        created_at=created_at,
+        seq=seq,
+        message_id=message_id,
+        token_count=token_count,
+        tokenizer=tokenizer,
+    )
+
+
+def message_values(message: Message) -> dict[str, Any]:
+    """The columns of a message that do not depend on where it is stored."""
+    return {
+        "message_id": message.message_id,
+        "role": message.role,
+        "visibility": message.visibility,
+        "author_id": message.author_id,
+        "content": message.content,
+        "parts": to_json(message.parts),
+        "tool_calls": to_json(message.tool_calls),
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "metadata": to_json(message.metadata),
+        "token_count": message.token_count,
+        "tokenizer": message.tokenizer,
+        "created_at": message.created_at,
+    }
+
+
+def segment_from(row: Row) -> Segment:
+    conversation_id, start, end, source_hash, summarizer, prompt, narrative, headline, read, written, created, stale = (
+        row
+    )
+    return Segment(
+        conversation_id=conversation_id,
+        start_seq=start,
+        end_seq=end,
+        source_hash=source_hash,
+        summarizer=summarizer,
+        prompt_version=prompt,
+        narrative=narrative,
+        headline=headline,
+        usage=Usage(tokens_read=read, tokens_written=written),
+        created_at=created,
+        stale=bool(stale),
+    )
+
+
+def segment_values(segment: Segment) -> dict[str, Any]:
+    return {
+        **key_of(segment.conversation_id),
+        "start_seq": segment.start_seq,
+        "end_seq": segment.end_seq,
+        "source_hash": segment.source_hash,
+        "summarizer": segment.summarizer,
+        "prompt_version": segment.prompt_version,
+        "narrative": segment.narrative,
+        "headline": segment.headline,
+        "tokens_read": segment.usage.tokens_read,
+        "tokens_written": segment.usage.tokens_written,
+        "created_at": segment.created_at,
+        "stale": int(segment.stale),
+    }
+
+
+def fact_from(row: Row) -> Fact:
+    """`row` without its first column, the end of the segment."""
+    anchor, key, value, category, source_seq, start, end, said_by, act, failed, verified = row
+    return Fact(
+        anchor=anchor,
+        key=key,
+        value=value,
+        category=category,
+        source_seq=source_seq,
+        span=(start, end),
+        said_by=said_by,
+        act=act,
+        failed=bool(failed),
+        verified=bool(verified),
+    )
+
+
+def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
+    return {
+        **key_of(segment.conversation_id),
+        "end_seq": segment.end_seq,
+        "ordinal": ordinal,
+        "anchor": fact.anchor,
+        "key": fact.key,
+        "value": fact.value,
+        "category": fact.category,
+        "source_seq": fact.source_seq,
+        "span_start": fact.span[0],
+        "span_end": fact.span[1],
+        "said_by": fact.said_by,
+        "act": fact.act,
+        "failed": int(fact.failed),
+        "verified": int(fact.verified),
+    }
+
+
+def summary_from(row: Row) -> Summary:
+    narrative, facts_json, covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at = row
+    return Summary(
+        narrative=narrative,
+        facts_json=facts_json,
+        covered_seq=covered_seq,
+        version=version,
+        epoch=epoch,
+        truncated=bool(truncated),
+        stale_ranges=_RANGES.decode(stale_ranges) if stale_ranges else (),
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, Any]:
+    return {
+        **key_of(session_id),
+        "narrative": summary.narrative,
+        "facts_json": summary.facts_json,
+        "covered_seq": summary.covered_seq,
+        "version": summary.version,
+        "epoch": summary.epoch,
+        "fence": fence,
+        "truncated": int(summary.truncated),
+        "stale_ranges": to_json(summary.stale_ranges),
+        "created_at": summary.created_at,
+        "updated_at": summary.updated_at,
+    }
+
+
+def layout_from(row: Row) -> Layout:
+    seq, window_start_seq, covered_seq, epoch, fact_lines, narrative = row
+    return Layout(
+        seq=seq,
+        window_start_seq=window_start_seq,
+        fact_lines=_LINES.decode(fact_lines) if fact_lines else (),
+        narrative=_LINES.decode(narrative) if narrative else (),
+        covered_seq=covered_seq,
+        epoch=epoch,
+    )
+
+
+def layout_values(layout: Layout) -> dict[str, Any]:
+    return {
+        "seq": layout.seq,
+        "window_start_seq": layout.window_start_seq,
+        "fact_lines": to_json(layout.fact_lines),
+        "narrative": to_json(layout.narrative),
+        "covered_seq": layout.covered_seq,
+        "epoch": layout.epoch,
+    }
+
+
+def work_state_from(row: Row) -> WorkState:
+    session_id, kind, due_at, lease_until, fence, attempts, parked, last_error = row
+    return WorkState(
+        session_id=session_id,
+        kind=kind,
+        due_at=due_at,
+        lease_until=lease_until,
+        fence=fence,
+        attempts=attempts,
+        parked=bool(parked),
+        last_error=last_error,
+    )

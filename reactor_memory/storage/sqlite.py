@@ -1,0 +1,252 @@
+"""The log and everything derived from it in one SQLite file.
+
+One connection writes and one reads, each on its own thread. An operation is one closure on a connection's thread: a
+cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``); appends that
+wait together share one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import aiosqlite
+
+from reactor_memory.errors import ReactorMemoryError, SchemaError, StoreClosedError, StoreError
+from reactor_memory.protocols import Appended, AppendRequest, StoreHealth
+from reactor_memory.storage import log
+from reactor_memory.storage.driver_errors import translate, translated
+from reactor_memory.storage.group_commit import GroupCommit, Outcome
+from reactor_memory.storage.migrating import is_behind, migration_statements
+from reactor_memory.storage.queries import sqlite_queries
+from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.steps import Batch, Rows, Step, Steps, T
+
+SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
+"""Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
+
+_FULL = 2
+
+
+class SqliteStore(SqlStore):
+    """`path` is created when missing, and its schema brought up to date, by `open`.
+
+    A writer that finds the file locked by another process waits up to `busy_timeout_seconds`, then raises
+    `StoreUnavailableError`.
+    """
+
+    def __init__(self, path: str | Path, *, busy_timeout_seconds: float = 5.0) -> None:
+        self._path = Path(path)
+        self._busy_timeout_seconds = busy_timeout_seconds
+        self._writer: aiosqlite.Connection | None = None
+        self._reader: aiosqlite.Connection | None = None
+        self._appends = GroupCommit(self._commit_appends)
+
+    async def open(self) -> None:
+        if self._writer is not None:
+            return
+        with translated():
+            self._writer = await self._connect(_prepare_writer)
+            try:
+                self._reader = await self._connect(_prepare_reader)
+            except BaseException:
+                await self.close()
+                raise
+
+    async def _connect(self, prepare: Callable[[sqlite3.Connection], None]) -> aiosqlite.Connection:
+        """A prepared connection; its thread is not left running when that fails or is cancelled."""
+        connection = aiosqlite.connect(self._path, timeout=self._busy_timeout_seconds, isolation_level=None)
+        try:
+            await connection
+            await run_on_thread(connection, prepare)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def close(self) -> None:
+        await self._appends.finish()
+        reader, self._reader = self._reader, None
+        writer, self._writer = self._writer, None
+        for connection in (reader, writer):
+            if connection is not None:
+                await connection.close()
+
+    async def append(self, request: AppendRequest) -> Appended:
+        if self._writer is None:
+            raise StoreClosedError
+        return await self._appends.append(request)
+
+    async def check(self) -> StoreHealth:
+        with translated():
+            return await self._on_reader(partial(_check, self._path))
+
+    async def _read(self, steps: Steps[T]) -> T:
+        with translated():
+            return await self._on_reader(partial(_run_in, "BEGIN", steps))
+
+    async def _write(self, steps: Steps[T]) -> T:
+        with translated():
+            return await self._on_writer(partial(_run_in, "BEGIN IMMEDIATE", steps))
+
+    async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+        return await self._on_writer(partial(_append_all, requests))
+
+    async def _on_writer(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._writer is None:
+            raise StoreClosedError
+        return await run_on_thread(self._writer, work)
+
+    async def _on_reader(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._reader is None:
+            raise StoreClosedError
+        return await run_on_thread(self._reader, work)
+
+
+async def run_on_thread(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Run `work` as a whole on the thread of the connection; only plain values may come back.
+
+    aiosqlite offers one statement per call; its private `_execute` takes any function.
+    """
+    return cast(T, await connection._execute(work, connection._conn))  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+
+
+# What follows runs on the thread of a connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None, None, None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _run(connection: sqlite3.Connection, steps: Steps[T]) -> T:
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(_execute(connection, step))
+    except StopIteration as done:
+        return done.value
+
+
+def _run_in(begin: str, steps: Steps[T], connection: sqlite3.Connection) -> T:
+    with _transaction(connection, begin):
+        return _run(connection, steps)
+
+
+def _execute(connection: sqlite3.Connection, step: Step | Batch) -> Rows:
+    query = sqlite_queries()[step.name]
+    if isinstance(step, Batch):
+        connection.executemany(query, step.values)
+        return ()
+    return connection.execute(query, step.values).fetchall()
+
+
+def _append_all(requests: Sequence[AppendRequest], connection: sqlite3.Connection) -> Sequence[Outcome]:
+    """All in one commit. If the database fails one of them, each again on its own, so that it fails alone."""
+    try:
+        with _transaction(connection, "BEGIN IMMEDIATE"):
+            return [_append(connection, request) for request in requests]
+    except Exception as error:
+        if len(requests) == 1:
+            return [_as_outcome(error)]
+        return [_append_all([request], connection)[0] for request in requests]
+
+
+def _append(connection: sqlite3.Connection, request: AppendRequest) -> Outcome:
+    """What refuses an append (the owner, the key, a deletion) comes before its first write, so it undoes nothing."""
+    try:
+        return _run(connection, log.append(request))
+    except ReactorMemoryError as refusal:
+        return refusal
+
+
+def _as_outcome(error: Exception) -> StoreError:
+    outcome = translate(error)
+    outcome.__cause__ = error if isinstance(error, sqlite3.Error) else None
+    return outcome
+
+
+def _prepare_writer(connection: sqlite3.Connection) -> None:
+    _pragma(connection, "journal_mode = WAL")
+    _pragma(connection, "synchronous = FULL")
+    if _pragma(connection, "journal_mode") != "wal" or _pragma(connection, "synchronous") != _FULL:
+        raise StoreError("store: the database file does not support durable commits (WAL); use a local disk")
+    migrate(connection)
+
+
+def _prepare_reader(connection: sqlite3.Connection) -> None:
+    _pragma(connection, "query_only = ON")
+
+
+def _pragma(connection: sqlite3.Connection, pragma: str) -> object:
+    row = connection.execute(f"PRAGMA {pragma}").fetchone()
+    return row[0] if row else None
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date; of several processes that try, one does it and the others find it done."""
+    if not is_behind(_revision(connection)):
+        return
+    with _transaction(connection, "BEGIN IMMEDIATE"):
+        revision = _revision(connection)
+        if is_behind(revision):
+            for statement in migration_statements("sqlite", revision):
+                connection.execute(statement).fetchall()
+
+
+def _revision(connection: sqlite3.Connection) -> str | None:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
+        _refuse_foreign_tables(connection)
+        return None
+    row = connection.execute(sqlite_queries()["revision"]).fetchone()
+    return row[0] if row else None
+
+
+def _refuse_foreign_tables(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
+        raise SchemaError("schema: the file is a database of another program; choose another path")
+
+
+def _check(path: Path, connection: sqlite3.Connection) -> StoreHealth:
+    revision = _revision(connection)
+    sessions, messages = connection.execute(sqlite_queries()["totals"]).fetchone()
+    size = cast(int, _pragma(connection, "page_count")) * cast(int, _pragma(connection, "page_size"))
+    return StoreHealth(
+        details=(
+            ("store", f"SQLite {sqlite3.sqlite_version}"),
+            ("file", str(path)),
+            ("schema", revision or "none"),
+            ("sessions", str(sessions)),
+            ("messages", str(messages)),
+            ("size", f"{size} bytes"),
+            ("several processes", _several_processes()),
+        ),
+        problems=(*_damages(connection), *log.gap_problems(connection.execute(*_gaps()).fetchall())),
+    )
+
+
+def _damages(connection: sqlite3.Connection) -> tuple[str, ...]:
+    found = (row[0] for row in connection.execute("PRAGMA quick_check(20)").fetchall())
+    return tuple(f"damaged: {text}" for text in found if text != "ok")
+
+
+def _gaps() -> tuple[str, dict[str, int]]:
+    return sqlite_queries()["gaps"], {"limit": 20}
+
+
+def _several_processes() -> str:
+    if sqlite3.sqlite_version_info >= SAFE_WITH_SEVERAL_PROCESSES:
+        return "may write to the file"
+    safe = ".".join(map(str, SAFE_WITH_SEVERAL_PROCESSES))
+    return f"better not write to the file at once: SQLite is older than {safe}"

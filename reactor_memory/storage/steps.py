@@ -1,0 +1,34 @@
+"""Database operations as plain generators.
+
+An operation yields `Step`s (a named statement and its values), receives their rows, and returns its result. It is
+written once; each store runs it with its own driver: SQLite inside one closure on the thread of a connection,
+PostgreSQL statement by statement in one transaction. What an operation raises undoes all it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+Row: TypeAlias = Sequence[Any]
+Rows: TypeAlias = Sequence[Row]
+Values: TypeAlias = Mapping[str, Any]
+
+T = TypeVar("T")
+
+
+class Step(NamedTuple):
+    """Run the query `name` of `queries.sql` with `values`."""
+
+    name: str
+    values: Values
+
+
+class Batch(NamedTuple):
+    """Run the query `name` once for each of `values`. Gives no rows."""
+
+    name: str
+    values: Sequence[Values]
+
+
+Steps: TypeAlias = Generator[Step | Batch, Rows, T]

@@ -1,0 +1,25 @@
+"""The SQLite store keeps the promises of every store."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.testing import MessageStoreConformance, SummaryStoreConformance
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "memory.db")
+    await store.open()
+    yield store
+    await store.close()
+
+
+class TestSqliteLog(MessageStoreConformance):
+    pass
+
+
+class TestSqliteSummaries(SummaryStoreConformance):
+    pass
