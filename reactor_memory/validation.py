@@ -1,0 +1,274 @@
+"""What is checked at the door, so that everything behind it can trust its values.
+
+What passes here can be kept by every store and given back unchanged. Errors name the field and the remedy, never the
+text. Checking a plain message costs about a microsecond.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, cast, get_args
+
+import msgspec
+
+from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
+from reactor_memory.models import Message, Role, ToolCall, Value, Visibility
+
+MAX_ID_LENGTH = 255
+"""Characters of a session id, a user id or an idempotency key: they stand in the keys of tables."""
+
+MAX_INTEGER_BITS = 4096
+"""Python and databases refuse to print or read far longer integers."""
+
+
+class MessageLimits(Value, frozen=True, kw_only=True):
+    """How large a batch may be. Bytes are those of UTF-8, of structured values as JSON.
+
+    `max_metadata_depth` and `max_json_depth` (content parts, arguments of tool calls) count nested objects and lists.
+    """
+
+    max_batch_messages: int = 1000
+    max_content_bytes: int = 4 * 1024 * 1024
+    max_parts_bytes: int = 16 * 1024 * 1024
+    max_metadata_bytes: int = 16 * 1024
+    max_metadata_depth: int = 8
+    max_json_depth: int = 64
+    max_tool_calls: int = 128
+    max_id_length: int = 255
+
+
+def check_session_id(value: object, *, creating: bool) -> None:
+    """Raises `InvalidInputError`. When `creating`, the mark of forks is refused: only `fork` makes such ids."""
+    _check_id("session_id", value)
+    if creating and "~" in str(value):
+        raise InvalidInputError("session_id", "must not contain ~, which marks forks; use another character")
+
+
+def check_user_id(value: object) -> None:
+    """Raises `InvalidInputError`. None is allowed: nobody in particular."""
+    if value is not None:
+        _check_id("user_id", value)
+
+
+def check_idempotency_key(value: object) -> None:
+    """Raises `InvalidInputError`. None is allowed: no key."""
+    if value is not None:
+        _check_id("idempotency_key", value)
+
+
+def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
+    """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
+    if not messages:
+        raise InvalidInputError(field, "is empty; give at least one message")
+    _check_limit(field, len(messages), limits.max_batch_messages, "messages", "max_batch_messages")
+    for position, message in enumerate(messages):
+        check_message(message, limits, field=f"{field}[{position}]")
+
+
+def check_message(message: Message, limits: MessageLimits, *, field: str = "message") -> None:
+    """Raises `InvalidMessageError` or `LimitExceededError`."""
+    if type(message) is not Message:
+        raise InvalidMessageError(field, f"is a {_type_name(message)}, must be a Message")
+    _check_kind(message, field)
+    _check_content(f"{field}.content", message.content, limits)
+    if message.name is not None:
+        _check_label(f"{field}.name", message.name, limits)
+    if message.author_id is not None:
+        _check_label(f"{field}.author_id", message.author_id, limits)
+    if message.tool_call_id is not None:
+        _check_label(f"{field}.tool_call_id", message.tool_call_id, limits)
+    if message.created_at is not None:
+        _check_time(f"{field}.created_at", message.created_at)
+    _check_structured(message, limits, field)
+
+
+def fingerprint(messages: Sequence[Message]) -> str:
+    """Identifies what the caller gave: equal for equal messages, whatever the order of keys.
+
+    What a store sets (`seq`, `message_id`, `token_count`, `tokenizer`) does not count. `created_at` does: take the
+    fingerprint before the current time is filled in, or a repeated batch differs from itself.
+    """
+    given = [tuple(getattr(message, name) for name in _GIVEN_FIELDS) for message in messages]
+    return blake2b(_CANONICAL.encode(given), digest_size=16).hexdigest()
+
+
+def new_message_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str:
+    """A UUID version 7 (RFC 9562, 5.7; microseconds as in 6.2, method 3) for the time `now`, in microseconds UTC.
+
+    `random` gives that many random bytes.
+    """
+    milliseconds, microseconds = divmod(now, 1000)
+    time_bits = (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | 0x7000 | microseconds * 4096 // 1000
+    random_bits = int.from_bytes(random(8)) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+    text = f"{time_bits:016x}{random_bits:016x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+_SET_BY_THE_STORE = ("seq", "message_id", "token_count", "tokenizer")
+_GIVEN_FIELDS = tuple(name for name in Message.__struct_fields__ if name not in _SET_BY_THE_STORE)
+_CANONICAL = msgspec.json.Encoder(order="deterministic")
+_ROLES = frozenset(get_args(Role))
+_VISIBILITIES = frozenset(get_args(Visibility))
+_CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _check_id(field: str, value: object) -> None:
+    if type(value) is not str:
+        raise InvalidInputError(field, f"is a {_type_name(value)}, must be a str")
+    if not 1 <= len(value) <= MAX_ID_LENGTH:
+        raise InvalidInputError(field, f"has {len(value)} characters, must have 1 to {MAX_ID_LENGTH}")
+    if _CONTROL_CHARACTER.search(value):
+        raise InvalidInputError(field, "contains a control character; use printable characters")
+
+
+def _check_kind(message: Message, field: str) -> None:
+    if type(message.role) is not str or message.role not in _ROLES:
+        raise InvalidMessageError(f"{field}.role", f"must be one of {', '.join(sorted(_ROLES))}")
+    if type(message.visibility) is not str or message.visibility not in _VISIBILITIES:
+        raise InvalidMessageError(f"{field}.visibility", f"must be one of {', '.join(sorted(_VISIBILITIES))}")
+    if message.role == "tool" and message.tool_call_id is None:
+        raise InvalidMessageError(f"{field}.tool_call_id", "is missing; a tool message names the call it answers")
+
+
+def _check_content(field: str, value: str, limits: MessageLimits) -> None:
+    size = _check_text(field, value)
+    _check_limit(field, size, limits.max_content_bytes, "bytes", "max_content_bytes")
+
+
+def _check_label(field: str, value: str, limits: MessageLimits) -> None:
+    _check_text(field, value)
+    _check_limit(field, len(value), limits.max_id_length, "characters", "max_id_length")
+
+
+def _check_text(field: str, value: object) -> int:
+    """The bytes of the text, if it can be stored."""
+    if type(value) is not str:
+        raise InvalidMessageError(field, f"is a {_type_name(value)}, must be a str")
+    if "\0" in value:
+        raise InvalidMessageError(field, "contains a NUL character, which databases cannot keep; remove it")
+    if value.isascii():
+        return len(value)
+    try:
+        return len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidMessageError(field, "contains a lone surrogate, which is no character; remove it") from None
+
+
+def _check_time(field: str, value: object) -> None:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise InvalidMessageError(field, "must be microseconds since the epoch, UTC, as an int of 64 bits")
+
+
+def _check_structured(message: Message, limits: MessageLimits, field: str) -> None:
+    if message.metadata != {}:
+        _check_metadata(f"{field}.metadata", message.metadata, limits)
+    if message.parts != ():
+        _check_parts(f"{field}.parts", message.parts, limits)
+    if message.tool_calls != ():
+        _check_tool_calls(f"{field}.tool_calls", message.tool_calls, limits)
+
+
+def _check_metadata(field: str, value: object, limits: MessageLimits) -> None:
+    _check_object(field, value, limits.max_metadata_depth, "max_metadata_depth")
+    _check_limit(field, _json_size(value), limits.max_metadata_bytes, "bytes", "max_metadata_bytes")
+
+
+def _check_parts(field: str, parts: object, limits: MessageLimits) -> None:
+    for position, part in enumerate(_items(field, parts)):
+        _check_object(f"{field}[{position}]", part, limits.max_json_depth, "max_json_depth")
+    _check_limit(field, _json_size(parts), limits.max_parts_bytes, "bytes", "max_parts_bytes")
+
+
+def _check_tool_calls(field: str, calls: object, limits: MessageLimits) -> None:
+    seen: set[str] = set()
+    items = _items(field, calls)
+    _check_limit(field, len(items), limits.max_tool_calls, "tool calls", "max_tool_calls")
+    for position, call in enumerate(items):
+        where = f"{field}[{position}]"
+        if type(call) is not ToolCall:
+            raise InvalidMessageError(where, f"is a {_type_name(call)}, must be a ToolCall")
+        _check_tool_call(where, call, limits)
+        if call.id in seen:
+            raise InvalidMessageError(f"{where}.id", "is used twice in this message; every call needs its own id")
+        seen.add(call.id)
+
+
+def _check_tool_call(field: str, call: ToolCall, limits: MessageLimits) -> None:
+    _check_label(f"{field}.id", call.id, limits)
+    _check_label(f"{field}.name", call.name, limits)
+    if type(call.arguments) is str:
+        _check_content(f"{field}.arguments", call.arguments, limits)
+    else:
+        _check_object(f"{field}.arguments", call.arguments, limits.max_json_depth, "max_json_depth")
+        size = _json_size(call.arguments)
+        _check_limit(f"{field}.arguments", size, limits.max_content_bytes, "bytes", "max_content_bytes")
+    if call.metadata != {}:
+        _check_metadata(f"{field}.metadata", call.metadata, limits)
+
+
+def _items(field: str, value: object) -> Sequence[object]:
+    if not isinstance(value, (tuple, list)):
+        raise InvalidMessageError(field, f"is a {_type_name(value)}, must be a tuple")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _check_object(field: str, value: object, max_depth: int, setting: str) -> None:
+    if type(value) is not dict:
+        raise InvalidMessageError(field, f"is a {_type_name(value)}, must be a dict")
+    _JsonCheck(field, max_depth, setting).check(value)  # pyright: ignore[reportUnknownArgumentType]
+
+
+class _JsonCheck:
+    """Walks a JSON value. Exact types only: a subclass would come back as its base."""
+
+    def __init__(self, field: str, max_depth: int, setting: str) -> None:
+        self._field = field
+        self._max_depth = max_depth
+        self._setting = setting
+
+    def check(self, value: Any, depth: int = 0) -> None:
+        kind = cast("type[object]", type(value))
+        if kind is str:
+            _check_text(self._field, value)
+        elif kind is dict or kind is list:
+            self._check_container(value, depth + 1)
+        elif kind is int or kind is float:
+            self._check_number(value)
+        elif value is not None and kind is not bool:
+            problem = f"holds a {kind.__name__}, must hold JSON values: dict, list, str, int, float, bool, None"
+            raise InvalidMessageError(self._field, problem)
+
+    def _check_container(self, value: dict[Any, Any] | list[Any], depth: int) -> None:
+        _check_limit(self._field, depth, self._max_depth, "nested levels", self._setting)
+        if isinstance(value, dict):
+            for key in value:
+                if type(key) is not str:
+                    raise InvalidMessageError(self._field, f"has a key that is a {_type_name(key)}, must be a str")
+                _check_text(self._field, key)
+            value = list(value.values())
+        for item in value:
+            self.check(item, depth)
+
+    def _check_number(self, value: float) -> None:
+        if isinstance(value, int):
+            if value.bit_length() > MAX_INTEGER_BITS:
+                raise InvalidMessageError(self._field, "holds an integer that is too long; give it as text")
+        elif not math.isfinite(value):
+            raise InvalidMessageError(self._field, "holds NaN or an infinity, which JSON does not have; use None")
+
+
+def _json_size(value: object) -> int:
+    return len(msgspec.json.encode(value))
+
+
+def _check_limit(field: str, actual: int, limit: int, unit: str, setting: str) -> None:
+    if actual > limit:
+        raise LimitExceededError(field, actual=actual, limit=limit, unit=unit, setting=f"limits.{setting}")
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__
