@@ -79,7 +79,7 @@ def postgres_store(settings: Settings) -> MessageStore:
 def tiktoken_counter(settings: Settings) -> TokenCounter:
     from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 
-    return TiktokenCounter(settings.tokens.encoding)
+    return TiktokenCounter(settings.tokens.encoding, cache_dir=settings.tokens.cache_dir)
 
 
 def quicktok_counter(settings: Settings) -> TokenCounter:
@@ -303,8 +303,14 @@ class Container(containers.DeclarativeContainer):
         selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
     )
 
+    # `provided.summary.provider` would be the provider's own attribute of that name.
     summarizer = providers.Singleton(
-        selected, conditions, "summarizer", settings.provided.summary.provider, "summary.provider", settings
+        selected,
+        conditions,
+        "summarizer",
+        settings.provided.value.call("summary.provider"),
+        "summary.provider",
+        settings,
     )
     breaker = providers.Singleton(
         CircuitBreaker,
@@ -428,11 +434,9 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
 
 
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
-    """Load the tokenizer in a thread while the caller goes on, so that the first save does not wait for it."""
-    warm = getattr(counter, "warm", None)
-    if warm is not None:
-        loading = asyncio.get_running_loop().run_in_executor(None, warm)
-        opened.push_async_callback(asyncio.wait, [loading])
+    """Let the tokenizer load in a thread while the caller goes on, so that the first save does not wait for it."""
+    loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
+    opened.push_async_callback(asyncio.wait, [loading])
 
 
 async def _finished(closer: Callable[[], Awaitable[None] | None]) -> None:

@@ -3,8 +3,8 @@
 The only module that reads the environment or files. Precedence: constructor > environment > YAML file > defaults.
 
 * Environment: ``REACTOR_MEMORY_`` and the key, levels joined by two underscores: ``REACTOR_MEMORY_SUMMARY__ENABLED``.
-  An empty variable counts as not set; names are separated by commas, a mapping is written as JSON. The key of the
-  summarizer may also stand in ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY``.
+  An empty variable counts as not set; names are separated by commas, a mapping is written as JSON.
+  Some variables of other programs count too (`USUAL_VARIABLES`).
 * File: the one that ``REACTOR_MEMORY_CONFIG`` names, else ``config/reactor-memory.yaml`` in the working folder if it
   is there; settings stand under the key ``reactor_memory``; hyphens in keys are read as underscores.
 
@@ -52,7 +52,13 @@ ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
 CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
 DEFAULT_FILE = Path("config/reactor-memory.yaml")
 ROOT_KEY = "reactor_memory"
-API_KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+USUAL_VARIABLES = {
+    "GEMINI_API_KEY": "summary.api_key",
+    "GOOGLE_API_KEY": "summary.api_key",
+    "TIKTOKEN_CACHE_DIR": "tokens.cache_dir",
+}
+"""Variables of other programs that set something here too, the first one before the next; ours win over them."""
+
 MASK = "********"
 _OPTIONS = "plugins.options."
 
@@ -194,6 +200,7 @@ class TokenSettings(Section):
 
     counter: PluginName = "tiktoken"
     encoding: Annotated[str, Field(min_length=1)] = "o200k_base"
+    cache_dir: Path | None = None
     overhead_per_message: NonNegativeInt = 4
     media_part_tokens: NonNegativeInt = 1024
 
@@ -350,8 +357,14 @@ def _environment(settings_type: type[Settings]) -> dict[str, Any]:
         section = re.search(r'field "(\w+)"', str(error))
         name = ENVIRONMENT_PREFIX + (section[1].upper() if section else "")
         raise ConfigurationError(name, "a mapping must be written as JSON") from None
-    api_key = next((os.environ[name] for name in API_KEY_VARIABLES if os.environ.get(name)), None)
-    return _merged([{"summary": {"api_key": api_key}} if api_key else {}, values])
+    return _merged([*_usual_variables(), values])
+
+
+def _usual_variables() -> Iterator[dict[str, Any]]:
+    for name, key in reversed(USUAL_VARIABLES.items()):
+        section, _, field = key.partition(".")
+        if value := os.environ.get(name):
+            yield {section: {field: value}}
 
 
 def _check_variables(names: Iterable[str]) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import SecretStr
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.settings import (
-    API_KEY_VARIABLES,
     ENVIRONMENT_PREFIX,
     MASK,
+    USUAL_VARIABLES,
     Section,
     Settings,
     SummarySettings,
@@ -30,7 +31,7 @@ SECRET = "hunter2-secret"
 @pytest.fixture(autouse=True)
 def empty_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in os.environ:
-        if name.startswith(ENVIRONMENT_PREFIX) or name in API_KEY_VARIABLES:
+        if name.startswith(ENVIRONMENT_PREFIX) or name in USUAL_VARIABLES:
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
@@ -97,9 +98,17 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
     assert origin_of(Settings(), "summary.enabled") == "default"
 
 
-@pytest.mark.parametrize("name", API_KEY_VARIABLES)
-def test_the_usual_variables_give_the_api_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(("name", "key"), USUAL_VARIABLES.items())
+def test_usual_variables_of_other_programs_count(monkeypatch: pytest.MonkeyPatch, name: str, key: str) -> None:
     monkeypatch.setenv(name, SECRET)
+    value = Settings().value(key)
+    assert (value.get_secret_value() if isinstance(value, SecretStr) else str(value)) == SECRET
+    assert origin_of(Settings(), key) == "environment"
+
+
+def test_the_first_of_the_usual_variables_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", SECRET)
+    monkeypatch.setenv("GOOGLE_API_KEY", "other")
     api_key = Settings().summary.api_key
     assert api_key is not None
     assert api_key.get_secret_value() == SECRET
