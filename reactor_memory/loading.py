@@ -120,19 +120,24 @@ class ContextLoader:
         limits = self._limits(request)
         context = trim(
             [*history, *request.current],
-            limits,
+            limits.budget,
             count=self._counter.of,
             count_text=self._counter.of_text,
+            overhead=limits.overhead,
             session_id=request.session_id,
         )
         return msgspec.structs.replace(context, system=request.system)
 
     def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         """The context of a draft and the turn so far. Stored messages are not tokenized."""
-        context = assemble(
-            loaded.draft, current, loaded.limits, count=self._counter.of, count_text=self._counter.of_text
+        return assemble(
+            loaded.draft,
+            current,
+            loaded.limits,
+            count=self._counter.of,
+            count_text=self._counter.of_text,
+            system=loaded.system,
         )
-        return msgspec.structs.replace(context, system=loaded.system)
 
     async def _keep(self, request: LoadRequest, layout: Layout) -> None:
         """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise."""

@@ -109,10 +109,9 @@ class Hierarchical:
         gap = start - 1 - summary.covered_seq
         waits = request.limits.segment_message_count
         if gap > waits and request.outcome is None:
-            segments = math.ceil(gap / max(1, waits))
             return Plan(
                 draft=Draft(strategy="hierarchical", session_id=request.session_id),
-                missing=Missing(until_seq=start - 1 - waits, segments=segments),
+                missing=Missing(until_seq=start - 1 - waits, segments=math.ceil((gap - waits) / max(1, waits))),
             )
         if gap > waits:
             return self._make_do(request, summary)

@@ -1,0 +1,76 @@
+"""Short ways to set a scene: settings, a container with a scripted summarizer, conversations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from dependency_injector import providers
+
+from reactor_memory import Container, ConversationManager, Message, Settings, open_memory
+from reactor_memory.models import Extraction, Fact
+from reactor_memory.testing import ScriptedSummarizer
+
+USER = "alice"
+
+
+def settings(url: str = "memory://", **sections: Any) -> Settings:
+    """Summaries on, back-off short, everything else as shipped; `sections` on top."""
+    values: dict[str, Any] = {
+        "store": {"url": url},
+        "summary": {"enabled": True},
+        "background": {"backoff_seconds": 0.01, "max_backoff_seconds": 0.02},
+        "tokens": {"counter": "estimate"},
+    }
+    for name, section in sections.items():
+        values[name] = {**values.get(name, {}), **section}
+    return Settings(**values)
+
+
+@asynccontextmanager
+async def memory(summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any) -> AsyncGenerator[Container]:
+    """An opened container whose summarizer is `summarizer`."""
+
+    def configure(container: Container) -> None:
+        container.summarizer.override(providers.Object(summarizer))
+
+    async with open_memory(settings(url, **sections), configure=configure) as container:
+        yield container
+
+
+def talk(messages: int, *, start: int = 1) -> list[Message]:
+    """A conversation of user and assistant in turn; every user message states an order number of its own."""
+    return [
+        Message.user(f"my order number is A-{number:04}") if number % 2 else Message.assistant(f"noted, entry {number}")
+        for number in range(start, start + messages)
+    ]
+
+
+def extract(messages: Sequence[Message]) -> Extraction:
+    """What a good summarizer finds in `talk`: each order number, and a narrative."""
+    facts = tuple(
+        Fact(
+            anchor=f"order {message.seq}", key="number", value=message.content.split()[-1], source_seq=message.seq or 0
+        )
+        for message in messages
+        if message.role == "user"
+    )
+    return Extraction(facts=facts, narrative="The customer gave order numbers.", headline="order numbers")
+
+
+def scripted(**options: Any) -> ScriptedSummarizer:
+    return ScriptedSummarizer(default=extract, **options)
+
+
+async def save(manager: ConversationManager, session_id: str, messages: Sequence[Message], user_id: str = USER) -> None:
+    await manager.save_history(session_id, messages, user_id=user_id)
+
+
+def texts(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages]
+
+
+def memory_blocks(messages: Sequence[Message]) -> list[Message]:
+    """The messages of a context that are not stored ones: the memory blocks."""
+    return [message for message in messages if message.seq is None and message.role == "system"]

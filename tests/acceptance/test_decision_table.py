@@ -1,0 +1,319 @@
+"""What a load shows, row by row: take-last, memory and window, and every way in which memory may not be ready."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from reactor_memory import BudgetExceededError, InvalidInputError, Message, SummarizationError
+from reactor_memory.models import Extraction
+from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+async def test_an_unknown_session_is_an_empty_one(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        context = await container.conversation_manager().load_history("new", user_id=USER)
+    assert context.messages == []
+    assert context.report.freshness == "none"
+
+
+@pytest.mark.parametrize("count", [2, 4, 19, 20])
+async def test_at_or_below_the_trigger_everything_is_verbatim_and_nobody_is_asked(url: str, count: int) -> None:
+    summarizer = scripted()
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(count))
+        await manager.drain()
+        context = await manager.load_history("s", user_id=USER)
+    assert texts(context.messages) == texts(talk(count))
+    assert context.report.strategy == "take_last"
+    assert summarizer.calls == []
+
+
+async def test_with_summaries_off_only_the_newest_messages_come_back(url: str) -> None:
+    summarizer = scripted()
+    async with memory(summarizer, url, summary={"enabled": False}, history={"max_conversation_turns": 5}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        context = await manager.load_history("s", user_id=USER)
+    assert texts(context.messages) == texts(talk(10, start=21))
+    assert summarizer.calls == []
+
+
+async def test_above_the_trigger_facts_and_narrative_stand_before_the_window(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        await manager.drain()
+        context = await manager.load_history("s", user_id=USER, message=Message.user("and now?"))
+    facts, narrative = memory_blocks(context.messages)
+    assert facts.content.startswith("Conversation Facts:\n")
+    assert "A-0001" in facts.content
+    assert narrative.content.startswith("Conversation Summary:\n")
+    assert "The customer gave order numbers." in narrative.content
+    assert context.report.parts[:2] == ("facts", "narrative")
+    window = [message for message in context.messages if message.seq is not None]
+    assert texts(window[-10:]) == texts(talk(10, start=23))
+    assert context.messages[-1].content == "and now?"
+    assert context.report.freshness == "fresh"
+
+
+async def test_every_order_number_is_in_the_facts_or_in_the_window(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        for start in range(1, 120, 2):
+            await save(manager, "s", talk(2, start=start))
+            await manager.drain()
+            context = await manager.load_history("s", user_id=USER)
+            shown = "\n".join(texts(context.messages))
+            assert all(f"A-{number:04}" in shown for number in range(1, start + 1, 2)), start
+            assert context.report.unread == ()
+
+
+async def test_a_fresh_summary_is_used_without_a_call(url: str) -> None:
+    summarizer = scripted()
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        await manager.drain()
+        calls = len(summarizer.calls)
+        first = await manager.load_history("s", user_id=USER)
+        second = await manager.load_history("s", user_id=USER)
+        await manager.drain()
+    assert len(summarizer.calls) == calls
+    assert first.report.digest == second.report.digest
+
+
+async def test_each_message_is_read_by_the_summarizer_once(url: str) -> None:
+    summarizer = scripted()
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        for start in range(1, 200, 2):
+            await save(manager, "s", talk(2, start=start))
+        await manager.drain()
+    read = [seq for call in summarizer.calls for seq in call.seqs]
+    assert read == list(range(1, len(read) + 1))
+    assert len(read) >= 190
+
+
+async def test_a_missing_summary_is_made_while_the_load_waits(url: str) -> None:
+    summarizer = scripted(delay_seconds=0.05)
+    async with memory(summarizer, url, background={"enabled": True}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(22))
+        context = await manager.load_history("s", user_id=USER)
+    assert "A-0001" in context.messages[0].content
+    assert context.report.freshness == "fresh"
+
+
+async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(url: str) -> None:
+    summarizer = scripted(delay_seconds=0.05)
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        digests: set[str] = set()
+
+        async def load() -> None:
+            context = await manager.load_history("s", user_id=USER)
+            digests.add(context.report.digest)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(100):
+                group.start_soon(load)
+        await manager.drain()
+    assert [call.seqs for call in summarizer.calls] == [
+        tuple(range(1, 11)),
+        tuple(range(11, 21)),
+        tuple(range(21, 31)),
+    ]
+    assert len(digests) == 1
+
+
+async def test_far_behind_a_load_answers_at_once_and_names_what_it_has_not_read(url: str) -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(100))
+        with anyio.fail_after(2):
+            context = await manager.load_history("s", user_id=USER, budget=400)
+        summarizer.let_go()
+        await manager.drain()
+        later = await manager.load_history("s", user_id=USER)
+    assert context.report.freshness == "catching_up"
+    first = next(message.seq for message in context.messages if message.seq is not None)
+    assert context.report.unread == ((1, (first or 0) - 1),)
+    assert texts(context.messages)[-1] == talk(100)[-1].content
+    assert later.report.freshness == "fresh"
+    assert "A-0001" in later.messages[0].content
+
+
+async def test_when_the_summarizer_fails_the_load_is_take_last(url: str) -> None:
+    summarizer = scripted().then(*[SummarizationError("unavailable", "no answer")] * 3)
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        context = await manager.load_history("s", user_id=USER)
+    assert texts(context.messages) == texts(talk(20, start=13))
+    assert context.report.strategy == "take_last"
+    assert context.report.freshness == "failed"
+    assert context.report.unread == ((1, 12),)
+
+
+async def test_when_the_summarizer_is_slow_the_load_goes_on_without_it(url: str) -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(
+        summarizer, url, summary={"lazy_timeout_seconds": 0.05}, background={"close_grace_seconds": 0}
+    ) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(22))
+        context = await manager.load_history("s", user_id=USER)
+    assert context.report.freshness == "failed"
+    assert texts(context.messages) == texts(talk(20, start=3))
+
+
+async def test_an_older_summary_stays_when_a_newer_one_fails(url: str) -> None:
+    summarizer = scripted()
+    async with memory(summarizer, url, background={"backoff_seconds": 5, "max_backoff_seconds": 5}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(22))
+        await manager.drain()
+        summarizer.then(*[SummarizationError("unavailable", "no answer")] * 9)
+        await save(manager, "s", talk(30, start=23))
+        await manager.drain()
+        context = await manager.load_history("s", user_id=USER)
+    shown = "\n".join(texts(context.messages))
+    assert all(f"A-{number:04}" in shown for number in range(1, 53, 2))
+    assert context.report.freshness in ("stale", "catching_up")
+    assert context.report.unread == ()
+
+
+async def test_an_empty_summary_falls_back_to_take_last(url: str) -> None:
+    summarizer = scripted()
+    summarizer.then(*[Extraction()] * 5)
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        await manager.drain()
+        context = await manager.load_history("s", user_id=USER)
+    assert texts(context.messages) == texts(talk(20, start=13))
+    assert context.report.freshness == "empty"
+
+
+async def test_only_facts_or_only_a_narrative_make_one_block(url: str) -> None:
+    for session_id, answer, header in (
+        ("facts", lambda messages: Extraction(facts=extract(messages).facts), "Conversation Facts:"),
+        ("narrative", Extraction(narrative="The customer was calm."), "Conversation Summary:"),
+    ):
+        summarizer = scripted().then(*[answer] * 3)
+        async with memory(summarizer, url) as container:
+            manager = container.conversation_manager()
+            await save(manager, session_id, talk(32))
+            await manager.drain()
+            context = await manager.load_history(session_id, user_id=USER)
+        (block,) = memory_blocks(context.messages)
+        assert block.content.startswith(header)
+
+
+async def test_the_callers_own_history_is_used_instead_of_the_stored_one(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(6))
+        own = [Message.user("hello"), Message.assistant("hi")]
+        context = await manager.load_history("s", user_id="a stranger", history=own, message=Message.user("now"))
+    assert texts(context.messages) == ["hello", "hi", "now"]
+    assert context.report.freshness == "history"
+
+
+async def test_switched_off_later_the_same_data_is_take_last(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+    async with memory(scripted(), url, summary={"enabled": False}) as container:
+        context = await container.conversation_manager().load_history("s", user_id=USER)
+    assert texts(context.messages) == texts(talk(20, start=41))
+    assert context.report.strategy == "take_last"
+
+
+async def test_switched_on_later_a_long_session_is_caught_up(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    async with memory(scripted(), url, summary={"enabled": False}) as container:
+        await save(container.conversation_manager(), "s", talk(60))
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        first = await manager.load_history("s", user_id=USER)
+        await manager.drain()
+        second = await manager.load_history("s", user_id=USER)
+    assert first.report.freshness == "catching_up"
+    assert second.report.freshness == "fresh"
+    assert "A-0001" in second.messages[0].content
+
+
+async def test_full_mode_reads_everything_before_the_window_again_with_the_existing_facts(url: str) -> None:
+    summarizer = scripted()
+    async with memory(summarizer, url, summary={"mode": "full"}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        await manager.drain()
+        context = await manager.load_history("s", user_id=USER)
+        await save(manager, "s", talk(2, start=33))
+        await manager.drain()
+    assert [call.seqs for call in summarizer.calls] == [tuple(range(1, 23)), tuple(range(1, 25))]
+    assert summarizer.calls[0].existing_facts == ()
+    assert len(summarizer.calls[1].existing_facts) == 11
+    assert len(context.messages) == 12
+
+
+async def test_a_budget_is_kept_and_named_when_it_is_too_small(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+        for budget in (60, 120, 400, 2000):
+            context = await manager.load_history("s", user_id=USER, budget=budget, message=Message.user("and now?"))
+            assert context.report.total_tokens <= budget
+            assert context.messages[-1].content == "and now?"
+        with pytest.raises(BudgetExceededError) as caught:
+            await manager.load_history("s", user_id=USER, budget=3, message=Message.user("and now? " * 50))
+        context = await manager.load_history(
+            "s", user_id=USER, budget=caught.value.minimum, message=Message.user("and now? " * 50)
+        )
+        assert context.report.total_tokens <= caught.value.minimum
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"budget": 0}, "budget"),
+        ({"message": Message.assistant("no user message")}, "message"),
+        ({"message": Message.user("nul \x00")}, "message"),
+    ],
+)
+async def test_bad_arguments_are_named(arguments: dict[str, object], field: str) -> None:
+    async with memory(scripted()) as container:
+        with pytest.raises(InvalidInputError) as caught:
+            await container.conversation_manager().load_history("s", **arguments)  # type: ignore[arg-type]
+    assert caught.value.field.startswith(field)
+
+
+async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) -> None:
+    async with memory(scripted(), url, summary={"enabled": False}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
+        await save(manager, "s", talk(60, start=3))
+        context = await manager.load_history("s", user_id=USER, budget=400, query="What was the hint with the walrus?")
+    assert "the password hint is walrus" in texts(context.messages)
+    assert context.report.tokens["recalled"] > 0
+    assert context.report.total_tokens <= 400
