@@ -1,0 +1,81 @@
+"""The wheel holds everything and works away from the checkout."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.installed.conftest import CHECKOUT, Run
+
+IMPORT_EVERYTHING = """
+import importlib, json, pkgutil
+import reactor_memory
+from reactor_memory.settings import Settings
+
+for module in pkgutil.walk_packages(reactor_memory.__path__, "reactor_memory."):
+    if "_migrations" not in module.name and not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(json.dumps({"file": reactor_memory.__file__, "url": Settings().store.url}))
+"""
+
+MIGRATE_SAVE_AND_LOAD = """
+import anyio
+from reactor_memory import Message, open_memory
+
+async def main():
+    async with open_memory() as container:
+        manager = container.conversation_manager()
+        await manager.save_history("s1", [Message.user("hello")])
+        print((await manager.load_history("s1")).messages[0].content)
+
+anyio.run(main)
+"""
+
+
+@pytest.fixture(scope="session")
+def wheel(build_wheel: Callable[[Path], Path]) -> Path:
+    return build_wheel(CHECKOUT)
+
+
+@pytest.fixture(scope="session")
+def site(wheel: Path, install: Callable[[Path], Path]) -> Path:
+    return install(wheel)
+
+
+def files_below(folder: Path, prefix: str) -> set[str]:
+    return {
+        f"{prefix}/{path.relative_to(folder).as_posix()}"
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_wheel_holds_the_package_and_the_migrations_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    package = files_below(CHECKOUT / "reactor_memory", "reactor_memory")
+    migrations = files_below(CHECKOUT / "migrations", "reactor_memory/_migrations")
+    assert names == package | migrations
+    assert "reactor_memory/py.typed" in names
+    assert "reactor_memory/_migrations/env.py" in names
+    assert any(name.startswith("reactor_memory/_migrations/versions/") for name in names)
+
+
+def test_every_module_imports_away_from_the_checkout(site: Path, run_python: Run) -> None:
+    done = run_python([site], "-c", IMPORT_EVERYTHING)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert Path(told["file"]).is_relative_to(site)
+    assert told["url"] == "sqlite:///reactor-memory.db"
+
+
+def test_a_new_database_is_migrated_and_used_away_from_the_checkout(
+    site: Path, run_python: Run, tmp_path: Path
+) -> None:
+    done = run_python([site], "-c", MIGRATE_SAVE_AND_LOAD)
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+    assert (tmp_path / "reactor-memory.db").is_file()
