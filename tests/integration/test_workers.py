@@ -1,0 +1,291 @@
+"""Background work: once per segment, patient with failures, gone when told to go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from reactor_memory import Container, Message, SessionDeletedError, SummarizationError
+from reactor_memory.models import Extraction, WorkState
+from reactor_memory.protocols import SUMMARIZE
+from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+
+pytestmark = pytest.mark.anyio
+
+DOWN = SummarizationError("unavailable", "no answer")
+
+
+async def work_state(container: Container, session_id: str = "s") -> WorkState:
+    state = await container.summary_store().work_state(session_id, SUMMARIZE)
+    assert state is not None
+    return state
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not holds():  # noqa: ASYNC110 - what is waited for is a state, not an event
+            await anyio.sleep(0.005)
+
+
+async def test_a_save_returns_before_the_summarizer_is_asked() -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(summarizer, background={"close_grace_seconds": 0}) as container:
+        with anyio.fail_after(1):
+            await save(container.conversation_manager(), "s", talk(40))
+        assert summarizer.calls == []
+
+
+async def test_saves_that_come_while_a_job_runs_coalesce_behind_it() -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(summarizer) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: summarizer.running == 1)
+        for start in range(31, 61, 2):
+            await save(manager, "s", talk(2, start=start))
+        assert summarizer.running == 1
+        summarizer.let_go()
+        await manager.drain()
+    assert summarizer.most_running == 1
+    assert [call.seqs[0] for call in summarizer.calls] == [1, 11, 21, 31, 41, 51]
+
+
+async def test_sessions_are_worked_on_side_by_side_up_to_the_limit() -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(summarizer, background={"max_concurrent_sessions": 3}) as container:
+        manager = container.conversation_manager()
+        for number in range(8):
+            await save(manager, f"s{number}", talk(30))
+        await eventually(lambda: summarizer.running == 3)
+        await anyio.sleep(0.05)
+        assert summarizer.running == 3
+        summarizer.let_go()
+        await manager.drain()
+        assert {call.seqs[0] for call in summarizer.calls} == {1, 11, 21}
+    assert len(summarizer.calls) == 24
+
+
+async def test_failed_work_is_tried_again_and_then_counts_as_done() -> None:
+    summarizer = scripted().then(DOWN, DOWN)
+    async with memory(summarizer) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 5)
+        await container.conversation_manager().drain()
+        state = await work_state(container)
+    assert [call.seqs[0] for call in summarizer.calls] == [1, 1, 1, 11, 21]
+    assert (state.attempts, state.parked, state.last_error) == (0, False, None)
+
+
+async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
+    summarizer = scripted().then(*[DOWN] * 50)
+    async with memory(summarizer, background={"max_attempts": 3}, summary={"breaker_failures": 100}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 3)
+        await manager.drain()
+        state = await work_state(container)
+        (reported,) = await container.summary_store().list_work(SUMMARIZE)
+        context = await manager.load_history("s", user_id=USER)
+    assert (state.attempts, state.parked, state.last_error) == (3, True, "unavailable")
+    assert reported == state
+    assert len(summarizer.calls) == 3, "a load does not ask for parked work"
+    assert context.report.freshness == "failed"
+
+
+async def test_parked_work_is_done_when_asked_for_by_name() -> None:
+    summarizer = scripted().then(*[DOWN] * 2)
+    async with memory(summarizer, background={"max_attempts": 2}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 2)
+        await manager.drain()
+        summary = await manager.summarize("s", user_id=USER)
+        state = await work_state(container)
+    assert summary is not None
+    assert summary.covered_seq == 30
+    assert not state.parked
+
+
+async def test_the_breaker_spares_a_provider_that_is_down() -> None:
+    summarizer = scripted().then(*[DOWN] * 500)
+    async with memory(summarizer, summary={"breaker_failures": 5, "breaker_open_seconds": 60}) as container:
+        manager = container.conversation_manager()
+        for number in range(20):
+            await save(manager, f"s{number}", talk(30))
+        await manager.drain()
+        with anyio.fail_after(1):
+            context = await manager.load_history("s7", user_id=USER)
+    assert len(summarizer.calls) <= 5 + 3, "calls under way when it opened may still fail"
+    assert context.report.strategy == "take_last"
+
+
+async def test_after_a_while_the_breaker_lets_one_trial_through_and_work_goes_on() -> None:
+    summarizer = scripted().then(*[DOWN] * 2)
+    async with memory(
+        summarizer,
+        summary={"breaker_failures": 2, "breaker_open_seconds": 0.1},
+        background={"max_concurrent_sessions": 1},
+    ) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 5)
+        await container.conversation_manager().drain()
+    assert [call.seqs[0] for call in summarizer.calls] == [1, 1, 1, 11, 21]
+
+
+async def test_closing_lets_a_running_job_finish_within_the_grace_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    summarizer = scripted(delay_seconds=0.1)
+    async with memory(summarizer, url) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await eventually(lambda: summarizer.running == 1)
+    async with memory(scripted(), url, background={"enabled": False}) as container:
+        summary = await container.summary_store().get_summary("s")
+    assert summary is not None
+    assert summary.covered_seq == 10
+    assert summarizer.closed == 1
+
+
+async def test_closing_cancels_what_takes_longer_and_frees_the_lease(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    summarizer = scripted()
+    summarizer.hold()
+    with anyio.fail_after(5):
+        async with memory(summarizer, url, background={"close_grace_seconds": 0.05}) as container:
+            await save(container.conversation_manager(), "s", talk(30))
+            await eventually(lambda: summarizer.running == 1)
+    assert summarizer.running == 0
+    successor = scripted()
+    async with memory(successor, url) as container:
+        summary = await container.conversation_manager().summarize("s", user_id=USER)
+    assert summary is not None
+    assert summary.covered_seq == 30
+
+
+async def test_deleting_a_session_cancels_its_work_and_nothing_comes_back() -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(summarizer) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: summarizer.running == 1)
+        await manager.delete("s", user_id=USER)
+        assert summarizer.running == 0
+        summarizer.let_go()
+        await manager.drain()
+        assert await container.summary_store().get_summary("s") is None
+        with pytest.raises(SessionDeletedError):
+            await manager.load_history("s", user_id=USER)
+
+
+async def test_a_worker_that_is_late_cannot_overwrite() -> None:
+    """Its lease has run out, another has done the work since: what it brings is refused."""
+    late = scripted()
+    late.hold()
+    async with memory(late, background={"lease_seconds": 0.05}) as container:
+        manager = container.conversation_manager()
+        store = container.summary_store()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: late.running == 1)
+        await anyio.sleep(0.1)
+        rival = await store.claim("s", SUMMARIZE, now=container.clock()(), lease_microseconds=60_000_000)
+        assert rival is not None
+        late.let_go()
+        await anyio.sleep(0.1)
+        assert await store.get_summary("s") is None
+        await store.release(rival, due_at=None)
+        await manager.summarize("s", user_id=USER)
+        summary = await store.get_summary("s")
+    assert summary is not None
+    assert summary.covered_seq == 30
+
+
+async def test_a_message_withdrawn_while_it_is_read_leaves_no_trace() -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(summarizer) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", [*talk(29), Message.assistant("noted, entry 30")])
+        await eventually(lambda: summarizer.running == 1)
+        for _ in range(23):
+            await manager.withdraw("s", user_id=USER)
+        summarizer.let_go()
+        await manager.drain()
+        await save(manager, "s", talk(30, start=101))
+        await manager.drain()
+        facts = await manager.read_facts("s", user_id=USER)
+        context = await manager.load_history("s", user_id=USER)
+    gone = {f"A-{number:04}" for number in range(9, 31, 2)}
+    assert not gone & {fact.value for fact in facts}
+    assert not any(number in "\n".join(texts(context.messages)) for number in gone)
+    assert "A-0001" in {fact.value for fact in facts}
+
+
+async def test_a_withdrawn_message_takes_its_facts_with_it_and_the_segment_is_read_again() -> None:
+    summarizer = scripted()
+    async with memory(summarizer) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await manager.drain()
+        await manager.withdraw("s", user_id=USER)
+        withdrawn = await manager.withdraw("s", user_id=USER)
+        assert "A-0029" not in {fact.value for fact in await manager.read_facts("s", user_id=USER)}
+        await manager.drain()
+        facts = {fact.value for fact in await manager.read_facts("s", user_id=USER)}
+        summary = await manager.get_summary("s", user_id=USER)
+    assert withdrawn.content.endswith("A-0029")
+    assert "A-0029" not in facts
+    assert "A-0027" in facts
+    assert summary is not None
+    assert (summary.covered_seq, summary.stale_ranges) == (30, ())
+    assert summarizer.calls[-1].seqs == tuple(range(21, 29))
+
+
+async def test_a_fork_takes_over_the_facts_before_it_without_a_call() -> None:
+    summarizer = scripted()
+    async with memory(summarizer) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(40))
+        await manager.drain()
+        calls = len(summarizer.calls)
+        fork = await manager.fork("s", at_seq=36, user_id=USER)
+        context = await manager.load_history(fork.session_id, user_id=USER)
+    assert len(summarizer.calls) == calls
+    assert "A-0001" in context.messages[0].content
+    assert "A-0037" not in "\n".join(texts(context.messages))
+    assert context.report.freshness == "fresh"
+
+
+async def test_inherited_messages_are_sealed_once_under_their_owner() -> None:
+    """A fork of a session that was never summarized lets the root seal what both share."""
+    summarizer = scripted()
+    async with memory(summarizer, summary={"trigger_message_count": 60}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(40))
+        fork = await manager.fork("s", at_seq=37, user_id=USER)
+        await save(manager, fork.session_id, talk(30, start=37))
+        await manager.drain()
+        shared = await manager.read_segments("s", user_id=USER)
+        branch = await manager.read_segments(fork.session_id, user_id=USER)
+    assert [(part.start_seq, part.end_seq) for part in shared] == [(1, 10), (11, 20), (21, 30)]
+    assert [part.conversation_id for part in branch] == ["s", "s", "s", *[fork.session_id] * 3]
+    read = [seq for call in summarizer.calls for seq in call.seqs]
+    assert read == sorted(set(read))
+
+
+async def test_text_of_messages_and_facts_stays_out_of_the_logs(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    summarizer = scripted().then(DOWN, RuntimeError("a fault of a plug-in"), Extraction())
+    async with memory(summarizer) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await manager.drain()
+        await manager.load_history("s", user_id=USER)
+    assert caplog.records
+    assert "A-00" not in caplog.text
+    assert all("A-00" not in str(vars(record)) for record in caplog.records)
