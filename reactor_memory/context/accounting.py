@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.context.blocks import FittedBlock
@@ -55,16 +55,19 @@ def cut_part(
     entries: list[tuple[Outcome, ReportEntry]] = []
     if begin < cut.start:
         entries.append(("dropped", _entry(name, messages, begin, cut.start - 1, "over_budget", None)))
-    start = cut.start
-    for orphan, reason in (*cut.orphans.items(), (cut.end, None)):
-        if start < orphan:
-            tokens = sum(map(cost, messages[start:orphan])) if cut.orphans else cut.tokens
-            entries.append(("kept", _entry(name, messages, start, orphan - 1, kept, tokens)))
-        if reason:
-            entries.append(("dropped", _entry(name, messages, orphan, orphan, reason, cost(messages[orphan]))))
-        start = orphan + 1
-    shown = [messages[index] for index in range(cut.start, cut.end) if index not in cut.orphans]
-    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries)
+    if not cut.orphans:
+        if cut.start < cut.end:
+            entries.append(("kept", _entry(name, messages, cut.start, cut.end - 1, kept, cut.tokens)))
+        return ShownPart(name, messages[cut.start : cut.end], cut.tokens, cut.end - begin, entries)
+    positions = range(cut.start, cut.end)
+    fates = [
+        Fate("dropped", cut.orphans[index], cost(messages[index]))
+        if index in cut.orphans
+        else Fate("kept", kept, cost(messages[index]))
+        for index in positions
+    ]
+    shown = [messages[index] for index in positions if index not in cut.orphans]
+    return ShownPart(name, shown, cut.tokens, cut.end - begin, (*entries, *_runs(name, messages, positions, fates)))
 
 
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
@@ -86,7 +89,13 @@ def turn_part(
         Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)
         for index, message in enumerate(offered)
     ]
-    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), list(_runs(offered, fates)))
+    return ShownPart(
+        "current",
+        list(fitted.kept.values()),
+        fitted.tokens,
+        len(offered),
+        list(_runs("current", offered, range(len(offered)), fates)),
+    )
 
 
 def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
@@ -99,16 +108,18 @@ def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
             yield Fate("kept", "protected", cost)
 
 
-def _runs(offered: Sequence[Message], fates: Sequence[Fate]) -> Iterable[tuple[Outcome, ReportEntry]]:
+def _runs(
+    part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]
+) -> Iterable[tuple[Outcome, ReportEntry]]:
     """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
 
-    def key(index: int) -> tuple[Outcome, Reason, bool]:
-        return fates[index].outcome, fates[index].reason, offered[index].seq is None
+    def key(pair: tuple[int, Fate]) -> tuple[Outcome, Reason, bool]:
+        return pair[1].outcome, pair[1].reason, messages[pair[0]].seq is None
 
-    for (outcome, reason, _), run in groupby(range(len(offered)), key=key):
-        run = list(run)
-        tokens = sum(fates[index].tokens for index in run)
-        yield outcome, _entry("current", offered, run[0], run[-1], reason, tokens)
+    for (outcome, reason, _), run in groupby(zip(positions, fates, strict=True), key=key):
+        members = list(run)
+        tokens = sum(fate.tokens for _, fate in members)
+        yield outcome, _entry(part, messages, members[0][0], members[-1][0], reason, tokens)
 
 
 def _entry(
@@ -136,7 +147,11 @@ def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], kept:
 
 def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | None = None) -> Context:
     """The messages of all parts in their order, and the report over them."""
-    messages = [message for part in shown for message in part.messages]
+    messages: list[Message] = []
+    names: list[Part] = []
+    for part in shown:
+        messages += part.messages
+        names.extend(repeat(part.name, len(part.messages)))
     entries = [entry for part in shown for entry in part.entries]
     dropped = tuple(entry for outcome, entry in entries if outcome == "dropped")
     window = next((part.messages for part in shown if part.name == "window"), ())
@@ -147,7 +162,7 @@ def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | 
         overhead=heading.overhead,
         total_tokens=sum(part.tokens for part in shown),
         tokens={part.name: part.tokens for part in shown if part.messages},
-        parts=tuple(part.name for part in shown for _ in part.messages),
+        parts=tuple(names),
         offered={part.name: part.offered for part in shown if part.offered},
         kept=tuple(entry for outcome, entry in entries if outcome == "kept"),
         dropped=dropped,

@@ -34,7 +34,8 @@ def newest_turns(
         if tokens + turn.tokens > room or end - begin - len(orphans) >= enough:
             break
         begin, tokens = turn.start, tokens + turn.tokens
-        orphans.update(turn.orphans)
+        if turn.orphans:
+            orphans.update(turn.orphans)
     if begin == end:
         return _newest_units(messages, last_turn_start(messages, start, end), end, room, cost)
     return Cut(begin, end, tokens, orphans)
@@ -57,11 +58,15 @@ def _turns_newest_first(messages: Sequence[Message], start: int, end: int, room:
         tokens += cost(message)
         traffic = traffic or message.role == "tool" or bool(message.tool_calls)
         if message.role == "user" or index == start:
-            orphans = find_orphans(messages, index, end) if traffic else {}
-            yield Cut(index, end, tokens - sum(cost(messages[orphan]) for orphan in orphans), orphans)
+            yield _without_orphans(messages, index, end, tokens, cost) if traffic else Cut(index, end, tokens)
             end, tokens, traffic = index, 0, False
         elif tokens > room and not traffic:
             return
+
+
+def _without_orphans(messages: Sequence[Message], start: int, end: int, tokens: int, cost: Count) -> Cut:
+    orphans = find_orphans(messages, start, end)
+    return Cut(start, end, tokens - sum(cost(messages[index]) for index in orphans), orphans)
 
 
 def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, cost: Count) -> Cut:

@@ -1,0 +1,205 @@
+"""An independent check of a context against its report.
+
+It shares no code with what makes contexts: whoever distrusts one of the two can ask the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from reactor_memory.context.report import Context, Part, ReportEntry
+from reactor_memory.models import Message
+
+_ORDER: tuple[Part, ...] = ("system", "facts", "narrative", "pins", "window", "recalled", "current")
+_FIRST_LINE: dict[Part, str] = {"facts": "Conversation Facts:", "narrative": "Conversation Summary:"}
+_LOGGED: tuple[Part, ...] = ("window", "recalled", "current")
+_ROLES = ("user", "assistant", "system", "tool", "agent", "summary")
+
+
+def verify(context: Context, *, count: Callable[[Message], int]) -> list[str]:
+    """What is wrong with `context`, in plain words; an empty list when nothing is.
+
+    `count` gives the tokens of a message without overhead: the function that made the context, or a more exact one.
+    No problem quotes a message.
+    """
+    if len(context.report.parts) != len(context.messages):
+        return ["parts: do not name a part for each message"]
+    checks = (
+        _check_tokens(context, count),
+        _check_order(context),
+        _check_roles(context),
+        _check_pairs(context.messages),
+        _check_account(context),
+        _check_clamped(context),
+        _check_ranges(context),
+        _check_breakpoints(context),
+        _check_digest(context),
+    )
+    return [problem for check in checks for problem in check]
+
+
+def _check_tokens(context: Context, count: Callable[[Message], int]) -> Iterator[str]:
+    report = context.report
+    found: Counter[Part] = Counter()
+    for part, message in zip(report.parts, context.messages, strict=True):
+        found[part] += count(message) + report.overhead
+    for part in _ORDER:
+        stated = report.tokens.get(part, 0)
+        # Blocks are counted line by line, and joined lines may need fewer tokens.
+        if found[part] > stated or (found[part] < stated and part not in _FIRST_LINE):
+            yield f"tokens: {part} has {found[part]}, the report says {stated}"
+    if report.total_tokens != sum(report.tokens.values()):
+        yield f"tokens: the total of {report.total_tokens} is not the sum of the parts"
+    if max(found.total(), report.total_tokens) > report.budget:
+        yield f"tokens: {max(found.total(), report.total_tokens)} are over the budget of {report.budget}"
+
+
+def _check_order(context: Context) -> Iterator[str]:
+    ranks = [_ORDER.index(part) for part in context.report.parts]
+    if ranks != sorted(ranks):
+        yield "order: the parts are not in the order of a context"
+    for part in _LOGGED:
+        seqs = _seqs(context, part)
+        if any(later <= earlier for earlier, later in pairwise(seqs)):
+            yield f"order: {part} is not oldest first"
+    shown = Counter(seq for part in _LOGGED for seq in _seqs(context, part))
+    if shown and max(shown.values()) > 1:
+        yield "order: a message is shown twice"
+    log = _seqs(context, "window") + _seqs(context, "current")
+    if log != sorted(log):
+        yield "order: the current turn is older than the window"
+
+
+def _seqs(context: Context, part: Part) -> list[int]:
+    pairs = zip(context.report.parts, context.messages, strict=True)
+    return [message.seq for name, message in pairs if name == part and message.seq is not None]
+
+
+def _check_roles(context: Context) -> Iterator[str]:
+    block_roles: set[str] = set()
+    for part, message in zip(context.report.parts, context.messages, strict=True):
+        if message.role not in _ROLES:
+            yield f"roles: {part} has a message of an unknown role"
+        if part in _FIRST_LINE:
+            block_roles.add(message.role)
+            if message.content.partition("\n")[0] != _FIRST_LINE[part]:
+                yield f"roles: {part} does not begin with its header"
+        if part == "system" and message.role not in ("system", "summary"):
+            yield "roles: system has a message of another role"
+    if not (block_roles <= {"system"} or block_roles <= {"user"}):
+        yield "roles: the memory blocks are not of one role, system or user"
+    if any(context.report.parts.count(part) > 1 for part in _FIRST_LINE):
+        yield "roles: a memory block stands twice"
+
+
+def _check_pairs(messages: Sequence[Message]) -> Iterator[str]:
+    waiting: dict[str, tuple[int, bool]] = {}
+    for index, message in enumerate(messages):
+        if message.role == "user":
+            yield from _unanswered(waiting)
+            waiting = {}
+        elif message.role == "tool":
+            call = waiting.get(message.tool_call_id or "")
+            if call is None:
+                yield f"pairs: message {index} is a result without a call"
+            else:
+                waiting[message.tool_call_id or ""] = call[0], True
+        else:
+            ids = {call.id for call in message.tool_calls}
+            yield from _unanswered({key: value for key, value in waiting.items() if key in ids})
+            waiting.update(dict.fromkeys(ids, (index, False)))
+    last = len(messages) - 1
+    yield from _unanswered({key: value for key, value in waiting.items() if value[0] != last})
+
+
+def _unanswered(waiting: dict[str, tuple[int, bool]]) -> Iterator[str]:
+    for index in sorted({index for index, answered in waiting.values() if not answered}):
+        yield f"pairs: message {index} has a call without a result"
+
+
+def _check_account(context: Context) -> Iterator[str]:
+    report = context.report
+    named: Counter[Part] = Counter()
+    shown: Counter[Part] = Counter()
+    for entry in report.kept + report.clamped:
+        shown[entry.part] += entry.count
+    for entry in report.kept + report.clamped + report.dropped:
+        named[entry.part] += entry.count
+    for part in _ORDER:
+        if named[part] != report.offered.get(part, 0):
+            yield f"account: {part} was offered {report.offered.get(part, 0)}, the entries name {named[part]}"
+    messages = Counter(report.parts)
+    for part in _ORDER:
+        in_blocks = part in _FIRST_LINE
+        if (_lines(context, part) if in_blocks else messages[part]) != shown[part]:
+            yield f"account: {part} does not show what the entries name"
+    yield from _misnamed(context)
+
+
+def _lines(context: Context, part: Part) -> int:
+    """Lines of a memory block below its header and its notice."""
+    pairs = zip(context.report.parts, context.messages, strict=True)
+    return sum(message.content.count("\n") - 1 for name, message in pairs if name == part)
+
+
+def _misnamed(context: Context) -> Iterator[str]:
+    report = context.report
+    for part in ("pins", *_LOGGED):
+        seqs = _seqs(context, part)
+        kept = [entry for entry in report.kept + report.clamped if entry.part == part and entry.by == "seq"]
+        gone = [entry for entry in report.dropped if entry.part == part and entry.by == "seq"]
+        if not all(_names(kept, seq) for seq in seqs):
+            yield f"account: a message of {part} is in no entry"
+        if part != "pins" and any(_names(gone, seq) for seq in seqs):
+            yield f"account: a message of {part} is shown and called dropped"
+
+
+def _names(entries: Sequence[ReportEntry], seq: int) -> bool:
+    return any(entry.first <= seq <= entry.last for entry in entries)
+
+
+def _check_clamped(context: Context) -> Iterator[str]:
+    marked = sum(
+        part == "current" and "[… " in message.content and " tokens cut …]" in message.content
+        for part, message in zip(context.report.parts, context.messages, strict=True)
+    )
+    if sum(entry.count for entry in context.report.clamped) > marked:
+        yield "clamped: a message that was cut has no mark"
+
+
+def _check_ranges(context: Context) -> Iterator[str]:
+    report = context.report
+    window = [message for part, message in zip(report.parts, context.messages, strict=True) if part == "window"]
+    if report.window_start_seq != (window[0].seq if window else None):
+        yield "ranges: the window does not start where the report says"
+    if any(later[0] <= earlier[1] for earlier, later in pairwise(report.unread)):
+        yield "ranges: unread is not in order"
+    if any(first <= seq <= last for first, last in report.unread for seq in _seqs(context, "window")):
+        yield "ranges: a message of the window is called unread"
+    for entry in report.dropped:
+        if entry.part == "window" and entry.by == "seq" and entry.reason == "over_budget":
+            first = max(entry.first, report.covered_seq + 1)
+            if first <= entry.last and not any(a <= first and entry.last <= b for a, b in report.unread):
+                yield "ranges: messages left the window unread and the report does not say so"
+
+
+def _check_breakpoints(context: Context) -> Iterator[str]:
+    ranks = [_ORDER.index(part) for part in context.report.parts]
+    memory = sum(rank < _ORDER.index("window") for rank in ranks)
+    window = sum(rank <= _ORDER.index("window") for rank in ranks)
+    if context.report.cache_breakpoints != tuple(sorted({memory, window} - {0})):
+        yield "breakpoints: do not stand after the memory and after the window"
+
+
+def _check_digest(context: Context) -> Iterator[str]:
+    seen = [
+        [getattr(message, field) for field in ("role", "content", "parts", "tool_calls", "tool_call_id", "name")]
+        for message in context.messages
+    ]
+    if hashlib.sha256(msgspec.json.encode(seen, order="deterministic")).hexdigest() != context.report.digest:
+        yield "digest: the messages are not the ones that the report was made for"

@@ -1,0 +1,87 @@
+"""Random histories as a chat produces them, and as it should not."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from reactor_memory.models import Message, ToolCall
+
+MARK = " tokens cut …]"
+
+
+def count_text(text: str) -> int:
+    """A stand-in for a tokenizer: four characters a token, rounded up."""
+    return -(-len(text) // 4)
+
+
+def count(message: Message) -> int:
+    """Stored messages carry their count; the others are counted with their calls."""
+    if message.token_count is not None:
+        return message.token_count
+    arguments = sum(count_text(f"{call.name}{call.arguments}") for call in message.tool_calls)
+    return count_text(message.content) + arguments
+
+
+def text(size: int) -> str:
+    return ("lorem ipsum dolor " * (size // 18 + 1))[:size]
+
+
+sizes = st.one_of(st.integers(0, 40), st.integers(0, 400), st.integers(0, 6000))
+short_ids = st.sampled_from(["a", "b", "c"])
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> list[Message]:
+    """An assistant message with one to three parallel calls, then one or more results of each, in any order."""
+    ids = draw(st.lists(short_ids, min_size=1, max_size=3, unique=True))
+    calls = [ToolCall(id=key, name="look_up", arguments={"q": text(draw(st.integers(0, 60)))}) for key in ids]
+    answers = draw(st.permutations(ids + draw(st.lists(st.sampled_from(ids), max_size=1))))
+    results = [Message.tool(text(draw(sizes)), tool_call_id=key) for key in answers]
+    return [Message.assistant(text(draw(st.integers(0, 80))), tool_calls=calls), *results]
+
+
+strays = st.one_of(
+    st.builds(lambda key: [Message.tool("late", tool_call_id=key)], short_ids),
+    st.builds(lambda key: [Message.assistant(tool_calls=[ToolCall(id=key, name="lost")])], short_ids),
+    st.builds(lambda size: [Message.system(text(size))], sizes),
+)
+answers = st.builds(lambda size: [Message.assistant(text(size))], sizes)
+steps = st.one_of(answers, answers, pairs(), pairs(), strays)
+
+
+@st.composite
+def turns(draw: st.DrawFn, *, max_steps: int = 6) -> list[Message]:
+    """A user message and what follows: now and then interleaved, now and then up to 200 messages."""
+    body = [message for step in draw(st.lists(steps, max_size=max_steps)) for message in step]
+    if draw(st.integers(0, 9)) == 0:
+        body = draw(st.permutations(body))
+    if draw(st.integers(0, 19)) == 0 and body:
+        body = (body * 200)[:199]
+    return [Message.user(text(draw(sizes))), *body]
+
+
+def stored(messages: list[Message]) -> tuple[Message, ...]:
+    """The messages as a store gives them back: numbered and counted."""
+    return tuple(
+        replace(message, seq=position, token_count=count(message), tokenizer="stand-in")
+        for position, message in enumerate(messages, start=1)
+    )
+
+
+@st.composite
+def logs(draw: st.DrawFn, *, max_turns: int = 8) -> tuple[Message, ...]:
+    """A stored log, which may begin in the middle of a turn."""
+    messages = [message for turn in draw(st.lists(turns(), max_size=max_turns)) for message in turn]
+    return stored(messages[draw(st.integers(0, 2)) :])
+
+
+@st.composite
+def plain_histories(draw: st.DrawFn) -> list[Message]:
+    """What a caller may pass as a history: leading system messages, turns, perhaps no user message at all."""
+    leading = [Message.system(text(size)) for size in draw(st.lists(st.integers(0, 300), max_size=3))]
+    body = [message for turn in draw(st.lists(turns(), max_size=6)) for message in turn]
+    return leading + body[draw(st.integers(0, 1)) :]
+
+
+budgets = st.one_of(st.integers(0, 120), st.integers(0, 1200), st.integers(0, 12_000))

@@ -1,0 +1,196 @@
+"""What holds of every context, on random histories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from reactor_memory.context.draft import ContextLimits, Draft
+from reactor_memory.context.report import Context
+from reactor_memory.context.trimming import assemble, trim
+from reactor_memory.context.turns import find_orphans
+from reactor_memory.context.verification import verify
+from reactor_memory.errors import BudgetExceededError
+from reactor_memory.models import BlockLine, Message
+from tests.unit.context.histories import MARK, budgets, count, count_text, logs, plain_histories, text, turns
+
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a turn of 200 messages is large
+
+often = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+lines = st.lists(
+    st.builds(
+        lambda size, value: BlockLine(text=f"- {text(size)}", tokens=count_text(f"\n- {text(size)}"), value=value),
+        st.integers(1, 200),
+        st.sampled_from([0.0, 1.0, 2.0]),
+    ),
+    max_size=12,
+).map(tuple)
+
+
+@st.composite
+def drafts(draw: st.DrawFn) -> Draft:
+    log = draw(logs())
+    border = draw(st.integers(0, len(log)))
+    recalled = log[draw(st.integers(0, border)) : border] if draw(st.booleans()) else ()
+    covered = draw(st.integers(0, border))
+    return Draft(
+        strategy="hierarchical",
+        session_id="s",
+        fact_lines=draw(lines),
+        narrative=draw(lines),
+        pins=tuple(Message.system(text(size)) for size in draw(st.lists(st.integers(1, 200), max_size=2))),
+        window=log[border:],
+        recalled=recalled,
+        unread=((covered + 1, border),) if covered < border else (),
+        covered_seq=covered,
+        freshness="fresh",
+    )
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> ContextLimits:
+    return ContextLimits(
+        budget=draw(budgets),
+        overhead=draw(st.sampled_from([0, 4])),
+        recent_message_count=draw(st.integers(0, 12)),
+        memory_role=draw(st.sampled_from(["system", "user"])),
+        on_overflow=draw(st.sampled_from(["raise", "drop_memory"])),
+    )
+
+
+def _assemble(draft: Draft, current: Sequence[Message], given: ContextLimits) -> Context:
+    try:
+        return assemble(draft, current, given, count=count, count_text=count_text)
+    except BudgetExceededError as error:
+        return assemble(draft, current, replace(given, budget=error.minimum), count=count, count_text=count_text)
+
+
+def _tokens(messages: Sequence[Message], overhead: int) -> int:
+    return sum(count(message) + overhead for message in messages)
+
+
+def _is_present(message: Message, shown: Message) -> bool:
+    return shown == message or (shown.role == message.role and MARK in shown.content)
+
+
+def _is_subsequence(shown: Sequence[Message], offered: Sequence[Message]) -> bool:
+    rest = iter(offered)
+    return all(any(_is_present(message, candidate) for message in rest) for candidate in shown)
+
+
+@often
+@given(draft=drafts(), current=turns(max_steps=3), given_limits=limits())
+def test_a_context_keeps_every_promise(draft: Draft, current: list[Message], given_limits: ContextLimits) -> None:
+    context = _assemble(draft, current, given_limits)
+    report = context.report
+
+    assert _tokens(context.messages, report.overhead) == report.total_tokens <= report.budget
+    assert not find_orphans(context.messages, open_tail=True)
+    assert verify(context, count=count) == []
+    shown = [m for part, m in zip(report.parts, context.messages, strict=True) if part == "current"]
+    assert _is_present(current[0], shown[0])
+    assert _is_subsequence(shown, current)
+    window = [m for part, m in zip(report.parts, context.messages, strict=True) if part == "window"]
+    assert _is_subsequence(window, draft.window)
+
+
+@often
+@given(draft=drafts(), current=turns(max_steps=3), given_limits=limits())
+def test_trimming_a_context_again_changes_nothing(
+    draft: Draft, current: list[Message], given_limits: ContextLimits
+) -> None:
+    context = _assemble(draft, current, given_limits)
+    again = trim(
+        context.messages,
+        context.report.budget,
+        count=count,
+        count_text=count_text,
+        overhead=context.report.overhead,
+    )
+    assert again.messages == context.messages
+
+
+@often
+@given(messages=plain_histories(), budget=budgets, overhead=st.sampled_from([0, 4]))
+def test_a_trimmed_history_keeps_every_promise(messages: list[Message], budget: int, overhead: int) -> None:
+    def trimmed(given_messages: Sequence[Message], tokens: int) -> Context:
+        return trim(given_messages, tokens, count=count, count_text=count_text, overhead=overhead)
+
+    try:
+        context = trimmed(messages, budget)
+    except BudgetExceededError as error:
+        budget = error.minimum
+        context = trimmed(messages, budget)
+
+    assert _tokens(context.messages, overhead) <= budget
+    assert not find_orphans(context.messages, open_tail=True)
+    assert _is_subsequence(context.messages, messages)
+    assert verify(context, count=count) == []
+    assert trimmed(context.messages, budget).messages == context.messages
+    users = [message for message in messages if message.role == "user"]
+    if users:
+        assert any(_is_present(users[-1], message) for message in context.messages)
+
+
+@often
+@given(draft=drafts(), current=turns(max_steps=3), given_limits=limits())
+def test_the_minimum_of_the_error_works_and_one_less_does_not(
+    draft: Draft, current: list[Message], given_limits: ContextLimits
+) -> None:
+    with pytest.raises(BudgetExceededError) as raised:
+        assemble(draft, current, replace(given_limits, budget=-1), count=count, count_text=count_text)
+    minimum = raised.value.minimum
+
+    context = assemble(draft, current, replace(given_limits, budget=minimum), count=count, count_text=count_text)
+    assert verify(context, count=count) == []
+    with pytest.raises(BudgetExceededError) as raised:
+        assemble(draft, current, replace(given_limits, budget=minimum - 1), count=count, count_text=count_text)
+    assert raised.value.minimum == minimum
+    assert raised.value.budget == minimum - 1
+
+
+@often
+@given(draft=drafts(), current=turns(max_steps=3), given_limits=limits())
+def test_nothing_is_given_up_before_its_turn(draft: Draft, current: list[Message], given_limits: ContextLimits) -> None:
+    context = _assemble(draft, current, replace(given_limits, on_overflow="raise"))
+    report = context.report
+    dropped = {entry.part for entry in report.dropped if entry.reason in ("over_budget", "low_value")}
+    if report.clamped:
+        assert not {"facts", "narrative", "window", "recalled"} & set(report.parts)
+    if "facts" in dropped:
+        assert "narrative" not in report.parts
+    assert sum(part == "pins" for part in report.parts) == len(draft.pins)
+
+
+@often
+@given(draft=drafts(), given_limits=limits())
+def test_an_unlimited_budget_gives_up_nothing_but_orphans(draft: Draft, given_limits: ContextLimits) -> None:
+    current = [Message.user("and now?")]
+    context = assemble(draft, current, replace(given_limits, budget=10**9), count=count, count_text=count_text)
+    assert {entry.reason for entry in context.report.dropped} <= {"orphan_result", "open_call", "already_shown"}
+    assert not context.report.clamped
+
+
+@often
+@given(log=logs(), room=st.integers(0, 3000))
+def test_the_window_begins_at_a_turn_unless_its_newest_turn_is_too_long(log: tuple[Message, ...], room: int) -> None:
+    assume(log)
+    draft = Draft(strategy="take_last", session_id="s", window=log)
+    context = assemble(draft, (), ContextLimits(budget=room), count=count, count_text=count_text)
+    assume(context.messages)
+    users = [message.seq for message in log if message.role == "user"]
+    whole_turns = {log[0].seq, *users}
+    newest_turn = max(seq for seq in whole_turns if seq is not None)
+    start = context.report.window_start_seq
+    assert start is not None
+    # A turn whose first message is an orphan begins with what is left of it.
+    first = log.index(next(message for message in log if message.seq == start))
+    orphans = find_orphans(log)
+    while first > 0 and log[first].seq not in whole_turns and first - 1 in orphans:
+        first -= 1
+    assert log[first].seq in whole_turns or start > newest_turn
