@@ -333,6 +333,7 @@ class InMemoryStore:
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         owners = [branch.session_id for branch in branches]
+        self._take_leases_away(owners)
         holding = [segment for segment in self._segments_of(owners) if segment.start_seq <= seq <= segment.end_seq]
         if holding and all(segment.stale for segment in holding):
             return
@@ -528,6 +529,12 @@ class InMemoryStore:
         for key, work in self._data.work.items():
             if key[0] == session_id:
                 self._data.work[key] = _Work(fence=work.fence + 1)
+
+    def _take_leases_away(self, session_ids: Sequence[str]) -> None:
+        for key, work in self._data.work.items():
+            if key[0] in session_ids:
+                work.fence += 1
+                work.lease_until = 0
 
     def _work(self, session_id: str, kind: str) -> _Work:
         return self._data.work.setdefault((session_id, kind), _Work())

@@ -239,7 +239,7 @@ json_values = st.recursive(
 )
 
 
-@given(metadata=st.dictionaries(st.text(alphabet=st.characters(codec="utf-32")), json_values), content=st.text())
+@given(metadata=st.dictionaries(st.text(), json_values), content=st.text())
 def test_what_passes_comes_back_unchanged(metadata: dict[str, Any], content: str) -> None:
     message = Message.user(content, metadata=metadata)
     try:
