@@ -42,9 +42,6 @@ from reactor_memory.workers.jobs import FullJob, LedgerJob
 from reactor_memory.workers.poller import WorkPoller
 from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
 
-SECONDS_PER_DAY = 86_400
-
-
 # -- what the library brings along ------------------------------------------------------------------------------------
 
 
@@ -267,6 +264,14 @@ def microseconds(seconds: float) -> int:
     return int(seconds * 1e6)
 
 
+def seconds_of_days(days: int) -> float:
+    return days * 86_400.0
+
+
+def on_or_off(enabled: bool) -> str:
+    return "on" if enabled else "off"
+
+
 # -- the graph --------------------------------------------------------------------------------------------------------
 
 
@@ -352,7 +357,7 @@ class Container(containers.DeclarativeContainer):
         ),
     )
     summary_scheduler = providers.Selector(
-        providers.Callable(lambda enabled: "on" if enabled else "off", settings.provided.summary.enabled),
+        providers.Callable(on_or_off, settings.provided.summary.enabled),
         on=providers.Singleton(
             SummaryWorkers,
             job=job,
@@ -372,9 +377,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=random,
         poll_seconds=settings.provided.background.poll_seconds,
-        delete_grace_seconds=providers.Callable(
-            lambda days: days * SECONDS_PER_DAY, settings.provided.store.delete_grace_days
-        ),
+        delete_grace_seconds=providers.Callable(seconds_of_days, settings.provided.store.delete_grace_days),
     )
 
     context_loader = providers.Singleton(
