@@ -146,6 +146,18 @@ class Fact(Value, frozen=True, kw_only=True):
     failed: bool = False
     verified: bool = False
 
+    @property
+    def worth(self) -> float:
+        """How much would be lost without it: what was decided over what the user said over what was looked up."""
+        if self.act == "decision":
+            return 3.0
+        if self.act == "correction" or self.category in ("DECISION", "CONDITION"):
+            return 2.5
+        return _WORTH_BY_ROLE.get(self.said_by, 1.0)
+
+
+_WORTH_BY_ROLE = {"user": 2.0, "tool": 0.5}
+
 
 class Usage(Value, frozen=True, kw_only=True):
     """Tokens that a summarizer read and wrote."""

@@ -1,0 +1,221 @@
+"""Facts and narrative as the lines of a memory block.
+
+Memory is data: nothing that a user, a tool or a summarizer wrote can start a line, end the block, or look like a role,
+a header, a chat token or markup. A line is ``title: value; label=value; ...``. The title is the anchor. A label is
+shown only where the value alone would not say what it is, for every word here is a word less of the conversation.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from reactor_memory.models import BlockLine, Fact
+
+Count: TypeAlias = Callable[[str], int]
+Stated: TypeAlias = Mapping[tuple[str, bool], str]
+
+MAX_LINE_CHARACTERS = 400
+MAX_TITLE_CHARACTERS = 100
+SEPARATOR = "; "
+FAILED_MARK = " (failed)"
+TOOL_MARK = " (tool)"
+ID_SUFFIX = ".id"
+
+_JOINERS = "\u200c\u200d"
+_SELECTORS = "\ufe0e\ufe0f"
+_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_BRACKETS = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›"})
+_BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
+_LINK = re.compile(r"\](?=[(\[:])")
+_FENCE = re.compile(r"`{2,}|~{2,}")
+_MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
+_OWN_SEQ = re.compile(r" #(\d+)$")
+_FORGED_START = re.compile(
+    r"(?:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?|conversation)\b",
+    re.IGNORECASE,
+)
+_FLAG = re.compile(r"(?:true|false|yes|no|on|off|none|[^\W\d_]{1,3})", re.IGNORECASE)
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}")
+_TIME = re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?|\d\d? ?[ap]\.?m\.?", re.IGNORECASE)
+_SMALL_NUMBER = re.compile(r"[-+]?\d{1,4}(?:[.,]\d{1,2})?%?")
+_EMPTY_WORDS = frozenset({"of", "is", "has", "the", "a", "number", "num", "value", "text", "option", "name", "id"})
+
+
+def plain(text: str) -> str:
+    """`text` on one line, composed (NFC), without what is invisible or could pass for structure."""
+    if text.isascii() and text.isprintable():
+        return _harmless(text)
+    kept = "".join(_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
+    return _harmless(unicodedata.normalize("NFC", kept))
+
+
+def plain_value(text: str) -> str:
+    """`plain`, and nothing that would read as the next value of the line or as one of its marks."""
+    return _MARK.sub(r"\1", plain(text).replace(";", ",")).strip(", ")
+
+
+def plain_title(anchor: str) -> str:
+    """`plain`, begins with a letter or digit, holds no colon, and is the name of no role or header."""
+    text = _MARK.sub(r"\1", plain(anchor).replace(":", " ").replace(";", ","))
+    text = " ".join(text.lstrip("".join(c for c in text if not c.isalnum())).split())[:MAX_TITLE_CHARACTERS].rstrip()
+    return _unforged(text) or "note"
+
+
+def render_facts(facts: Iterable[Fact], *, count: Count) -> tuple[BlockLine, ...]:
+    """Verified facts as lines, in the order of the log: one anchor a line, its facts side by side.
+
+    What tools told about an anchor follows on a line of its own that is worth less, so that a tight budget keeps what
+    was decided. Failed attempts are marked, and what a tool said where somebody else said something different.
+    """
+    anchors: dict[str, list[Fact]] = {}
+    for fact in sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span)):
+        anchors.setdefault(fact.anchor, []).append(fact)
+    return tuple(line for about in anchors.values() for line in _anchor_lines(about, count))
+
+
+def render_narrative(text: str, *, count: Count) -> tuple[BlockLine, ...]:
+    """The narrative as lines, one a segment; the older a line, the lower its value."""
+    plains = [line for line in map(plain, text.splitlines()) if line]
+    return tuple(
+        BlockLine(text=line, tokens=count("\n" + line), value=position / len(plains))
+        for position, line in enumerate(map(_unforged, plains), start=1)
+    )
+
+
+def _kept(char: str, before: str, after: str) -> str:
+    """`char`, a space, or nothing. Joiners stay inside the scripts and emoji that need them."""
+    if char.isspace() or char in "\u2028\u2029":
+        return " "
+    if char in _JOINERS or char in _SELECTORS:
+        return char if _needs_joiner(before) and (char in _SELECTORS or _needs_joiner(after)) else ""
+    if char in _INVISIBLE or "\U000e0100" <= char <= "\U000e01ef" or "\ufe00" <= char <= "\ufe0d":
+        return ""
+    return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") else char
+
+
+def _harmless(text: str) -> str:
+    """Without the syntax of chat tokens, tags, links and code fences."""
+    line = _LINK.sub("] ", _BRACKETED.sub(r"(\1)", text.translate(_BRACKETS)))
+    return " ".join(_FENCE.sub("'", line).split())
+
+
+def _needs_joiner(neighbour: str) -> bool:
+    return neighbour > "\x7f" and not neighbour.isspace() and unicodedata.category(neighbour)[0] in "LMS"
+
+
+def _unforged(line: str) -> str:
+    """`line`, which may not begin with the name of a role or of a block."""
+    begin = line.lstrip("".join(c for c in line if not c.isalnum()))
+    return f"about {begin}" if _FORGED_START.match(begin) else line
+
+
+def _anchor_lines(facts: Sequence[Fact], count: Count) -> Iterator[BlockLine]:
+    stated = {(fact.key, fact.failed): plain_value(fact.value).casefold() for fact in facts if fact.said_by != "tool"}
+    title = _title(facts)
+    named = _with_names(facts)
+    for failed in (False, True):
+        for from_tool in (False, True):
+            row = [fact for fact in named if fact.failed == failed and (fact.said_by == "tool") == from_tool]
+            yield from _row_lines(title + FAILED_MARK * failed, row, stated if from_tool else {}, count)
+
+
+def _with_names(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts, where an id (``menu_item.id``) is shown as the name that a tool gave for it (``menu_item``)."""
+    names = {(fact.key, fact.failed): fact for fact in facts if fact.said_by == "tool"}
+    named = {
+        (fact.key.removesuffix(ID_SUFFIX), fact.failed)
+        for fact in facts
+        if fact.said_by != "tool" and fact.key.endswith(ID_SUFFIX)
+    } & names.keys()
+    return [
+        replace(fact, value=names[key].value, key=key[0]) if key in named else fact
+        for fact in facts
+        for key in [(fact.key.removesuffix(ID_SUFFIX), fact.failed)]
+        if fact.said_by != "tool" or key not in named
+    ]
+
+
+def _row_lines(title: str, row: Sequence[Fact], stated: Stated, count: Count) -> Iterator[BlockLine]:
+    """A line, and if it would be too long, further lines with the same title."""
+    pieces = [(piece, fact) for piece, fact in zip(_pieces(row, stated), row, strict=True) if piece]
+    while pieces:
+        taken = _fitting(title, [piece for piece, _ in pieces])
+        yield _line(title, pieces[:taken], count)
+        pieces = pieces[taken:]
+
+
+def _title(facts: Sequence[Fact]) -> str:
+    """The anchor; its number is left out where it only says from which message the line was made."""
+    anchor = facts[0].anchor
+    own = _OWN_SEQ.search(anchor)
+    if own and any(fact.source_seq == int(own.group(1)) for fact in facts):
+        return plain_title(anchor[: own.start()])
+    return plain_title(anchor)
+
+
+def _fitting(title: str, pieces: Sequence[str]) -> int:
+    """How many pieces fit into one line: at least one."""
+    length = len(title) + 2
+    for number, piece in enumerate(pieces):
+        length += len(piece) + len(SEPARATOR)
+        if number and length - len(SEPARATOR) > MAX_LINE_CHARACTERS:
+            return number
+    return len(pieces)
+
+
+def _line(title: str, pieces: Sequence[tuple[str, Fact]], count: Count) -> BlockLine:
+    text = f"{title}: {SEPARATOR.join(piece for piece, _ in pieces)}"
+    return BlockLine(
+        text=text,
+        tokens=count("\n" + text),
+        value=max(fact.worth for _, fact in pieces),
+        source_seqs=tuple(sorted({fact.source_seq for _, fact in pieces})),
+    )
+
+
+def _pieces(row: Sequence[Fact], stated: Stated) -> list[str]:
+    """Each fact as ``value`` or ``label=value``; empty if there is nothing to show that the anchor does not say yet."""
+    values = [plain_value(fact.value) for fact in row]
+    labels = _labels([fact.key for fact in row], values)
+    return [_piece(fact, value, label, stated) for fact, value, label in zip(row, values, labels, strict=True)]
+
+
+def _piece(fact: Fact, value: str, label: str, stated: Stated) -> str:
+    other = stated.get((fact.key, fact.failed))
+    if not value or value.casefold() == other:
+        return ""
+    if other:
+        return f"{label or fact.key}={value}{TOOL_MARK}"
+    return f"{label}={value}" if label else value
+
+
+def _labels(keys: Sequence[str], values: Sequence[str]) -> list[str]:
+    """A label for every value that could be mistaken: one word of its key that tells it from others of its shape."""
+    shapes = [_shape(value) for value in values]
+    size = Counter(shapes)
+    words = Counter((shape, word) for key, shape in zip(keys, shapes, strict=True) for word in set(_words(key)))
+    labels: list[str] = []
+    for key, value, shape in zip(keys, values, shapes, strict=True):
+        own = _words(key)
+        distinct = [word for word in own if words[shape, word] == 1] or own
+        ambiguous = shape in ("flag", "number") or (shape != "text" and size[shape] > 1) or "=" in value
+        labels.append((distinct[-1] if distinct else key) if ambiguous else "")
+    taken = Counter(labels)
+    return [key if label and taken[label] > 1 else label for key, label in zip(keys, labels, strict=True)]
+
+
+def _shape(value: str) -> str:
+    for shape, pattern in (("flag", _FLAG), ("date", _DATE), ("time", _TIME)):
+        if pattern.fullmatch(value):
+            return shape
+    return "number" if _SMALL_NUMBER.fullmatch(value) else "text"
+
+
+def _words(key: str) -> list[str]:
+    return [word for word in re.split(r"[._]", key) if word and not word.isdigit() and word not in _EMPTY_WORDS]

@@ -1,0 +1,177 @@
+"""What a summarizer claims, checked against the messages that it read.
+
+A fact is verified if its value stands on word borders in the text of its source message. Code decides that, never the
+summarizer; so a hostile or confused one can leave things out, but cannot make up a value that is then shown.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import get_args
+
+import msgspec
+
+from reactor_memory.models import Act, Category, Fact, Message
+from reactor_memory.reading import arguments_of, decode, leaves, sentences
+
+MAX_VALUE_CHARACTERS = 256
+MAX_ANCHOR_CHARACTERS = 120
+MAX_KEY_CHARACTERS = 64
+MAX_FACTS = 1000
+"""Facts taken from one extraction; what a summarizer lists beyond is dropped."""
+
+# Scripts that put no space between words: a border inside them cannot be told from the characters.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = rf"[^\W{_UNSPACED}]"
+_IS_WORD = re.compile(_WORD)
+_BAD_KEY = re.compile(r"[^a-z0-9.]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_DIGITS = re.compile(r"\d+")
+_WORDS = re.compile(r"\w+")
+_UNNAMED = frozenset({"the", "user", "assistant", "customer", "conversation"})
+_CATEGORIES = frozenset(get_args(Category))
+_ACTS = frozenset(get_args(Act))
+
+
+def evidence_text(message: Message) -> str:
+    """The text that the values of facts from `message` are looked up in; spans count its characters.
+
+    The content, then on lines of their own the name of each tool call and the leaves of its arguments
+    (``path: value``), and for a tool message the leaves of the JSON that its content is.
+    """
+    lines = [message.content]
+    for call in message.tool_calls:
+        lines.append(call.name)
+        lines.extend(_leaf_lines(arguments_of(call.arguments)))
+    if message.role == "tool":
+        lines.extend(_leaf_lines(decode(message.content)))
+    return "\n".join(lines)
+
+
+def find_span(evidence: str, value: str, hint: int = 0) -> tuple[int, int] | None:
+    """Where `value` stands in `evidence` on word borders, the occurrence nearest to the character `hint`.
+
+    White space may differ; letter case may where nothing matches exactly. A number inside a longer number or a date
+    is not that number.
+    """
+    words = value.split()
+    if not words:
+        return None
+    for flags in (0, re.IGNORECASE):
+        if spans := _spans(_value_pattern(tuple(words), flags), evidence, hint):
+            return min(spans, key=lambda span: (abs(span[0] - hint), span))
+    return None
+
+
+def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fact, ...]:
+    """The facts in a form that can be stored, each with `span` and `verified` set by looking it up.
+
+    Facts without a value or whose `source_seq` is not among `messages` are dropped. Who said a fact is the role of
+    its source; what a tool said is never a decision, a correction or a condition.
+    """
+    sources = {message.seq: message for message in messages if message.seq is not None}
+    texts: dict[int, str] = {}
+    verified: list[Fact] = []
+    for fact in facts:
+        source = sources.get(fact.source_seq)
+        value = _value(fact.value)
+        if source is None or not value or len(verified) == MAX_FACTS:
+            continue
+        if fact.source_seq not in texts:
+            texts[fact.source_seq] = evidence_text(source)
+        verified.append(_verify(fact, value, source, texts[fact.source_seq]))
+    return tuple(verified)
+
+
+def verify_narrative(text: str, messages: Sequence[Message]) -> str:
+    """`text` without the sentences that hold a number, a date or a name which the messages do not have."""
+    evidence = "\n".join(map(evidence_text, messages))
+    words = {word.casefold() for word in _WORDS.findall(evidence)} | _UNNAMED
+    numbers = set(_NUMBER.findall(evidence)) | {digits.lstrip("0") for digits in _DIGITS.findall(evidence)}
+    return " ".join(sentence for sentence in sentences(text) if _is_supported(sentence, words, numbers))
+
+
+def clean_key(key: str) -> str:
+    """`key` in the form ``[a-z][a-z0-9_.]{0,63}``; different keys of other scripts stay different."""
+    spaced = _CAMEL.sub("_", key)
+    cleaned = _BAD_KEY.sub("_", spaced.lower()).strip("_.")
+    if not key.isascii():
+        cleaned = f"{cleaned[: MAX_KEY_CHARACTERS - 12]}_{zlib.crc32(key.encode(errors='replace')):08x}".lstrip("_")
+    if not cleaned[:1].isalpha():
+        cleaned = f"k_{cleaned}" if cleaned else "detail"
+    return cleaned[:MAX_KEY_CHARACTERS].rstrip("_.")
+
+
+def _leaf_lines(value: object) -> Iterator[str]:
+    return (f"{leaf.path}: {leaf.text}" if leaf.path else leaf.text for leaf in leaves(value))
+
+
+def _verify(fact: Fact, value: str, source: Message, text: str) -> Fact:
+    span = find_span(text, value, fact.span[0])
+    from_tool = source.role == "tool"
+    category = fact.category if fact.category in _CATEGORIES else "GENERAL"
+    act = fact.act if fact.act in _ACTS else "statement"
+    return msgspec.structs.replace(
+        fact,
+        anchor=_one_line(fact.anchor, MAX_ANCHOR_CHARACTERS) or "conversation",
+        key=clean_key(fact.key),
+        value=value,
+        category="GENERAL" if from_tool and category in ("DECISION", "CONDITION") else category,
+        act="statement" if from_tool else act,
+        said_by=source.role,
+        span=span or (0, 0),
+        verified=span is not None,
+    )
+
+
+def _value(value: str) -> str:
+    return _one_line(value, MAX_VALUE_CHARACTERS)
+
+
+def _one_line(text: str, limit: int) -> str:
+    """White space collapsed, cut at a word border to `limit` characters, storable (no NUL, no lone surrogate)."""
+    storable = text.replace("\0", " ").encode(errors="ignore").decode()
+    line = " ".join(storable.split())
+    if len(line) <= limit:
+        return line
+    cut = line[: limit + 1]
+    return (cut.rsplit(" ", 1)[0] if " " in cut else cut)[:limit].rstrip()
+
+
+def _spans(pattern: re.Pattern[str], evidence: str, hint: int) -> list[tuple[int, int]]:
+    """The last match at or before `hint` and the first one after it."""
+    before: list[tuple[int, int]] = []
+    for match in pattern.finditer(evidence):
+        if match.start() > hint:
+            return [*before, match.span()]
+        before = [match.span()]
+    return before
+
+
+@lru_cache(maxsize=1024)
+def _value_pattern(words: tuple[str, ...], flags: int) -> re.Pattern[str]:
+    body = r"\s+".join(map(re.escape, words))
+    return re.compile(_border_before(words[0][0]) + body + _border_after(words[-1][-1]), flags)
+
+
+def _border_before(first: str) -> str:
+    if not _IS_WORD.match(first):
+        return ""
+    return rf"(?<!{_WORD})(?<!\d[-.,:/])" if first.isdigit() else rf"(?<!{_WORD})"
+
+
+def _border_after(last: str) -> str:
+    if not _IS_WORD.match(last):
+        return ""
+    return rf"(?!{_WORD})(?![-.,:/]\d)" if last.isdigit() else rf"(?!{_WORD})"
+
+
+def _is_supported(sentence: str, words: set[str], numbers: set[str]) -> bool:
+    if any(number not in numbers and number.lstrip("0") not in numbers for number in _NUMBER.findall(sentence)):
+        return False
+    inside = (match.group() for match in _WORDS.finditer(sentence) if match.start() > 0)
+    return all(word.casefold() in words for word in inside if len(word) > 1 and word[0].isupper())

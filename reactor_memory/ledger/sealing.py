@@ -1,0 +1,61 @@
+"""Where the log is cut into segments.
+
+A border depends only on the messages up to it and the one after it. So every process cuts a log at the same places,
+whenever it looks, and nothing that is appended later moves a border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reactor_memory.models import Message
+
+LONG_TURN_SEGMENTS = 4
+"""A turn that is longer than this many segments is cut between its pairs of call and results."""
+
+
+def next_segment(messages: Sequence[Message], segment_message_count: int) -> int | None:
+    """How many of `messages`, oldest unsealed first, form the next segment; None if it is not complete yet.
+
+    It ends at the first turn border at or after `segment_message_count` messages. Positions count, so a withdrawn
+    message, absent from `messages`, takes its place. Appending messages never changes an answer other than None.
+    """
+    for end, closes_turn in _borders(messages):
+        size = _size(messages, end)
+        if size < segment_message_count:
+            continue
+        if size > LONG_TURN_SEGMENTS * segment_message_count:
+            return _first_pair_border(messages, segment_message_count)
+        if closes_turn:
+            return end
+    if _size(messages, len(messages)) > LONG_TURN_SEGMENTS * segment_message_count:
+        return _first_pair_border(messages, segment_message_count)
+    return None
+
+
+def _first_pair_border(messages: Sequence[Message], at_least: int) -> int | None:
+    return next((end for end, _ in _borders(messages) if _size(messages, end) >= at_least), None)
+
+
+def _borders(messages: Sequence[Message]) -> Iterator[tuple[int, bool]]:
+    """Every count of messages after which no pair is open, and whether a turn ends there too.
+
+    A model that speaks again has given up the calls that are still unanswered: no provider accepts a result later.
+    """
+    open_calls: set[str] = set()
+    for index, message in enumerate(messages):
+        if message.role in ("assistant", "agent"):
+            open_calls = {call.id for call in message.tool_calls}
+        elif message.role == "tool":
+            open_calls.discard(message.tool_call_id or "")
+        user_next = index + 1 < len(messages) and messages[index + 1].role == "user"
+        if user_next or not open_calls:
+            yield index + 1, user_next or (message.role in ("assistant", "agent") and not message.tool_calls)
+
+
+def _size(messages: Sequence[Message], end: int) -> int:
+    """How many positions of the log the first `end` messages take."""
+    if not end:
+        return 0
+    first, last = messages[0].seq, messages[end - 1].seq
+    return end if first is None or last is None else last - first + 1

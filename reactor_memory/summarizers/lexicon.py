@@ -1,0 +1,70 @@
+"""Words that say what a sentence does, whatever it is about. English, with the commonest of a few other languages."""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _phrases(*alternatives: str, begin: str = r"\b", end: str = r"\b") -> re.Pattern[str]:
+    return re.compile(rf"{begin}(?:{'|'.join(alternatives)}){end}", re.IGNORECASE)
+
+
+READ_VERBS = _words(
+    "browse check compare count describe display fetch find get inspect list load lookup look open peek preview query"
+    " read retrieve search select show view"
+)
+"""A tool whose name begins with one of these probably only looks something up."""
+
+AFFIRMATION = _phrases(
+    "yes|yeah|yep|yup|ya|sure|ok|okay|okey|correct|right|exactly|absolutely|definitely|certainly|indeed|perfect",
+    "great|good|fine|awesome|excellent|cool|wonderful|agreed|confirmed?|please do|do it|go ahead|of course|alright",
+    "that(?:'s| is| works| sounds| would| will| looks)|it(?:'s| is) (?:right|correct|fine|good)|sounds|thanks?",
+    "this is (?:right|correct|fine|good)|looks (?:good|right|great|fine)|works for me|everything is",
+    "all (?:good|right|correct)|sí|si|claro|oui|d'accord|ja|genau|richtig|da|да|sim|sì|evet|tak|hai",
+    "はい|是|好|对|네|예|نعم|हाँ",
+    begin=r"\W{0,20}",
+    end=r"(?!\w)",
+)
+"""A reply that begins so accepts what was proposed; `match` it."""
+
+REFUSAL = _phrases(
+    "no|nope|nah|not|don't|never|cancel|stop|wait|nein|non|нет|いいえ|不", begin=r"\W{0,20}", end=r"(?!\w)"
+)
+"""A reply that begins so refuses what was proposed; `match` it."""
+
+CORRECTION = _phrases("actually|instead|rather than|change|correction|i meant|i mean|make (?:it|that)|sorry|my mistake")
+DECISION = _phrases("we(?:'ll| will| should)|decided?|decision|(?:we|i) agreed?|settled on|(?:we|i) chose|approved")
+INTENTION = _phrases("let's|let us|i(?:'ll| will) (?:take|go|have|use)|go with|choose")
+"""Words of a decision, if what they decide is named beside them."""
+
+CONDITION = _phrases(
+    "must(?:n't)?|only if|unless|never|always|at (?:most|least)|no (?:more|less|later|earlier) than|required?",
+    "don't|do not|cannot|can't|won't|without|except|allergic|allergy|avoid|prefer|as long as",
+    "under no circumstances|not allowed|until|deadline",
+)
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+CALENDAR_WORDS = frozenset(MONTHS) | _words(
+    "jan feb mar apr jun jul aug sept sep oct nov dec monday tuesday wednesday thursday friday saturday sunday today"
+    " tonight tomorrow yesterday noon midnight morning afternoon evening"
+)
+DETAIL_WORDS = CALENDAR_WORDS | _words(
+    "am pm one two three four five six seven eight nine ten eleven twelve dozen hundred thousand million single double"
+)
+"""Words that are details although they are written in lower case."""
+
+STOP_WORDS = _words(
+    "a an the this that these those there here it its it's i i'm i'd i'll i've me my mine we us our you your you're he"
+    " she him her his they them their be is are was were been being do does did have has had having will would could"
+    " should shall can may might must of to for in on at by with from as and or but so if then than that's what's which"
+    " who whom what when where why how please also just like want need looking look find get got make let know tell"
+    " okay ok yes yeah sure great thanks thank hi hello well any some about into out up over again more very really"
+)
+"""Words that a line of details can do without."""

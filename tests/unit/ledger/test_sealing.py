@@ -1,0 +1,113 @@
+"""Segments end at the same places whoever looks and whenever."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.ledger.sealing import LONG_TURN_SEGMENTS, next_segment
+from reactor_memory.models import Message, ToolCall
+
+USER = Message.user("hello")
+ANSWER = Message.assistant("good day")
+
+
+def calls(*ids: str) -> Message:
+    return Message.assistant(tool_calls=[ToolCall(id=id_, name="look") for id_ in ids])
+
+
+def result(id_: str) -> Message:
+    return Message.tool("{}", tool_call_id=id_)
+
+
+def numbered(messages: list[Message], first: int = 1) -> list[Message]:
+    return [msgspec.structs.replace(m, seq=seq) for seq, m in enumerate(messages, start=first)]
+
+
+MESSAGES = st.lists(
+    st.sampled_from([USER, ANSWER, calls("a"), calls("a", "b"), result("a"), result("b"), Message.system("note")]),
+    max_size=60,
+)
+
+
+def test_nothing_is_sealed_before_the_count_is_reached() -> None:
+    assert next_segment([], 2) is None
+    assert next_segment([USER], 2) is None
+    assert next_segment([USER, ANSWER], 4) is None
+
+
+def test_the_first_turn_border_at_or_after_the_count() -> None:
+    turns = [USER, ANSWER] * 4
+    assert next_segment(turns, 4) == 4
+    assert next_segment(turns, 3) == 4
+
+
+def test_a_turn_is_not_cut_at_an_open_call() -> None:
+    turn = [USER, calls("a", "b"), result("a"), result("b")]
+    assert next_segment([*turn[:3]], 2) is None
+    assert next_segment(turn, 2) is None, "the model has not answered yet"
+    assert next_segment([*turn, ANSWER], 2) == 5
+
+
+def test_a_new_user_message_ends_a_turn_that_was_never_answered() -> None:
+    assert next_segment([USER, calls("a"), USER], 2) == 2
+
+
+def test_an_assistant_message_at_the_end_ends_the_turn_for_good() -> None:
+    assert next_segment([USER, ANSWER], 2) == 2
+    assert next_segment([USER, ANSWER, ANSWER], 2) == 2
+
+
+def test_a_long_turn_is_cut_between_its_pairs() -> None:
+    steps = [message for n in range(10) for message in (calls(f"c{n}"), result(f"c{n}"))]
+    assert next_segment([USER, *steps[:15]], 4) is None, "four segments may yet become one turn"
+    assert next_segment([USER, *steps[:16]], 4) == 5
+
+
+def test_many_parallel_calls_stay_together() -> None:
+    ids = [f"c{n}" for n in range(30)]
+    turn = [USER, calls(*ids), *map(result, ids)]
+    assert next_segment(turn[:-1], 4) is None
+    assert next_segment(turn, 4) == 32
+
+
+def test_a_call_that_is_never_answered_does_not_stop_sealing() -> None:
+    steps = [message for n in range(10) for message in (calls("lost", f"c{n}"), result(f"c{n}"))]
+    assert next_segment([USER, *steps, ANSWER, USER], 4) == 22
+
+
+def test_withdrawn_messages_take_their_place() -> None:
+    log = numbered([USER, ANSWER, USER, ANSWER])
+    assert next_segment([log[0], log[2], log[3]], 4) == 3
+
+
+@given(messages=MESSAGES, size=st.integers(1, 6), first=st.integers(1, 50))
+def test_what_is_appended_later_never_moves_a_border(messages: list[Message], size: int, first: int) -> None:
+    log = numbered(messages, first)
+    answers = [next_segment(log[:end], size) for end in range(len(log) + 1)]
+    decided = [answer for answer in answers if answer is not None]
+    assert len(set(decided)) <= 1
+    assert answers == [None] * (len(answers) - len(decided)) + decided
+
+
+@given(messages=MESSAGES, size=st.integers(1, 6))
+def test_a_segment_reaches_the_count_and_ends_without_an_open_call(messages: list[Message], size: int) -> None:
+    end = next_segment(messages, size)
+    if end is None:
+        return
+    assert size <= end <= len(messages)
+    if end < len(messages) and messages[end].role == "user":
+        return
+    last_call = max((i for i in range(end) if messages[i].role == "assistant"), default=0)
+    answered = {m.tool_call_id for m in messages[last_call:end] if m.role == "tool"}
+    assert {call.id for call in messages[last_call].tool_calls} <= answered
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_sealing_keeps_up_with_ordinary_turns(size: int) -> None:
+    log = [USER, calls("a"), result("a"), ANSWER] * 50
+    sealed = 0
+    while (end := next_segment(log[sealed:], size)) is not None:
+        assert end <= size * LONG_TURN_SEGMENTS + 4
+        sealed += end
+    assert len(log) - sealed < size
