@@ -27,7 +27,10 @@ one object that is a `MessageStore` and a `SummaryStore`. The suites run under a
 import pytest
 
 pytest.register_assert_rewrite(
-    *(f"reactor_memory.testing.{name}" for name in ("branching", "lifecycle", "log", "summaries", "work"))
+    *(
+        f"reactor_memory.testing.{name}"
+        for name in ("branching", "lifecycle", "log", "random_histories", "summaries", "work")
+    )
 )
 
 from reactor_memory.testing.builders import (  # noqa: E402

@@ -7,10 +7,21 @@ import pytest
 from reactor_memory.testing.branching import Forks, Withdrawal
 from reactor_memory.testing.lifecycle import Deletion, Listing, Loading, Purge
 from reactor_memory.testing.log import AppendAndRead, Idempotency, Ownership, RoundTrips
+from reactor_memory.testing.random_histories import RandomHistories
 
 
 @pytest.mark.anyio
 class MessageStoreConformance(
-    AppendAndRead, RoundTrips, Ownership, Idempotency, Forks, Withdrawal, Deletion, Purge, Listing, Loading
+    AppendAndRead,
+    RoundTrips,
+    Ownership,
+    Idempotency,
+    Forks,
+    Withdrawal,
+    Deletion,
+    Purge,
+    Listing,
+    Loading,
+    RandomHistories,
 ):
     """What every `MessageStore` promises. The fixture `store` gives an opened, empty one."""
