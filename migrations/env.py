@@ -8,6 +8,7 @@ from alembic import context
 
 context.configure(
     dialect_name=context.config.get_main_option("dialect"),
+    version_table=context.config.get_main_option("version_table"),
     literal_binds=True,
     dialect_opts={"paramstyle": "named"},
 )

@@ -118,9 +118,10 @@ def lock_and_invalidate(branches: Sequence[Session], *, seq: int, now: int, refo
 
 
 def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
-    """As `SummaryStore.invalidate`; the branches are locked."""
+    """As `SummaryStore.invalidate`; the branches are locked. A worker that read the message cannot write any more."""
     holding: list[Segment] = []
     for branch in branches:
+        yield Step("take_leases_away", key_of(branch.session_id))
         own = yield from _segments(branch.session_id)
         holding += (segment for segment in own if segment.start_seq <= seq <= segment.end_seq)
     if holding and all(segment.stale for segment in holding):

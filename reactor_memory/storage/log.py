@@ -38,15 +38,21 @@ _FIRST_CHUNK = 64
 
 
 def check_access(session: Session, user_id: str | None) -> Session:
-    if session.deleted_at is not None:
-        raise SessionDeletedError(session.session_id)
-    _check_owner(session, user_id)
+    check_owner_and_deletion(session.session_id, user_id, owner_id=session.owner_id, deleted_at=session.deleted_at)
     return session
 
 
-def _check_owner(session: Session, user_id: str | None) -> None:
-    if session.owner_id is not None and session.owner_id != user_id:
-        raise SessionOwnershipError(session.session_id)
+def check_owner_and_deletion(
+    session_id: str, user_id: str | None, *, owner_id: str | None, deleted_at: int | None
+) -> None:
+    if deleted_at is not None:
+        raise SessionDeletedError(session_id)
+    _check_owner(session_id, user_id, owner_id)
+
+
+def _check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
+    if owner_id is not None and owner_id != user_id:
+        raise SessionOwnershipError(session_id)
 
 
 def _first_session(rows: Rows) -> Session | None:
@@ -352,7 +358,7 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
-    _check_owner(session, user_id)
+    _check_owner(session_id, user_id, session.owner_id)
     group = yield Step("lock_group", {"group_id": session.group_id})
     below = with_forks_below(session_id, [session_from(row) for row in group])
     went: list[str] = []

@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from reactor_memory.errors import SchemaError
+from reactor_memory.storage.steps import Statement, Step, Steps
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
+
+REVISION_TABLE = "reactor_memory_revision"
+"""Named so that an application with an Alembic history of its own can share the database."""
 
 _PACKAGE = Path(__file__).parents[1]
 _REVISION_FILE = re.compile(r"^(\d{4})_\w+\.py$")
@@ -39,8 +43,19 @@ def newest_revision() -> str:
     return max(match[1] for match in names if match)
 
 
+def read_revision() -> Steps[str | None]:
+    """The revision of the database; None if it has no schema of ours."""
+    tables = {row[0] for row in (yield Step("tables", {}))}
+    if REVISION_TABLE in tables:
+        rows = yield Step("revision", {})
+        return rows[0][0] if rows else None
+    if tables & {"conversations", "messages"}:
+        raise SchemaError("schema: the database holds tables of another program; choose another one")
+    return None
+
+
 def is_behind(revision: str | None) -> bool:
-    """Whether a database at `revision` (None: empty) needs migrations. `SchemaError` if it is ahead of the code."""
+    """Whether a database at `revision` needs migrations. `SchemaError` if it is ahead of this code."""
     if revision is not None and revision > newest_revision():
         raise SchemaError(
             f"schema: the database is at revision {revision}, this version of reactor-memory knows "
@@ -49,9 +64,21 @@ def is_behind(revision: str | None) -> bool:
     return revision != newest_revision()
 
 
-def behind_error(revision: str | None) -> SchemaError:
-    found = "has no schema" if revision is None else f"is at revision {revision}"
-    return SchemaError(f"schema: the database {found}, {newest_revision()} is needed; run: reactor-memory migrate")
+def require_newest() -> Steps[None]:
+    """`SchemaError` unless the schema is the one of this code."""
+    revision = yield from read_revision()
+    if is_behind(revision):
+        found = "has no schema" if revision is None else f"is at revision {revision}"
+        raise SchemaError(f"schema: the database {found}, {newest_revision()} is needed; run: reactor-memory migrate")
+
+
+def upgrade(dialect: Dialect) -> Steps[None]:
+    """Bring the schema up to date; of several processes that try, one does it and the others find it done."""
+    yield Step("lock_schema", {})
+    revision = yield from read_revision()
+    if is_behind(revision):
+        for text in migration_statements(dialect, revision):
+            yield Statement(text)
 
 
 @cache
@@ -64,6 +91,7 @@ def migration_statements(dialect: Dialect, revision: str | None) -> tuple[str, .
     config = Config(output_buffer=buffer)
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     config.set_main_option("dialect", dialect)
+    config.set_main_option("version_table", REVISION_TABLE)
     command.upgrade(config, f"{revision or 'base'}:head", sql=True)
     return tuple(_statements(buffer.getvalue()))
 

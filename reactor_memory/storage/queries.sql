@@ -404,6 +404,10 @@ SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0
     parked = :parked, last_error = :last_error
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
+-- name: take_leases_away
+UPDATE background_work SET fence = fence + 1, lease_until = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
 -- name: forget_work
 -- A fence never goes back, so what held an older lease is refused for ever.
 UPDATE background_work
@@ -447,8 +451,28 @@ LIMIT :limit
 
 -- The database as a whole
 
+-- name: tables
+-- across groups
+SELECT name FROM sqlite_master WHERE type = 'table'
+-- name: tables [postgres]
+-- across groups
+SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()
+
 -- name: revision
-SELECT version_num FROM alembic_version
+-- across groups
+SELECT version_num FROM reactor_memory_revision
+
+-- Until the end of the transaction nobody else migrates. On SQLite it is the only writer anyway.
+-- name: lock_schema
+-- across groups
+SELECT 1
+-- name: lock_schema [postgres]
+-- across groups
+SELECT pg_advisory_xact_lock(hashtext('reactor_memory_revision'))
+
+-- name: server [postgres]
+-- across groups
+SELECT current_setting('server_version'), current_database()
 
 -- name: totals
 -- across groups

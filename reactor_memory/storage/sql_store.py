@@ -6,7 +6,7 @@ A subclass opens the database and runs operations; it may replace a call by a fa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reactor_memory.models import (
     BranchRange,
@@ -23,7 +23,7 @@ from reactor_memory.models import (
 )
 from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, Refold, StoreHealth, Withdrawn
 from reactor_memory.storage import derived, log
-from reactor_memory.storage.steps import Steps, T
+from reactor_memory.storage.steps import P, Steps, T
 
 
 class SqlStore(ABC):
@@ -42,17 +42,17 @@ class SqlStore(ABC):
     async def check(self) -> StoreHealth: ...
 
     @abstractmethod
-    async def _read(self, steps: Steps[T]) -> T:
+    async def _read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation that only reads, on one state of the database."""
 
     @abstractmethod
-    async def _write(self, steps: Steps[T]) -> T:
+    async def _write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation in one transaction; whatever it raises undoes it."""
 
     # The log
 
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
-        return await self._read(log.find(session_id, user_id))
+        return await self._read(log.find, session_id, user_id)
 
     async def read(
         self,
@@ -64,68 +64,68 @@ class SqlStore(ABC):
         last: int | None = None,
         limit: int | None = None,
     ) -> tuple[Message, ...]:
-        return await self._read(log.read(session_id, user_id, after=after, until=until, last=last, limit=limit))
+        return await self._read(log.read, session_id, user_id, after=after, until=until, last=last, limit=limit)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
-        return await self._read(log.read_context(query))
+        return await self._read(log.read_context, query)
 
     async def read_background(
         self, session_id: str, *, after: int = 0, limit: int = 1000
     ) -> tuple[Session, tuple[Message, ...]]:
-        return await self._read(log.read_background(session_id, after=after, limit=limit))
+        return await self._read(log.read_background, session_id, after=after, limit=limit)
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        return await self._read(log.list_sessions(user_id, limit=limit, cursor=cursor))
+        return await self._read(log.list_sessions, user_id, limit=limit, cursor=cursor)
 
     async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
-        return await self._write(log.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now))
+        return await self._write(log.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
 
     async def withdraw(
         self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
     ) -> Withdrawn:
-        return await self._write(log.withdraw(session_id, user_id, seq=seq, now=now, refold=refold))
+        return await self._write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 
     async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
-        return await self._write(log.delete(session_id, user_id, now=now, purge=purge))
+        return await self._write(log.delete, session_id, user_id, now=now, purge=purge)
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
-        return await self._write(log.purge_deleted(before=before, limit=limit))
+        return await self._write(log.purge_deleted, before=before, limit=limit)
 
     # What is derived from it
 
     async def get_summary(self, session_id: str) -> Summary | None:
-        return await self._read(derived.get_summary(session_id))
+        return await self._read(derived.get_summary, session_id)
 
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
-        return await self._read(derived.get_layout(session_id, budget, settings_fingerprint))
+        return await self._read(derived.get_layout, session_id, budget, settings_fingerprint)
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
-        await self._write(derived.put_layout(session_id, layout, budget, settings_fingerprint))
+        await self._write(derived.put_layout, session_id, layout, budget, settings_fingerprint)
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
-        return await self._read(derived.read_ledger(branch))
+        return await self._read(derived.read_ledger, branch)
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
-        return await self._write(derived.record_segment(lease, segment, facts, summary))
+        return await self._write(derived.record_segment, lease, segment, facts, summary)
 
     async def put_summary(self, lease: Lease, summary: Summary) -> bool:
-        return await self._write(derived.put_summary(lease, summary))
+        return await self._write(derived.put_summary, lease, summary)
 
     async def invalidate(
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
-        await self._write(derived.lock_and_invalidate(branches, seq=seq, now=now, refold=refold))
+        await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:
-        await self._write(derived.forget(session_ids))
+        await self._write(derived.forget, session_ids)
 
     # Background work
 
     async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
-        return await self._write(derived.claim(session_id, kind, now=now, lease_microseconds=lease_microseconds))
+        return await self._write(derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds)
 
     async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
-        return await self._write(derived.renew(lease, now=now, lease_microseconds=lease_microseconds))
+        return await self._write(derived.renew, lease, now=now, lease_microseconds=lease_microseconds)
 
     async def release(
         self,
@@ -136,13 +136,13 @@ class SqlStore(ABC):
         parked: bool = False,
         error: str | None = None,
     ) -> None:
-        await self._write(derived.release(lease, due_at=due_at, attempts=attempts, parked=parked, error=error))
+        await self._write(derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
 
     async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
-        return await self._read(derived.due(kind, now=now, limit=limit))
+        return await self._read(derived.due, kind, now=now, limit=limit)
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None:
-        return await self._read(derived.work_state(session_id, kind))
+        return await self._read(derived.work_state, session_id, kind)
 
     async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
-        return await self._read(derived.list_work(kind, limit=limit))
+        return await self._read(derived.list_work, kind, limit=limit)

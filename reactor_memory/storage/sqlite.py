@@ -16,15 +16,15 @@ from typing import cast
 
 import aiosqlite
 
-from reactor_memory.errors import ReactorMemoryError, SchemaError, StoreClosedError, StoreError
+from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError
 from reactor_memory.protocols import Appended, AppendRequest, StoreHealth
 from reactor_memory.storage import log
 from reactor_memory.storage.driver_errors import translate, translated
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
-from reactor_memory.storage.migrating import is_behind, migration_statements
+from reactor_memory.storage.migrating import is_behind, read_revision, upgrade
 from reactor_memory.storage.queries import sqlite_queries
 from reactor_memory.storage.sql_store import SqlStore
-from reactor_memory.storage.steps import Batch, Rows, Step, Steps, T
+from reactor_memory.storage.steps import Batch, P, Rows, Statement, Step, Steps, T
 
 SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
@@ -85,13 +85,13 @@ class SqliteStore(SqlStore):
         with translated():
             return await self._on_reader(partial(_check, self._path))
 
-    async def _read(self, steps: Steps[T]) -> T:
+    async def _read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         with translated():
-            return await self._on_reader(partial(_run_in, "BEGIN", steps))
+            return await self._on_reader(lambda reader: _run_in(reader, "BEGIN", operation(*args, **kwargs)))
 
-    async def _write(self, steps: Steps[T]) -> T:
+    async def _write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         with translated():
-            return await self._on_writer(partial(_run_in, "BEGIN IMMEDIATE", steps))
+            return await self._on_writer(lambda writer: _run_in(writer, "BEGIN IMMEDIATE", operation(*args, **kwargs)))
 
     async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
         return await self._on_writer(partial(_append_all, requests))
@@ -139,17 +139,19 @@ def _run(connection: sqlite3.Connection, steps: Steps[T]) -> T:
         return done.value
 
 
-def _run_in(begin: str, steps: Steps[T], connection: sqlite3.Connection) -> T:
+def _run_in(connection: sqlite3.Connection, begin: str, steps: Steps[T]) -> T:
     with _transaction(connection, begin):
         return _run(connection, steps)
 
 
-def _execute(connection: sqlite3.Connection, step: Step | Batch) -> Rows:
-    query = sqlite_queries()[step.name]
+def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> Rows:
+    if isinstance(step, Step):
+        return connection.execute(sqlite_queries()[step.name], step.values).fetchall()
     if isinstance(step, Batch):
-        connection.executemany(query, step.values)
-        return ()
-    return connection.execute(query, step.values).fetchall()
+        connection.executemany(sqlite_queries()[step.name], step.values)
+    else:
+        connection.execute(step.text).fetchall()
+    return ()
 
 
 def _append_all(requests: Sequence[AppendRequest], connection: sqlite3.Connection) -> Sequence[Outcome]:
@@ -182,7 +184,8 @@ def _prepare_writer(connection: sqlite3.Connection) -> None:
     _pragma(connection, "synchronous = FULL")
     if _pragma(connection, "journal_mode") != "wal" or _pragma(connection, "synchronous") != _FULL:
         raise StoreError("store: the database file does not support durable commits (WAL); use a local disk")
-    migrate(connection)
+    if is_behind(_run(connection, read_revision())):
+        _run_in(connection, "BEGIN IMMEDIATE", upgrade("sqlite"))
 
 
 def _prepare_reader(connection: sqlite3.Connection) -> None:
@@ -194,32 +197,8 @@ def _pragma(connection: sqlite3.Connection, pragma: str) -> object:
     return row[0] if row else None
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date; of several processes that try, one does it and the others find it done."""
-    if not is_behind(_revision(connection)):
-        return
-    with _transaction(connection, "BEGIN IMMEDIATE"):
-        revision = _revision(connection)
-        if is_behind(revision):
-            for statement in migration_statements("sqlite", revision):
-                connection.execute(statement).fetchall()
-
-
-def _revision(connection: sqlite3.Connection) -> str | None:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
-        _refuse_foreign_tables(connection)
-        return None
-    row = connection.execute(sqlite_queries()["revision"]).fetchone()
-    return row[0] if row else None
-
-
-def _refuse_foreign_tables(connection: sqlite3.Connection) -> None:
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
-        raise SchemaError("schema: the file is a database of another program; choose another path")
-
-
 def _check(path: Path, connection: sqlite3.Connection) -> StoreHealth:
-    revision = _revision(connection)
+    revision = _run(connection, read_revision())
     sessions, messages = connection.execute(sqlite_queries()["totals"]).fetchone()
     size = cast(int, _pragma(connection, "page_count")) * cast(int, _pragma(connection, "page_size"))
     return StoreHealth(

@@ -8,13 +8,14 @@ PostgreSQL statement by statement in one transaction. What an operation raises u
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 Row: TypeAlias = Sequence[Any]
 Rows: TypeAlias = Sequence[Row]
 Values: TypeAlias = Mapping[str, Any]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Step(NamedTuple):
@@ -31,4 +32,10 @@ class Batch(NamedTuple):
     values: Sequence[Values]
 
 
-Steps: TypeAlias = Generator[Step | Batch, Rows, T]
+class Statement(NamedTuple):
+    """Run the SQL of a migration. Gives no rows."""
+
+    text: str
+
+
+Steps: TypeAlias = Generator[Step | Batch | Statement, Rows, T]

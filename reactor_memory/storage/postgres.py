@@ -1,0 +1,306 @@
+"""The log and everything derived from it in PostgreSQL.
+
+An append and a load are one statement each, so nothing can fall between two of them; everything else is one
+transaction. Leases run by the clock of the database. What the server undid because of a collision is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import anyio
+import asyncpg
+
+from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreUnavailableError
+from reactor_memory.models import Layout, Message, Session, Summary
+from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
+from reactor_memory.storage import log
+from reactor_memory.storage.driver_errors import translate
+from reactor_memory.storage.migrating import read_revision, require_newest, upgrade
+from reactor_memory.storage.postgres_pool import Connection, PostgresPool
+from reactor_memory.storage.queries import postgres_queries
+from reactor_memory.storage.rows import (
+    key_of,
+    layout_from,
+    message_from,
+    message_values,
+    session_from,
+    summary_from,
+)
+from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.steps import Batch, P, Row, Rows, Statement, Step, Steps, T, Values
+
+_RETRY_PAUSES_SECONDS = (0.0, 0.05, 0.2, 0.5)
+
+_COLLISIONS = frozenset({"40001", "40P01"})
+_BATCH_KEY = "messages_batch_key"
+
+MayRetry = Callable[[Exception], bool]
+
+
+class PostgresStore(SqlStore):
+    """`dsn` is a ``postgresql://`` address; it is never repeated in an error.
+
+    At most `pool_size` connections. `open` raises `SchemaError` when the schema is behind, unless `auto_migrate`.
+    `statement_cache_size=0` is for poolers that mix the statements of clients (PgBouncer before 1.21). A statement
+    may take `command_timeout_seconds`.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        pool_size: int = 8,
+        auto_migrate: bool = False,
+        statement_cache_size: int = 100,
+        command_timeout_seconds: float = 30.0,
+    ) -> None:
+        self._dsn = dsn
+        self._pool_size = pool_size
+        self._auto_migrate = auto_migrate
+        self._statement_cache_size = statement_cache_size
+        self._command_timeout_seconds = command_timeout_seconds
+        self._pool: PostgresPool | None = None
+
+    async def open(self) -> None:
+        if self._pool is not None:
+            return
+        self._pool = PostgresPool(self._connect, self._pool_size)
+        try:
+            if self._auto_migrate:
+                await self._write(upgrade, "postgresql")
+            await self._read(require_newest)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _connect(self) -> Connection:
+        driver: Any = asyncpg
+        return await driver.connect(
+            self._dsn,
+            statement_cache_size=self._statement_cache_size,
+            command_timeout=self._command_timeout_seconds,
+            timeout=self._command_timeout_seconds,
+            server_settings={"application_name": "reactor-memory"},
+        )
+
+    async def close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+    # In one statement
+
+    async def append(self, request: AppendRequest) -> Appended:
+        may_retry = _may_retry_keyed if request.idempotency_key is not None else _collided
+        values = _append_values(request)
+        rows = await self._retrying(lambda connection: _fetch(connection, Step("append", values)), may_retry)
+        if not rows:
+            return await self._append_after_all(request)
+        last_seq, known_seq, known_fingerprint, known_size, owner_id, deleted_at = rows[0]
+        if last_seq is not None:
+            return log.appended_until(request, last_seq)
+        log.check_owner_and_deletion(request.session_id, request.user_id, owner_id=owner_id, deleted_at=deleted_at)
+        return log.replay(request, known_seq, known_fingerprint, known_size)
+
+    async def _append_after_all(self, request: AppendRequest) -> Appended:
+        """The statement found no session to continue: say why, in a transaction that appends if it changed since."""
+        return await self._write(log.append, request)
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        step = Step("read_context", _context_values(query))
+        rows = await self._retrying(lambda connection: _fetch(connection, step), _may_retry)
+        return _context_from(rows, query.user_id)
+
+    # In one transaction
+
+    async def _read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        async def work(connection: Connection) -> T:
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                return await _run(connection, operation(*args, **kwargs))
+
+        return await self._retrying(work, _may_retry)
+
+    async def _write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        async def work(connection: Connection) -> T:
+            async with connection.transaction():
+                return await _run(connection, operation(*args, **kwargs))
+
+        return await self._retrying(work, _collided)
+
+    async def _retrying(self, work: Callable[[Connection], Awaitable[T]], may_retry: MayRetry) -> T:
+        for pause in _RETRY_PAUSES_SECONDS:
+            try:
+                return await self._once(work)
+            except ReactorMemoryError:
+                raise
+            except Exception as error:
+                if not may_retry(error):
+                    raise translate(error) from None
+            await anyio.sleep(pause)
+        try:
+            return await self._once(work)
+        except ReactorMemoryError:
+            raise
+        except Exception as error:
+            raise translate(error) from None
+
+    async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        if self._pool is None:
+            raise StoreClosedError
+        async with self._pool.connection() as connection:
+            return await work(connection)
+
+    async def check(self) -> StoreHealth:
+        return await self._read(_check)
+
+
+def _collided(error: Exception) -> bool:
+    """The server undid the work because of another transaction: trying again is safe."""
+    return getattr(error, "sqlstate", None) in _COLLISIONS
+
+
+def _may_retry(error: Exception) -> bool:
+    """As `_collided`, or the connection broke, so that it is unknown whether the work was done."""
+    is_timeout = isinstance(error, TimeoutError)
+    return _collided(error) or (not is_timeout and isinstance(translate(error), StoreUnavailableError))
+
+
+def _may_retry_keyed(error: Exception) -> bool:
+    """As `_may_retry`, or another append with the same key was faster: the next try finds its answer."""
+    return getattr(error, "constraint_name", None) == _BATCH_KEY or _may_retry(error)
+
+
+async def _run(connection: Connection, steps: Steps[T]) -> T:
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(await _fetch(connection, step))
+    except StopIteration as done:
+        return done.value
+
+
+async def _fetch(connection: Connection, step: Step | Batch | Statement) -> Rows:
+    if isinstance(step, Statement):
+        await connection.execute(step.text)
+        return ()
+    query = postgres_queries()[step.name]
+    if isinstance(step, Batch):
+        await connection.executemany(query.text, [query.arguments(values) for values in step.values])
+        return ()
+    return await connection.fetch(query.text, *query.arguments(step.values))
+
+
+# The parameters of an append: one array for each column of the messages
+
+_MESSAGE_COLUMNS = {
+    "message_id": "message_ids",
+    "role": "roles",
+    "visibility": "visibilities",
+    "author_id": "author_ids",
+    "content": "contents",
+    "parts": "parts",
+    "tool_calls": "tool_calls",
+    "tool_call_id": "tool_call_ids",
+    "name": "names",
+    "metadata": "metadatas",
+    "token_count": "token_counts",
+    "tokenizer": "tokenizers",
+    "created_at": "created_ats",
+}
+
+
+def _append_values(request: AppendRequest) -> Values:
+    rows = [message_values(message) for message in request.messages]
+    return {
+        **key_of(request.session_id),
+        **log.advance_values(request),
+        **log.batch_values(request),
+        **{array: [row[column] for row in rows] for column, array in _MESSAGE_COLUMNS.items()},
+        "kind": SUMMARIZE,
+        "work_every": request.work_every,
+    }
+
+
+# The rows of `read_context`: what a row holds is told by its first column
+
+_SESSION, _SUMMARY, _LAYOUT, _MESSAGE = range(4)
+
+
+def _context_values(query: ContextQuery) -> Values:
+    return {
+        **key_of(query.session_id),
+        "user_id": query.user_id,
+        "trigger": query.trigger_message_count,
+        "last_count": query.last_count,
+        "max_messages": query.max_messages,
+        "max_tokens": query.max_tokens,
+        "overhead": query.overhead,
+        "budget": query.budget,
+        "settings_fingerprint": query.settings_fingerprint,
+    }
+
+
+def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
+    parts: dict[int, Row] = {row[0]: row for row in rows if row[0] != _MESSAGE}
+    if _SESSION not in parts:
+        return ContextRows()
+    return ContextRows(
+        session=log.check_access(_session(parts[_SESSION]), user_id),
+        summary=_summary(parts[_SUMMARY]) if _SUMMARY in parts else None,
+        layout=_layout(parts[_LAYOUT]) if _LAYOUT in parts else None,
+        messages=_messages(row for row in rows if row[0] == _MESSAGE),
+    )
+
+
+def _session(row: Row) -> Session:
+    _, last_seq, created, updated, forked_at, deleted, session_id, group_id, owner_id, path, title, forked_from, *_ = (
+        row
+    )
+    return session_from(
+        (session_id, group_id, owner_id, last_seq, path, created, updated, title, forked_from, forked_at, deleted)
+    )
+
+
+def _summary(row: Row) -> Summary:
+    _, covered_seq, version, epoch, created_at, updated_at, narrative, facts_json, stale_ranges, truncated, *_ = row
+    return summary_from(
+        (narrative, facts_json, covered_seq, version, epoch, truncated == "1", stale_ranges, created_at, updated_at)
+    )
+
+
+def _layout(row: Row) -> Layout:
+    _, seq, window_start_seq, covered_seq, epoch, _, fact_lines, narrative, *_ = row
+    return layout_from((seq, window_start_seq, covered_seq, epoch, fact_lines, narrative))
+
+
+def _messages(rows: Iterable[Row]) -> tuple[Message, ...]:
+    """`UNION ALL` promises no order."""
+    return tuple(_message(row) for row in sorted(rows, key=_position))
+
+
+def _position(row: Row) -> int:
+    return row[1]
+
+
+def _message(row: Row) -> Message:
+    _, seq, token_count, created_at, _, _, *texts, tokenizer = row
+    return message_from((seq, *texts, token_count, tokenizer, created_at))
+
+
+def _check() -> Steps[StoreHealth]:
+    revision = yield from read_revision()
+    version = yield Step("server", {})
+    totals = yield Step("totals", {})
+    gaps = yield Step("gaps", {"limit": 20})
+    return StoreHealth(
+        details=(
+            ("store", f"PostgreSQL {version[0][0]}"),
+            ("database", str(version[0][1])),
+            ("schema", revision or "none"),
+            ("sessions", str(totals[0][0])),
+            ("messages", str(totals[0][1])),
+        ),
+        problems=log.gap_problems(gaps),
+    )

