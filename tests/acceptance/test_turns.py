@@ -1,0 +1,170 @@
+"""A turn: load, let the model run, save what happened, whatever happened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from reactor_memory import IdempotencyConflictError, Message, SessionOwnershipError, ToolCall
+from reactor_memory.context.verification import verify
+from reactor_memory.middleware import ModelCall, memory_middleware
+from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+QUESTION = Message.user("what now?")
+
+
+async def stored(container: object) -> list[str]:
+    return texts(await container.conversation_manager().read_messages("s", user_id=USER))  # type: ignore[attr-defined]
+
+
+async def test_a_turn_that_succeeds_saves_question_traffic_and_answer_as_one_batch() -> None:
+    call = ToolCall(id="c1", name="look", arguments={"at": "it"})
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="turn-1") as turn:
+            turn.add(Message.assistant(tool_calls=[call]), Message.tool("seen", tool_call_id="c1"))
+            assert await stored(container) == []
+            turn.answer("this")
+        messages = await manager.read_messages("s", user_id=USER)
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert messages[1].tool_calls == (call,)
+
+
+async def test_a_turn_that_fails_saves_the_question_only_and_passes_the_error_on() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        with pytest.raises(ZeroDivisionError):
+            async with manager.turn("s", QUESTION, user_id=USER) as turn:
+                turn.add(Message.assistant(str(1 // 0)))
+        assert await stored(container) == ["what now?"]
+
+
+async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
+    async with memory(scripted()) as container:
+        with anyio.move_on_after(0.02):
+            async with container.conversation_manager().turn("s", QUESTION, user_id=USER):
+                await anyio.sleep_forever()
+        assert await stored(container) == ["what now?"]
+
+
+async def test_a_failed_turn_can_be_repeated_under_its_key() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="k"):
+                    raise ZeroDivisionError
+        async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="k") as turn:
+            turn.answer("this")
+        assert await stored(container) == ["what now?", "what now?", "this"]
+        with pytest.raises(IdempotencyConflictError):
+            await manager.save_history("s", [Message.user("another")], user_id=USER, idempotency_key="k")
+
+
+async def words(*parts: str, breaks: bool = False) -> AsyncIterator[str]:
+    for part in parts:
+        yield part
+    if breaks:
+        raise ConnectionError
+
+
+async def test_a_streamed_answer_is_saved_once_it_is_complete() -> None:
+    async with memory(scripted()) as container:
+        async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+            received = [chunk async for chunk in turn.stream(words("do ", "this"))]
+        assert received == ["do ", "this"]
+        assert await stored(container) == ["what now?", "do this"]
+
+
+async def test_a_broken_stream_is_no_answer() -> None:
+    async with memory(scripted()) as container:
+        with pytest.raises(ConnectionError):
+            async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+                _ = [chunk async for chunk in turn.stream(words("do ", breaks=True))]
+        assert await stored(container) == ["what now?"]
+
+
+async def test_inside_a_tool_loop_every_context_fits_and_keeps_its_pairs() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        counter = container.message_counter()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+        async with manager.turn("s", QUESTION, user_id=USER, budget=600) as turn:
+            for step in range(30):
+                call = ToolCall(id=f"c{step}", name="look", arguments={"page": step})
+                turn.add(
+                    Message.assistant(tool_calls=[call]),
+                    Message.tool(f"page {step}: " + "text " * 40, tool_call_id=call.id),
+                )
+                context = turn.current_context()
+                assert context.report.total_tokens <= 600
+                assert verify(context, count=counter.of) == []
+                assert QUESTION.content in texts(turn.messages())
+                assert turn.messages()[-1].content.startswith(f"page {step}:")
+
+
+async def test_a_stranger_has_no_turn() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(2))
+        with pytest.raises(SessionOwnershipError):
+            async with manager.turn("s", QUESTION, user_id="mallory"):
+                pytest.fail("the block must not run")
+        assert len(await stored(container)) == 2
+
+
+async def test_twenty_turns_at_once_stay_whole() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+
+        async def run(number: int) -> None:
+            async with manager.turn("s", Message.user(f"question {number}"), user_id=USER) as turn:
+                await anyio.sleep(0.001 * (number % 5))
+                turn.answer(f"answer {number}")
+
+        async with anyio.create_task_group() as group:
+            for number in range(20):
+                group.start_soon(run, number)
+        contents = await stored(container)
+    pairs = list(zip(contents[::2], contents[1::2], strict=True))
+    assert len(pairs) == 20
+    assert all(answer == question.replace("question", "answer") for question, answer in pairs)
+
+
+async def test_the_middleware_gives_the_model_its_memory_and_saves_the_turn() -> None:
+    seen: list[int] = []
+
+    async def model(call: ModelCall) -> Message:
+        seen.append(len(call.messages))
+        return Message.assistant("noted")
+
+    async with memory(scripted()) as container:
+        remember = memory_middleware(container.conversation_manager(), budget=500)
+        for text in ("one", "two"):
+            await remember(ModelCall(session_id="s", message=Message.user(text), user_id=USER), model)
+        assert await stored(container) == ["one", "noted", "two", "noted"]
+    assert seen == [1, 3]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def test_the_examples_run_offline(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(EXAMPLES.parent), "PATH": "", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
