@@ -1,0 +1,1 @@
+"""Implementations of the summarizer plug point, and what they share."""

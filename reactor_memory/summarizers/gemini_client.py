@@ -1,0 +1,169 @@
+"""One question to a Gemini model, one answer or one `SummarizationError`.
+
+Importing the client library takes a second, so it is imported at the first question and in a thread. The transport
+is always httpx2 and always ours: left to itself the library picks another one as soon as aiohttp is installed, with
+errors of its own, and either of them carries the API key along when it is redirected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from reactor_memory.errors import ConfigurationError, SummarizationError
+from reactor_memory.models import Usage
+from reactor_memory.summarizers.gemini_failures import finish_failure, refusal, status_failure
+from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, Request
+
+if TYPE_CHECKING:
+    import httpx2
+    from google.genai import Client
+    from google.genai.types import GenerateContentConfig, GenerateContentResponse
+
+DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com/"
+_API_VERSION = "v1"
+
+
+class Reply(NamedTuple):
+    """The text of a complete answer, and what it cost."""
+
+    text: str
+    usage: Usage
+
+
+class GeminiClient:
+    """Asks `model` for an answer in `ANSWER_SCHEMA`. Never repeats a question by itself, follows no redirect."""
+
+    def __init__(
+        self, model: str, api_key: str, *, base_url: str | None, timeout_seconds: float, max_output_tokens: int
+    ) -> None:
+        if not api_key.strip():
+            raise ConfigurationError("summary.api_key", "is needed by the provider gemini; or set GEMINI_API_KEY")
+        self._model = model
+        self._api_key = api_key.strip()
+        self._base_url = base_url or DEFAULT_BASE_URL
+        self._timeout_seconds = timeout_seconds
+        self._max_output_tokens = max_output_tokens
+        self._connecting = anyio.Lock()
+        self._connection: _Connection | None = None
+        self._closed = False
+
+    async def ask(self, request: Request) -> Reply:
+        """The answer to `request`. Raises `SummarizationError` for everything that can go wrong."""
+        response = await self._generate(request)
+        return Reply(_complete_text(response), _usage(response))
+
+    async def aclose(self) -> None:
+        """Close the connections. Questions asked later fail."""
+        self._closed = True
+        async with self._connecting:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.aclose()
+
+    async def _generate(self, request: Request) -> GenerateContentResponse:
+        try:
+            connection = await self._connect()
+            with anyio.fail_after(self._timeout_seconds):
+                return await connection.client.aio.models.generate_content(  # pyright: ignore[reportUnknownMemberType]
+                    model=self._model, contents=request.document, config=self._config(request)
+                )
+        except SummarizationError:
+            raise
+        except Exception as error:
+            failure = _failure(error)
+        # Outside of the handler: what went wrong may quote the conversation, so it must not become the cause.
+        raise failure
+
+    def _config(self, request: Request) -> GenerateContentConfig:
+        from google.genai import types
+
+        return types.GenerateContentConfig(
+            system_instruction=request.instruction,
+            response_mime_type="application/json",
+            response_schema=ANSWER_SCHEMA,
+            max_output_tokens=self._max_output_tokens,
+            automatic_continuation=False,
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+
+    async def _connect(self) -> _Connection:
+        async with self._connecting:
+            if self._closed:
+                raise SummarizationError("unavailable", "is closed", retryable=False)
+            if self._connection is None:
+                self._connection = await anyio.to_thread.run_sync(self._open)
+            return self._connection
+
+    def _open(self) -> _Connection:
+        import httpx2
+        from google.genai import Client, types
+
+        http = httpx2.AsyncClient(follow_redirects=False, timeout=self._timeout_seconds)
+        client = Client(
+            api_key=self._api_key,
+            # This, the address and the version the library would else take from the environment.
+            vertexai=False,
+            http_options=types.HttpOptions(
+                base_url=self._base_url,
+                api_version=_API_VERSION,
+                timeout=max(1, round(self._timeout_seconds * 1000)),
+                retry_options=types.HttpRetryOptions(attempts=1),
+                httpx_async_client=http,
+            ),
+        )
+        return _Connection(client, http)
+
+
+class _Connection(NamedTuple):
+    client: Client
+    http: httpx2.AsyncClient
+
+    async def aclose(self) -> None:
+        self.client.close()
+        await self.client.aio.aclose()
+        await self.http.aclose()
+
+
+def _failure(error: Exception) -> SummarizationError:
+    import httpx2
+    from google.genai.errors import APIError
+
+    if isinstance(error, APIError):
+        return status_failure(error.code, _headers(error), getattr(error, "details", None))
+    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
+        return SummarizationError("timeout", "no answer in time")
+    if isinstance(error, (OSError, httpx2.HTTPError)):
+        return SummarizationError("unavailable", f"cannot be reached, {type(error).__name__}")
+    return SummarizationError("malformed", f"the answer cannot be read, {type(error).__name__}")
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    import httpx2
+
+    response: object = getattr(error, "response", None)
+    return response.headers if isinstance(response, httpx2.Response) else {}
+
+
+def _complete_text(response: GenerateContentResponse) -> str:
+    """The text of the answer without thoughts. Raises `SummarizationError` if it was blocked or cut short."""
+    if response.prompt_feedback is not None and response.prompt_feedback.block_reason is not None:
+        raise refusal()
+    if not response.candidates:
+        raise SummarizationError("malformed", "the answer holds no candidate")
+    candidate = response.candidates[0]
+    if candidate.finish_reason and (failure := finish_failure(candidate.finish_reason.value)):
+        raise failure
+    parts = candidate.content.parts if candidate.content else None
+    return "".join(part.text for part in parts or () if part.text and not part.thought)
+
+
+def _usage(response: GenerateContentResponse) -> Usage:
+    usage = response.usage_metadata
+    if usage is None:
+        return Usage()
+    written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+    return Usage(tokens_read=usage.prompt_token_count or 0, tokens_written=written)
