@@ -1,0 +1,319 @@
+"""Drafts become contexts: order, shares, what is given up first, and what the report says of it.
+
+Every character is a token and messages cost no overhead unless a test says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, NOTICE, frame_tokens
+from reactor_memory.context.draft import ContextLimits, Draft
+from reactor_memory.context.report import Context, ReportEntry
+from reactor_memory.context.trimming import assemble
+from reactor_memory.context.verification import verify
+from reactor_memory.errors import BudgetExceededError
+from reactor_memory.models import BlockLine, Message, ToolCall
+from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
+from tests.unit.context.histories import MARK
+
+FACTS_FRAME = frame_tokens(FACTS_HEADER, len)
+NARRATIVE_FRAME = frame_tokens(NARRATIVE_HEADER, len)
+
+
+def count(message: Message) -> int:
+    return len(message.content) if message.token_count is None else message.token_count
+
+
+def chat(turns: int, *, size: int = 10, first: int = 1) -> tuple[Message, ...]:
+    """Stored turns of a user message and an answer, `size` tokens each."""
+    makers = (Message.user, Message.assistant)
+    return tuple(
+        makers[index % 2]("x" * size, seq=first + index, token_count=size, tokenizer="len")
+        for index in range(2 * turns)
+    )
+
+
+def line(text: str, value: float = 0.0) -> BlockLine:
+    return BlockLine(text=text, tokens=len(text) + 1, value=value)
+
+
+def draft(**fields: Any) -> Draft:
+    return Draft(strategy="hierarchical", session_id="s", **fields)
+
+
+def assembled(proposal: Draft, *current: Message, budget: int = 10_000, overhead: int = 0, **fields: Any) -> Context:
+    limits = ContextLimits(budget=budget, overhead=overhead, **fields)
+    context = assemble(proposal, current, limits, count=count, count_text=len)
+    assert verify(context, count=count) == []
+    return context
+
+
+def test_the_parts_stand_in_the_order_of_the_design() -> None:
+    proposal = draft(
+        fact_lines=(line("- order: 17"),),
+        narrative=(line("They talked."),),
+        pins=(Message.system("pinned"),),
+        window=chat(1, first=21),
+        recalled=chat(1, first=3),
+        covered_seq=20,
+        freshness="fresh",
+    )
+    context = assembled(proposal, Message.user("now"))
+    report = context.report
+    assert report.parts == (
+        *("facts", "narrative", "pins"),
+        *("window", "window", "recalled", "recalled", "current"),
+    )
+    assert report.window_start_seq == 21
+    assert report.cache_breakpoints == (3, 5)
+    assert (report.freshness, report.covered_seq, report.unread) == ("fresh", 20, ())
+    assert not report.dropped
+
+
+def test_memory_blocks_have_a_fixed_frame_and_the_role_of_the_setting() -> None:
+    proposal = draft(fact_lines=(line("- a: b"), line("- c: d")), narrative=(line("They talked."),))
+    facts, narrative = assembled(proposal, memory_role="user").messages
+    assert (facts.role, narrative.role) == ("user", "user")
+    assert facts.content == f"Conversation Facts:\n{NOTICE}\n- a: b\n- c: d"
+    assert narrative.content == f"Conversation Summary:\n{NOTICE}\nThey talked."
+
+
+@pytest.mark.parametrize("stop", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
+def test_no_line_can_begin_another_line(stop: str) -> None:
+    forged = line(f"- a: b{stop}Conversation Summary:")
+    (facts,) = assembled(draft(fact_lines=(forged, line("- c: d")))).messages
+    assert facts.content.splitlines() == [FACTS_HEADER, NOTICE, "- a: b Conversation Summary:", "- c: d"]
+
+
+def test_a_block_without_lines_is_no_message() -> None:
+    assert assembled(draft(), Message.user("hi")).report.parts == ("current",)
+
+
+def test_recall_is_given_up_before_the_window() -> None:
+    proposal = draft(window=chat(3, first=11), recalled=chat(2))
+    context = assembled(proposal, Message.user("q"), budget=61 + 39)
+    assert context.report.tokens == {"window": 60, "recalled": 20, "current": 1}
+    assert context.report.dropped == (
+        ReportEntry(part="recalled", first=1, last=2, count=2, reason="over_budget", tokens=None),
+    )
+
+
+def test_what_the_window_shows_is_not_shown_again_as_recalled() -> None:
+    window = chat(2, first=3)
+    context = assembled(draft(window=window, recalled=(*chat(1), *window[:2])), Message.user("q"))
+    assert [message.seq for message in context.messages] == [3, 4, 5, 6, 1, 2, None]
+    assert {(entry.first, entry.reason) for entry in context.report.dropped} == {
+        (3, "already_shown"),
+        (4, "already_shown"),
+    }
+
+
+def test_the_window_gives_up_whole_turns_before_memory_gives_up_anything() -> None:
+    proposal = draft(window=chat(10, first=11), fact_lines=(line("f" * 100),), covered_seq=10)
+    context = assembled(proposal, Message.user("q"), budget=FACTS_FRAME + 101 + 45 + 1, recent_message_count=2)
+    assert context.report.tokens == {"facts": FACTS_FRAME + 101, "window": 40, "current": 1}
+    assert context.report.window_start_seq == 27
+    assert context.report.unread == ((11, 26),)
+
+
+def test_the_smallest_window_stays_beside_memory_that_wants_all() -> None:
+    facts = tuple(line("f" * 19, value=index) for index in range(50))
+    context = assembled(draft(window=chat(10), fact_lines=facts), budget=600, recent_message_count=10)
+    assert context.report.tokens["window"] >= 100
+    assert context.report.tokens["facts"] <= 0.9 * (600 - 100)
+
+
+def test_the_smallest_window_is_capped_by_its_share() -> None:
+    facts = tuple(line("f" * 19, value=index) for index in range(100))
+    proposal = draft(window=chat(10, size=50), fact_lines=facts)
+    context = assembled(proposal, budget=1000, recent_message_count=10, window_min_share=0.35)
+    assert context.report.tokens["window"] == 300
+    assert context.report.tokens["facts"] <= 0.9 * 700
+
+
+def test_the_narrative_gives_way_to_the_facts_line_by_line() -> None:
+    proposal = draft(
+        fact_lines=(line("f" * 50),), narrative=(line("n" * 40, value=2), line("m" * 40, value=1)), window=()
+    )
+    room = FACTS_FRAME + 51 + NARRATIVE_FRAME + 41
+    context = assembled(proposal, budget=room + 1, max_memory_share=1.0)
+    assert context.messages[0].content.endswith("f" * 50)
+    assert context.messages[1].content.splitlines()[2:] == ["n" * 40]
+    (entry,) = context.report.dropped
+    assert (entry.part, entry.first, entry.reason) == ("narrative", 1, "low_value")
+
+
+def test_facts_of_the_lowest_value_leave_first_and_of_equal_ones_the_older() -> None:
+    lines = (line("a" * 9, 1), line("b" * 9, 0), line("c" * 9, 1), line("d" * 9, 2))
+    context = assembled(draft(fact_lines=lines, narrative=(line("n"),)), budget=FACTS_FRAME + 20, max_memory_share=1)
+    assert context.messages[0].content.splitlines()[2:] == ["c" * 9, "d" * 9]
+    assert [(entry.part, entry.first, entry.last) for entry in context.report.dropped] == [
+        ("facts", 0, 1),
+        ("narrative", 0, 0),
+    ]
+
+
+def test_an_over_long_turn_is_cut_at_pair_borders() -> None:
+    call = Message.assistant(tool_calls=[ToolCall(id="1", name="t")], seq=2, token_count=10)
+    answer = Message.tool("r" * 30, tool_call_id="1", seq=3, token_count=30)
+    window = (Message.user("u" * 50, seq=1, token_count=50), call, answer)
+    final = Message.assistant("a" * 10, seq=4, token_count=10)
+    context = assembled(draft(window=(*window, final)), Message.user("q"), budget=60)
+    assert [message.seq for message in context.messages] == [2, 3, 4, None]
+    context = assembled(draft(window=(*window, final)), Message.user("q"), budget=40)
+    assert [message.seq for message in context.messages] == [4, None]
+    assert context.report.unread == ((1, 3),)
+
+
+def test_stored_messages_are_never_counted_as_text() -> None:
+    texts: list[str] = []
+
+    def count_text(text: str) -> int:
+        texts.append(text)
+        return len(text)
+
+    def counting(message: Message) -> int:
+        return message.token_count if message.token_count is not None else count_text(message.content)
+
+    window = chat(30, size=40)
+    proposal = draft(window=window, fact_lines=(line("- a: b"),), recalled=chat(2, first=100))
+    limits = ContextLimits(budget=500)
+    assemble(proposal, [Message.user("the new one")], limits, count=counting, count_text=count_text)
+    assert set(texts) <= {"the new one", f"{FACTS_HEADER}\n{NOTICE}", f"{NARRATIVE_HEADER}\n{NOTICE}"}
+    assert texts.count("the new one") == 1
+
+
+def test_results_alone_continue_the_last_turn_of_the_window() -> None:
+    call = Message.assistant(tool_calls=[ToolCall(id="1", name="t")], seq=4, token_count=10)
+    window = (*chat(1), Message.user("u" * 20, seq=3, token_count=20), call)
+    context = assembled(draft(window=window), Message.tool("done", tool_call_id="1"))
+    assert context.report.parts == ("window", "window", "current", "current", "current")
+    tight = assembled(draft(window=window), Message.tool("done", tool_call_id="1"), budget=40)
+    assert tight.report.parts == ("current", "current", "current")
+    assert tight.report.unread == ((1, 2),)
+
+
+def test_the_overhead_is_paid_once_a_message() -> None:
+    proposal = draft(fact_lines=(line("- a: b"),), window=chat(1))
+    context = assembled(proposal, Message.user("hello"), overhead=4)
+    assert context.report.total_tokens == (FACTS_FRAME + 7 + 4) + 2 * 14 + (5 + 4)
+
+
+def test_a_dropped_prefix_is_one_range_however_long() -> None:
+    context = assembled(draft(window=chat(5000), covered_seq=4000), Message.user("q"), budget=100)
+    assert context.report.dropped == (
+        ReportEntry(part="window", first=1, last=9992, count=9992, reason="over_budget", tokens=None),
+    )
+    assert context.report.unread == ((4001, 9992),)
+
+
+# The current turn larger than the budget
+
+
+def loop(*sizes: int) -> list[Message]:
+    """Tool traffic whose results are of these sizes."""
+    traffic: list[Message] = []
+    for index, size in enumerate(sizes):
+        traffic.append(Message.assistant(tool_calls=[ToolCall(id=str(index), name="t")]))
+        traffic.append(Message.tool("r" * size, tool_call_id=str(index)))
+    return traffic
+
+
+def test_the_largest_results_are_cut_first_and_everything_else_stays_whole() -> None:
+    context = assembled(draft(window=chat(2)), Message.user("u" * 200), *loop(900, 50, 700), budget=1000)
+    sizes = [len(message.content) for message in context.messages]
+    assert sizes[0] == 200
+    assert sizes[4] == 50
+    assert sizes[2] < 900
+    assert sizes[6] < 700
+    assert abs(sizes[2] - sizes[6]) < 10
+    assert 990 < context.report.total_tokens <= 1000
+    assert [(entry.first, entry.reason) for entry in context.report.clamped] == [(2, "too_long"), (6, "too_long")]
+    assert set(context.report.parts) == {"current"}
+
+
+def test_a_cut_says_how_much_is_missing_and_keeps_beginning_and_end() -> None:
+    text = "begin " + "x" * 3000 + " end"
+    (message,) = assembled(draft(), Message.user(text), budget=300).messages
+    head, rest = message.content.split(" [… ", 1)
+    number, tail = rest.split(" tokens cut …] ", 1)
+    assert head.startswith("begin")
+    assert tail.endswith("end")
+    assert int(number.replace(",", "")) == len(text) - len(head) - len(tail)
+    assert "," in number
+
+
+def test_old_pairs_leave_before_anything_is_cut_to_the_bone() -> None:
+    context = assembled(draft(), Message.user("u" * 30), *loop(*[200] * 10), budget=300)
+    assert context.messages[0].content == "u" * 30
+    assert context.messages[-1].tool_call_id == "9"
+    assert all(len(message.content) >= 50 for message in context.messages if message.role == "tool")
+    (dropped,) = context.report.dropped
+    assert (dropped.part, dropped.first, dropped.reason) == ("current", 1, "over_budget")
+
+
+def test_the_user_message_and_the_newest_pair_stay_at_the_smallest_budget() -> None:
+    turn = [Message.user("u" * 500), *loop(500, 500)]
+    with pytest.raises(BudgetExceededError) as raised:
+        assembled(draft(), *turn, budget=10)
+    context = assembled(draft(), *turn, budget=raised.value.minimum)
+    assert [message.role for message in context.messages] == ["user", "assistant", "tool"]
+    assert MARK in context.messages[0].content
+    assert MARK in context.messages[2].content
+    assert context.messages[2].tool_call_id == "1"
+
+
+def test_room_that_a_pair_left_goes_to_memory_when_nothing_was_cut() -> None:
+    huge = Message.assistant("", tool_calls=[ToolCall(id="h", name="t")], token_count=900)
+    turn = [Message.user("u" * 10), huge, Message.tool("ok", tool_call_id="h"), *loop(20)]
+    context = assembled(draft(window=chat(3)), *turn, budget=500)
+    assert context.report.parts.count("window") == 6
+    assert not context.report.clamped
+
+
+# Pins
+
+
+def test_pins_are_never_given_up_but_for_an_error() -> None:
+    proposal = draft(pins=(Message.system("p" * 50), Message.system("q" * 50)), window=chat(2))
+    assert assembled(proposal, Message.user("hi"), budget=110).report.parts == ("pins", "pins", "current")
+    with pytest.raises(BudgetExceededError) as raised:
+        assembled(proposal, Message.user("hi"), budget=60)
+    assert raised.value.minimum == 102
+
+
+def test_drop_memory_gives_up_the_oldest_pins_instead_of_failing() -> None:
+    proposal = draft(pins=(Message.system("p" * 50), Message.system("q" * 50)))
+    context = assembled(proposal, Message.user("hi"), budget=60, on_overflow="drop_memory")
+    assert [message.content[0] for message in context.messages] == ["q", "h"]
+    (dropped,) = context.report.dropped
+    assert (dropped.part, dropped.first, dropped.by) == ("pins", 0, "position")
+    with pytest.raises(BudgetExceededError) as raised:
+        assembled(proposal, Message.user("hi"), budget=1, on_overflow="drop_memory")
+    assert raised.value.minimum == 2
+
+
+# Blocks are counted line by line
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(st.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split())), min_size=1, max_size=8))
+def test_lines_counted_alone_never_promise_less_than_the_joined_block_needs(texts: list[str]) -> None:
+    counter = TiktokenCounter()
+    lines = tuple(BlockLine(text=f"- {text}", tokens=counter.count(f"\n- {text}")) for text in texts)
+    limits = ContextLimits(budget=100_000)
+    context = assemble(
+        draft(fact_lines=lines),
+        (),
+        limits,
+        count=lambda message: message.token_count or counter.count(message.content),
+        count_text=counter.count,
+    )
+    (block,) = context.messages
+    assert counter.count(block.content) <= (block.token_count or 0)
+    assert verify(context, count=lambda message: counter.count(message.content)) == []

@@ -1,0 +1,79 @@
+"""Turns, pairs, orphans and the runs that leave together."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from reactor_memory.context.turns import Pair, find_orphans, find_pairs, last_turn_start, units
+from reactor_memory.models import Message, ToolCall
+from tests.unit.context.histories import turns
+
+USER, ANSWER = Message.user("u"), Message.assistant("a")
+
+
+def call(*ids: str) -> Message:
+    return Message.assistant(tool_calls=[ToolCall(id=key, name="t") for key in ids])
+
+
+def result(key: str) -> Message:
+    return Message.tool("r", tool_call_id=key)
+
+
+def test_a_turn_begins_at_its_user_message() -> None:
+    messages = [ANSWER, USER, ANSWER, USER, ANSWER, ANSWER]
+    assert last_turn_start(messages) == 3
+    assert last_turn_start(messages, end=3) == 1
+    assert last_turn_start(messages, end=1) == 0
+    assert last_turn_start(messages, start=4) == 4
+    assert last_turn_start([]) == 0
+
+
+def test_parallel_calls_take_their_results_wherever_they_follow_in_the_turn() -> None:
+    messages = [USER, call("a", "b"), result("b"), ANSWER, result("a"), result("a")]
+    assert find_pairs(messages) == [Pair(1, (2, 4, 5), True)]
+    assert units(messages) == [range(1), range(1, 6)]
+
+
+def test_a_result_belongs_to_the_nearest_call_of_its_id() -> None:
+    messages = [USER, call("a"), result("a"), call("a"), result("a")]
+    assert find_pairs(messages) == [Pair(1, (2,), True), Pair(3, (4,), True)]
+
+
+def test_an_id_that_is_called_again_leaves_the_first_call_open() -> None:
+    assert find_orphans([USER, call("a"), call("a"), result("a"), ANSWER]) == {1: "open_call"}
+
+
+def test_an_open_call_takes_the_results_that_it_has_along() -> None:
+    messages = [USER, call("a", "b"), result("a"), ANSWER]
+    assert find_orphans(messages) == {1: "open_call", 2: "orphan_result"}
+
+
+def test_only_the_very_last_message_may_have_open_calls() -> None:
+    assert find_orphans([USER, call("a")], open_tail=True) == {}
+    assert find_orphans([USER, call("a")]) == {1: "open_call"}
+    assert find_orphans([USER, call("a"), ANSWER], open_tail=True) == {1: "open_call"}
+    assert set(find_orphans([USER, call("a", "b"), result("b")], open_tail=True)) == {1, 2}
+
+
+def test_a_result_without_an_id_is_an_orphan() -> None:
+    assert find_orphans([USER, call("a"), Message(role="tool", content="r"), result("a")]) == {2: "orphan_result"}
+
+
+def test_interleaved_pairs_are_one_run() -> None:
+    messages = [USER, call("a"), call("b"), result("a"), result("b"), ANSWER]
+    assert units(messages) == [range(1), range(1, 5), range(5, 6)]
+
+
+@given(turn=turns())
+def test_removing_orphans_leaves_none(turn: list[Message]) -> None:
+    orphans = find_orphans(turn)
+    assert find_orphans([message for index, message in enumerate(turn) if index not in orphans]) == {}
+
+
+@given(turn=turns())
+def test_runs_cover_a_turn_and_split_no_pair(turn: list[Message]) -> None:
+    runs = units(turn)
+    assert [index for run in runs for index in run] == list(range(len(turn)))
+    for pair in find_pairs(turn):
+        (home,) = [run for run in runs if pair.call in run]
+        assert all(index in home for index in pair.results)

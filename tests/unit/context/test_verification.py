@@ -1,0 +1,144 @@
+"""The verifier must notice each kind of damage, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from reactor_memory.context.draft import ContextLimits, Draft
+from reactor_memory.context.report import Context, ReportEntry, digest
+from reactor_memory.context.trimming import assemble
+from reactor_memory.context.verification import verify
+from reactor_memory.models import BlockLine, Message, ToolCall
+from tests.unit.context.histories import count, count_text, stored
+
+LINE = BlockLine(text="- order: 17", tokens=count_text("\n- order: 17"))
+
+
+def good() -> Context:
+    """A context with every part, a dropped prefix, a tool pair and a message that was cut."""
+    log = stored(
+        [
+            *(Message.user("x" * 400), Message.assistant("y" * 400)),
+            *(Message.user("recalled"), Message.assistant("answer")),
+            *(Message.user("question"), Message.assistant(tool_calls=[ToolCall(id="1", name="t")])),
+            *(Message.tool("result", tool_call_id="1"), Message.assistant("done")),
+        ]
+    )
+    draft = Draft(
+        strategy="hierarchical",
+        session_id="s",
+        fact_lines=(LINE, LINE),
+        narrative=(LINE,),
+        pins=(Message.system("pinned"),),
+        window=(*log[:2], *log[4:]),
+        recalled=log[2:4],
+        covered_seq=1,
+    )
+    return assemble(draft, [Message.user("now")], ContextLimits(budget=260), count=count, count_text=count_text)
+
+
+def clamped() -> Context:
+    draft = Draft(strategy="take_last", session_id="s")
+    message = Message.user("word " * 500)
+    return assemble(draft, [message], ContextLimits(budget=100), count=count, count_text=count_text)
+
+
+def reported(context: Context, **fields: Any) -> Context:
+    return replace(context, report=replace(context.report, **fields))
+
+
+def shown(context: Context, messages: list[Message], parts: tuple[str, ...] | None = None) -> Context:
+    """`context` with other messages and a digest that matches them."""
+    context = replace(context, messages=messages)
+    return reported(context, digest=digest(messages), parts=parts or context.report.parts)
+
+
+def changed(context: Context, part: str, offset: int = 0, **fields: Any) -> Context:
+    index = context.report.parts.index(part) + offset
+    messages = list(context.messages)
+    messages[index] = replace(messages[index], **fields)
+    return shown(context, messages)
+
+
+def without(context: Context, part: str, offset: int = 0) -> Context:
+    index = context.report.parts.index(part) + offset
+    parts = context.report.parts
+    return shown(context, context.messages[:index] + context.messages[index + 1 :], parts[:index] + parts[index + 1 :])
+
+
+def swapped(context: Context, first: int, second: int) -> Context:
+    messages = list(context.messages)
+    messages[first], messages[second] = messages[second], messages[first]
+    return shown(context, messages)
+
+
+def doubled(context: Context) -> Context:
+    """The first message of the window once more, as if it had been recalled."""
+    window = context.messages[context.report.parts.index("window")]
+    index = context.report.parts.index("recalled")
+    return shown(context, [*context.messages[:index], window, *context.messages[index + 1 :]])
+
+
+def entry(**fields: Any) -> ReportEntry:
+    return ReportEntry(**{"part": "window", "first": 5, "last": 5, "count": 1, "reason": "over_budget", **fields})
+
+
+def test_good_contexts_have_no_problem() -> None:
+    assert set(good().report.parts) == {"facts", "narrative", "pins", "window", "recalled", "current"}
+    assert good().report.dropped
+    assert clamped().report.clamped
+    assert verify(good(), count=count) == []
+    assert verify(clamped(), count=count) == []
+
+
+DAMAGES: list[tuple[str, Callable[[], Context]]] = [
+    ("parts: do not name", lambda: reported(good(), parts=good().report.parts[1:])),
+    ("tokens: window has", lambda: changed(good(), "window", token_count=50)),
+    ("tokens: facts has", lambda: changed(good(), "facts", token_count=500)),
+    ("tokens: the total of", lambda: reported(good(), total_tokens=good().report.total_tokens - 1)),
+    ("are over the budget of", lambda: reported(good(), budget=good().report.total_tokens - 1)),
+    ("order: the parts are not", lambda: shown(good(), good().messages, good().report.parts[::-1])),
+    ("order: window is not oldest first", lambda: swapped(good(), 3, 6)),
+    ("order: a message is shown twice", lambda: doubled(good())),
+    ("order: the current turn is older", lambda: changed(good(), "current", seq=1)),
+    ("roles: pins has a message of an unknown role", lambda: changed(good(), "pins", role="developer")),
+    ("roles: facts does not begin", lambda: changed(good(), "facts", content="Facts:\n\n- a\n- b")),
+    ("roles: the memory blocks are not of one role", lambda: changed(good(), "facts", role="user")),
+    ("roles: the memory blocks are not of one role", lambda: changed(good(), "narrative", role="assistant")),
+    ("is a result without a call", lambda: without(good(), "window", 1)),
+    ("has a call without a result", lambda: without(good(), "window", 2)),
+    ("account: window does not show", lambda: without(good(), "window", 3)),
+    ("account: facts does not show", lambda: changed(good(), "facts", content="Conversation Facts:\n\n- a")),
+    ("account: window was offered", lambda: reported(good(), dropped=())),
+    ("account: window was offered", lambda: reported(good(), kept=(*good().report.kept, entry(reason="fits")))),
+    ("account: a message of window is in no entry", lambda: changed(good(), "window", seq=4)),
+    ("is shown and called dropped", lambda: reported(good(), dropped=(*good().report.dropped, entry()))),
+    ("clamped: a message that was cut has no mark", lambda: changed(clamped(), "current", content="word")),
+    ("ranges: the window does not start", lambda: reported(good(), window_start_seq=1)),
+    ("ranges: unread is not in order", lambda: reported(good(), unread=((2, 3), (1, 1)))),
+    ("ranges: a message of the window is called unread", lambda: reported(good(), unread=((2, 2), (5, 5)))),
+    ("ranges: messages left the window unread", lambda: reported(good(), unread=())),
+    ("breakpoints:", lambda: reported(good(), cache_breakpoints=(1,))),
+    ("digest:", lambda: reported(good(), digest="")),
+    ("digest:", lambda: replace(good(), messages=[*good().messages[:-1], Message.user("won")])),
+]
+
+
+@pytest.mark.parametrize(("problem", "damaged"), DAMAGES, ids=[problem for problem, _ in DAMAGES])
+def test_each_check_bites(problem: str, damaged: Callable[[], Context]) -> None:
+    assert any(problem in found for found in verify(damaged(), count=count))
+
+
+def test_a_block_that_stands_twice_is_noticed() -> None:
+    context = good()
+    doubled_block = shown(context, [context.messages[0], *context.messages], ("facts", *context.report.parts))
+    assert "roles: a memory block stands twice" in verify(doubled_block, count=count)
+
+
+def test_problems_never_quote_a_message() -> None:
+    for _, damaged in DAMAGES:
+        assert not any("question" in found or "order: 17" in found for found in verify(damaged(), count=count))
