@@ -6,6 +6,8 @@ import pytest
 
 from tests.fake_gemini import FakeGemini
 
+pytest_plugins = ["tests.fixtures_postgres"]
+
 
 @pytest.fixture
 def anyio_backend() -> str:
