@@ -217,6 +217,7 @@ class LimitSettings(Section):
     max_tool_calls: PositiveInt = 128
     max_id_length: PositiveInt = 255
     max_metadata_depth: PositiveInt = 8
+    max_json_depth: PositiveInt = 64
 
 
 class BackgroundSettings(Section):

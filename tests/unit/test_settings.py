@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 from pydantic import SecretStr
@@ -23,6 +24,7 @@ from reactor_memory.settings import (
     SummarySettings,
     masked_url,
 )
+from reactor_memory.validation import MessageLimits
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SECRET = "hunter2-secret"
@@ -120,6 +122,10 @@ def test_our_own_variable_wins_over_the_usual_ones(monkeypatch: pytest.MonkeyPat
     api_key = Settings().summary.api_key
     assert api_key is not None
     assert api_key.get_secret_value() == SECRET
+
+
+def test_the_limits_are_those_that_messages_are_checked_against() -> None:
+    assert Settings().limits.model_dump() == msgspec.structs.asdict(MessageLimits())
 
 
 def test_settings_are_immutable() -> None:
