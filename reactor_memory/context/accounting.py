@@ -72,11 +72,9 @@ def cut_part(
 
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
-    positions = set(fitted.kept)
     entries: list[tuple[Outcome, ReportEntry]] = []
-    for is_kept, run in groupby(range(len(lines)), key=positions.__contains__):
-        indices = list(run)
-        entries.append(("kept" if is_kept else "dropped", _lines(name, lines, indices, is_kept)))
+    for is_kept, run in groupby(range(len(lines)), key=set(fitted.kept).__contains__):
+        entries.append(("kept" if is_kept else "dropped", _lines(name, lines, list(run), is_kept)))
     return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reactor_memory.context.clamping import Count
@@ -27,15 +27,25 @@ def newest_turns(
 
     When not even the newest turn fits, its newest pairs and messages. Stops reading where the room ends.
     """
-    begin, tokens, orphans = end, 0, dict[int, OrphanReason]()
     if room <= 0 or enough <= 0:
         return Cut(end, end)
-    for turn in _turns_newest_first(messages, start, end, room, cost):
-        if tokens + turn.tokens > room or end - begin - len(orphans) >= enough:
+    begin, tokens, orphans = end, 0, dict[int, OrphanReason]()
+    turn, traffic = 0, False
+    for index in range(end - 1, start - 1, -1):
+        message = messages[index]
+        turn += cost(message)
+        traffic = traffic or message.role == "tool" or bool(message.tool_calls)
+        if message.role == "user" or index == start:
+            lost = find_orphans(messages, index, begin) if traffic else {}
+            turn -= sum([cost(messages[orphan]) for orphan in lost])
+            if tokens + turn > room:
+                break
+            begin, tokens, turn, traffic = index, tokens + turn, 0, False
+            orphans |= lost
+            if end - begin - len(orphans) >= enough:
+                break
+        elif turn > room and not traffic:
             break
-        begin, tokens = turn.start, tokens + turn.tokens
-        if turn.orphans:
-            orphans.update(turn.orphans)
     if begin == end:
         return _newest_units(messages, last_turn_start(messages, start, end), end, room, cost)
     return Cut(begin, end, tokens, orphans)
@@ -48,25 +58,6 @@ def without_oldest(messages: Sequence[Message], room: int, cost: Count) -> Cut:
         tokens -= cost(messages[start])
         start += 1
     return Cut(start, len(messages), tokens)
-
-
-def _turns_newest_first(messages: Sequence[Message], start: int, end: int, room: int, cost: Count) -> Iterator[Cut]:
-    """Turn by turn; ends early at one that is plainly larger than `room`."""
-    tokens, traffic = 0, False
-    for index in range(end - 1, start - 1, -1):
-        message = messages[index]
-        tokens += cost(message)
-        traffic = traffic or message.role == "tool" or bool(message.tool_calls)
-        if message.role == "user" or index == start:
-            yield _without_orphans(messages, index, end, tokens, cost) if traffic else Cut(index, end, tokens)
-            end, tokens, traffic = index, 0, False
-        elif tokens > room and not traffic:
-            return
-
-
-def _without_orphans(messages: Sequence[Message], start: int, end: int, tokens: int, cost: Count) -> Cut:
-    orphans = find_orphans(messages, start, end)
-    return Cut(start, end, tokens - sum(cost(messages[index]) for index in orphans), orphans)
 
 
 def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, cost: Count) -> Cut:

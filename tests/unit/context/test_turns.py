@@ -55,6 +55,12 @@ def test_only_the_very_last_message_may_have_open_calls() -> None:
     assert set(find_orphans([USER, call("a", "b"), result("b")], open_tail=True)) == {1, 2}
 
 
+def test_a_pair_ends_with_its_turn() -> None:
+    messages = [USER, call("a"), USER, result("a")]
+    assert find_pairs(messages) == [Pair(1, (), False)]
+    assert find_orphans(messages) == {1: "open_call", 3: "orphan_result"}
+
+
 def test_a_result_without_an_id_is_an_orphan() -> None:
     assert find_orphans([USER, call("a"), Message(role="tool", content="r"), result("a")]) == {2: "orphan_result"}
 
