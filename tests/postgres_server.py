@@ -16,52 +16,55 @@ import asyncpg
 
 from reactor_memory.storage.postgres import PostgresStore
 
+TABLES = (
+    "conversations",
+    "messages",
+    "segments",
+    "facts",
+    "conversation_summaries",
+    "context_layouts",
+    "background_work",
+)
+
 
 class PostgresServer:
-    """Gives every test a database of its own, copied from one that was migrated once."""
+    """Makes databases and empties them. To make or drop one costs ten times as much as to empty it."""
 
     def __init__(self, admin_dsn: str) -> None:
         self._admin_dsn = admin_dsn
         self._prefix = f"test_{uuid4().hex[:12]}"
         self._numbers = count()
-        self._template: str | None = None
-
-    def dsn(self, database: str) -> str:
-        return urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{database}"))
-
-    def execute(self, *statements: str) -> None:
-        asyncio.run(self._execute(statements))
-
-    async def _execute(self, statements: tuple[str, ...]) -> None:
-        connection = await asyncpg.connect(self._admin_dsn)
-        try:
-            for statement in statements:
-                await connection.execute(statement)
-        finally:
-            await connection.close()
 
     @contextmanager
-    def database(self, *, migrated: bool = True) -> Iterator[str]:
+    def database(self, *, migrated: bool) -> Iterator[str]:
         """The address of a fresh database, dropped afterwards."""
         name = f"{self._prefix}_{next(self._numbers)}"
-        template = self._migrated_template() if migrated else "template0"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        dsn = urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{name}"))
+        execute(self._admin_dsn, f"CREATE DATABASE {name}")
         try:
-            yield self.dsn(name)
+            if migrated:
+                asyncio.run(_migrate(dsn))
+            yield dsn
         finally:
-            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
-    def _migrated_template(self) -> str:
-        if self._template is None:
-            name = f"{self._prefix}_template"
-            self.execute(f"CREATE DATABASE {name}")
-            asyncio.run(_migrate(self.dsn(name)))
-            self._template = name
-        return self._template
 
-    def drop_template(self) -> None:
-        if self._template is not None:
-            self.execute(f"DROP DATABASE {self._template} WITH (FORCE)")
+def empty(dsn: str) -> None:
+    """Take everything out of a migrated database. For so little, DELETE is seven times as fast as TRUNCATE."""
+    execute(dsn, *(f"DELETE FROM {table}" for table in TABLES))
+
+
+def execute(dsn: str, *statements: str) -> None:
+    asyncio.run(_execute(dsn, statements))
+
+
+async def _execute(dsn: str, statements: tuple[str, ...]) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 async def _migrate(dsn: str) -> None:
@@ -73,9 +76,7 @@ async def _migrate(dsn: str) -> None:
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
     with _admin_dsn() as dsn:
-        server = PostgresServer(dsn)
-        yield server
-        server.drop_template()
+        yield PostgresServer(dsn)
 
 
 @contextmanager
@@ -91,8 +92,8 @@ def _admin_dsn() -> Iterator[str]:
     try:
         dsn = embedded.get_uri()
         # The data is thrown away, so nothing need survive a crash
-        PostgresServer(dsn).execute(
-            "ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()"
+        execute(
+            dsn, "ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()"
         )
         yield dsn
     finally:
