@@ -15,7 +15,6 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
@@ -24,7 +23,6 @@ import msgspec
 from dependency_injector import containers, providers
 
 from reactor_memory.context.draft import ContextLimits
-from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
@@ -58,12 +56,21 @@ def in_memory_store(settings: Settings) -> MessageStore:
 def sqlite_store(settings: Settings) -> MessageStore:
     from reactor_memory.storage.sqlite import SqliteStore
 
-    path = unquote(settings.store.url.partition("://")[2].removeprefix("/"))
+    return SqliteStore(_sqlite_path(settings.store.url), busy_timeout_seconds=settings.store.busy_timeout_seconds)
+
+
+def sqlite_file(settings: Settings) -> Path | None:
+    """The file of the database, or None if the settings name another kind of store."""
+    return _sqlite_path(settings.store.url) if scheme_of(settings.store.url) == "sqlite" else None
+
+
+def _sqlite_path(url: str) -> Path:
+    path = unquote(url.partition("://")[2].removeprefix("/"))
     if not path or path == ":memory:":
         raise ConfigurationError(
             "store.url", "names no file: write sqlite:///file.db, or memory:// for a store in memory"
         )
-    return SqliteStore(Path(path), busy_timeout_seconds=settings.store.busy_timeout_seconds)
+    return Path(path)
 
 
 def postgres_store(settings: Settings) -> MessageStore:
@@ -127,18 +134,11 @@ def take_last_strategy(settings: Settings) -> Strategy:
 def hierarchical_strategy(settings: Settings) -> Strategy:
     if not settings.summary.enabled:
         raise ConfigurationError("history.strategy", "hierarchical needs summary.enabled: true")
-    return _hierarchical(settings)
+    return Hierarchical()
 
 
 def automatic_strategy(settings: Settings) -> Strategy:
-    return _hierarchical(settings) if settings.summary.enabled else TakeLast()
-
-
-def _hierarchical(settings: Settings) -> Strategy:
-    count = counter_of(settings).count
-    return Hierarchical(
-        render_facts=partial(render_facts, count=count), render_narrative=partial(render_narrative, count=count)
-    )
+    return Hierarchical() if settings.summary.enabled else TakeLast()
 
 
 OWN_PARTS = Plugin(

@@ -171,6 +171,7 @@ class ContextLoader:
             rows=rows,
             limits=limits,
             count=self._cost,
+            count_text=self._counter.of_text,
             current_tokens=current_tokens,
             outcome=outcome,
         )

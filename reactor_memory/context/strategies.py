@@ -11,19 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
+from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, fit_by_value, fit_newest, newest, window_start
-from reactor_memory.models import BlockLine, Fact, Layout, Message, Summary, Value
+from reactor_memory.models import Layout, Message, Summary, Value
 from reactor_memory.protocols import ContextRows
-
-RenderFacts = Callable[[Sequence[Fact]], tuple[BlockLine, ...]]
-RenderNarrative = Callable[[str], tuple[BlockLine, ...]]
 
 LONGEST_TURN_SEGMENTS = 4
 """A turn longer than this many segments is sealed, and evicted, at pair borders."""
 
 
 class PlanRequest(Value, frozen=True, kw_only=True):
-    """What a strategy decides on. `current_tokens` is the size of the message to come.
+    """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text.
+    `current_tokens` is the size of the message to come.
 
     `outcome` is None on the first try; after waiting it says how that ended (`SummaryScheduler.ensure`, or
     ``catching_up`` when nobody waited because too much is missing).
@@ -33,6 +32,7 @@ class PlanRequest(Value, frozen=True, kw_only=True):
     rows: ContextRows
     limits: ContextLimits
     count: Count
+    count_text: Callable[[str], int]
     current_tokens: int = 0
     outcome: str | None = None
 
@@ -90,10 +90,6 @@ class Hierarchical:
 
     reads_summaries = True
 
-    def __init__(self, *, render_facts: RenderFacts, render_narrative: RenderNarrative) -> None:
-        self._render_facts = render_facts
-        self._render_narrative = render_narrative
-
     def __call__(self, request: PlanRequest) -> Plan:
         session = request.rows.session
         if session is None or session.last_seq <= request.limits.trigger_message_count:
@@ -133,13 +129,13 @@ class Hierarchical:
         """The blocks for a window that begins at `start`: what the window does not say itself."""
         facts = [fact for fact in summary.facts() if fact.verified and fact.source_seq < start]
         room = _memory_room(request, start)
-        fact_lines = fit_by_value(self._render_facts(facts), room)
+        fact_lines = fit_by_value(render_facts(facts, count=request.count_text), room)
         room -= sum(line.tokens for line in fact_lines)
         return Layout(
             seq=request.rows.session.last_seq if request.rows.session else 0,
             window_start_seq=start,
             fact_lines=fact_lines,
-            narrative=fit_newest(self._render_narrative(summary.narrative), room),
+            narrative=fit_newest(render_narrative(summary.narrative, count=request.count_text), room),
             covered_seq=summary.covered_seq,
             epoch=summary.epoch,
         )
