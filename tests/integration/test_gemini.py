@@ -144,6 +144,11 @@ async def test_a_long_run_takes_several_questions(fake_gemini: FakeGemini):
 
 
 RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17.5s"}
+CONTINUABLE = {
+    "candidates": [
+        {"content": {"parts": [{"text": "{"}]}, "finishReason": "CONTINUATION", "continuationToken": "bW9yZQ=="}
+    ]
+}
 FAILURES: list[tuple[str, Answer, str, bool, float | None]] = [
     ("429", replies({"error": {"code": 429}}, status=429), "rate_limited", True, None),
     ("429 header", replies({}, status=429, headers={"Retry-After": "7"}), "rate_limited", True, 7.0),
@@ -172,7 +177,7 @@ FAILURES: list[tuple[str, Answer, str, bool, float | None]] = [
     ("no candidate", replies({"candidates": []}), "malformed", True, None),
     ("no content", replies({"candidates": [{"finishReason": "STOP"}]}), "malformed", True, None),
     ("cut off json", says('{"facts": [{"anchor": "or', finish="MAX_TOKENS"), "truncated", True, None),
-    ("cut off, continuable", says("{", finish="CONTINUATION"), "truncated", True, None),
+    ("cut off, continuable", replies(CONTINUABLE), "truncated", True, None),
     ("json cut unannounced", says('{"facts": ['), "malformed", True, None),
     ("prose", says(f"Here you are: {SECRET}"), "malformed", True, None),
     ("wrong schema", says({"facts": SECRET, "narrative": 3}), "malformed", True, None),
