@@ -439,6 +439,7 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
     """Let the tokenizer load in a thread while the caller goes on, so that the first save does not wait for it."""
     loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
+    loading.add_done_callback(asyncio.Future.exception)  # whoever counts meets the same error
     opened.push_async_callback(asyncio.wait, [loading])
 
 

@@ -155,7 +155,7 @@ class SummarySettings(Section):
     mode: Literal["ledger", "full"] = "ledger"
     segment_message_count: PositiveInt = 10
     provider: PluginName = "extractive"
-    llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.1-flash-lite"
+    llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.5-flash-lite"
     api_key: SecretStr | None = None
     base_url: WebUrl | None = None
     timeout_seconds: PositiveFloat = 60

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import anyio.to_thread
 
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.tokens.text import digestible, without_lone_surrogates
@@ -29,10 +28,6 @@ class QuicktokCounter:
     def count(self, text: str) -> int:
         encoding = self._quicktok.get_encoding(self._name)
         return sum(_count(encoding, piece) for piece in digestible(text))
-
-    async def warm(self) -> None:
-        """Load the encoding in a thread."""
-        await anyio.to_thread.run_sync(self.count, "")
 
 
 def _import_quicktok() -> Any:

@@ -18,7 +18,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio.to_thread
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.tokens.text import digestible
@@ -36,7 +35,8 @@ class TiktokenCounter:
     """Counts as OpenAI's models do. Special tokens in a text count as the ordinary text they are.
 
     `cache_dir` is a folder in tiktoken's own cache layout (`TIKTOKEN_CACHE_DIR`); its files win over the packaged
-    ranks. The encoding is loaded at the first count, which takes a quarter of a second, or by `warm`.
+    ranks. The encoding is loaded at the first count, which takes a quarter of a second; a `ConfigurationError` is raised
+    then if its ranks are nowhere to be found.
     """
 
     def __init__(self, encoding: str = "o200k_base", *, cache_dir: Path | None = None) -> None:
@@ -52,10 +52,6 @@ class TiktokenCounter:
     def count(self, text: str) -> int:
         encoding = self._encoding()
         return sum(len(encoding.encode_ordinary(piece)) for piece in digestible(text))
-
-    async def warm(self) -> None:
-        """Load the encoding in a thread. Raises `ConfigurationError` if its ranks are nowhere to be found."""
-        await anyio.to_thread.run_sync(self._encoding)
 
     def _encoding(self) -> Encoding:
         with _loading:

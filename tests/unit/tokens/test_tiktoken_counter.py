@@ -49,16 +49,15 @@ def test_an_unknown_encoding_names_the_known_ones():
     assert caught.value.key == "tokens.encoding"
 
 
-async def test_an_encoding_without_packaged_ranks_says_what_to_do():
+def test_an_encoding_without_packaged_ranks_says_what_to_do():
     with pytest.raises(ConfigurationError, match="TIKTOKEN_CACHE_DIR"):
-        await TiktokenCounter("p50k_base").warm()
+        TiktokenCounter("p50k_base").count("")
 
 
-async def test_damaged_files_of_a_cache_dir_are_not_used(tmp_path: Path):
+def test_damaged_files_of_a_cache_dir_are_not_used(tmp_path: Path):
     url = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
     (tmp_path / hashlib.sha1(url.encode()).hexdigest()).write_bytes(b"aGVsbG8= 1\n")
     counter = TiktokenCounter(cache_dir=tmp_path)
-    await counter.warm()
     assert counter.count("hello world") == 2
 
 
@@ -118,10 +117,6 @@ def test_quicktok_counts_the_same(encoding: str, text: str):
 @pytest.mark.parametrize("text", ["\ud800", "a\ud83d\ude00b", "\x00", "<|endoftext|>", " " * 250_000 + "x", "'" * 5000])
 def test_quicktok_counts_the_same_where_it_hurts(text: str):
     assert QuicktokCounter().count(text) == TiktokenCounter().count(text)
-
-
-async def test_quicktok_loads_in_a_thread():
-    await QuicktokCounter().warm()
 
 
 def test_quicktok_knows_fewer_encodings():
