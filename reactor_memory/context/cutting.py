@@ -12,7 +12,7 @@ from reactor_memory.models import Message
 
 
 class Cut(NamedTuple):
-    """Positions `start`..`end` - 1 of a list are shown, except `orphans`. `tokens` is what is shown."""
+    """Positions `start`..`end` - 1 of a list are shown, except those in `orphans`. `tokens` is what is shown."""
 
     start: int
     end: int
@@ -69,4 +69,4 @@ def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, 
         if tokens + more > room:
             break
         begin, tokens = positions[run.start], tokens + more
-    return Cut(begin, end, tokens, {index: reason for index, reason in orphans.items() if index >= begin})
+    return Cut(begin, end, tokens, orphans)

@@ -24,7 +24,8 @@ class ContextLimits(Value, frozen=True, kw_only=True):
 
     `budget` and `overhead` are tokens; every message costs its tokens plus `overhead`. The newest
     `recent_message_count` messages, cut at a turn border and to `window_min_share` of what the protected messages
-    leave, are the minimum of the window; memory gets at most `max_memory_share` of what that minimum leaves.
+    leave, are the minimum of the window; memory gets at most `max_memory_share` of what that minimum leaves. The share
+    is taken when the window moves; until then the blocks stay as they are as long as the minimum fits beside them.
 
     At or below `trigger_message_count` messages, and without a summary, the newest `take_last_count` messages are
     shown. Above it the window grows (`window_growth`) up to `trigger_message_count` messages, or until the budget or

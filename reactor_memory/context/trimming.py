@@ -9,6 +9,7 @@ not with what is dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from reactor_memory.context import turns
@@ -151,18 +152,21 @@ def _give_up_pins(pins: Sequence[Message], tokens: int, least: int, limits: Cont
 def _fit_memory(
     draft: Draft, window_end: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
 ) -> tuple[FittedBlock, FittedBlock]:
-    """Facts and narrative in their share of what the smallest window leaves."""
+    """Facts and narrative beside the smallest window.
+
+    The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
+    the blocks change only when the window moves; where they do not, they come down to their share.
+    """
     if not draft.fact_lines and not draft.narrative:
         return FittedBlock(), FittedBlock()
-    share = int(limits.window_min_share * room)
-    least = newest_turns(draft.window, 0, window_end, share, cost, enough=limits.recent_message_count)
-    return fit_memory(
-        draft.fact_lines,
-        draft.narrative,
-        int(limits.max_memory_share * (room - least.tokens)),
-        overhead=limits.overhead,
-        count_text=count_text,
-    )
+    most = int(limits.window_min_share * room)
+    least = newest_turns(draft.window, 0, window_end, most, cost, enough=limits.recent_message_count)
+    left = room - least.tokens
+    fit = partial(fit_memory, draft.fact_lines, draft.narrative, overhead=limits.overhead, count_text=count_text)
+    facts, narrative = fit(left)
+    if len(facts.kept) == len(draft.fact_lines) and len(narrative.kept) == len(draft.narrative):
+        return facts, narrative
+    return fit(int(limits.max_memory_share * left))
 
 
 def _block(

@@ -128,6 +128,19 @@ def test_the_smallest_window_stays_beside_memory_that_wants_all() -> None:
     assert context.report.tokens["facts"] <= 0.9 * (600 - 100)
 
 
+def test_memory_stays_the_same_from_turn_to_turn_while_the_smallest_window_fits_beside_it() -> None:
+    facts = tuple(line("f" * 19, value=index) for index in range(20))
+    wanted = FACTS_FRAME + 20 * 20
+    for question in ("q", "q" * 15, "q" * 30):
+        context = assembled(
+            draft(window=chat(10), fact_lines=facts), Message.user(question), budget=wanted + 130, overhead=0
+        )
+        assert context.report.tokens["facts"] == wanted
+        assert context.report.tokens["window"] >= 100
+    context = assembled(draft(window=chat(10), fact_lines=facts), Message.user("q" * 31), budget=wanted + 130)
+    assert context.report.tokens["facts"] <= 0.9 * (wanted - 1)
+
+
 def test_the_smallest_window_is_capped_by_its_share() -> None:
     facts = tuple(line("f" * 19, value=index) for index in range(100))
     proposal = draft(window=chat(10, size=50), fact_lines=facts)
@@ -198,6 +211,17 @@ def test_results_alone_continue_the_last_turn_of_the_window() -> None:
     assert tight.report.unread == ((1, 2),)
 
 
+def test_a_stored_message_of_the_current_turn_is_counted_anew_once_it_is_cut() -> None:
+    call = Message.assistant(tool_calls=[ToolCall(id="1", name="t")], seq=2, token_count=10)
+    stored = Message.tool("r" * 500, tool_call_id="1", seq=3, token_count=500, tokenizer="len")
+    window = (Message.user("u" * 20, seq=1, token_count=20), call, stored)
+    context = assembled(draft(window=window), *loop(30), budget=200)
+    cut = context.messages[2]
+    assert (cut.seq, cut.token_count, cut.tokenizer) == (3, None, None)
+    assert MARK in cut.content
+    assert [(entry.first, entry.by) for entry in context.report.clamped] == [(3, "seq")]
+
+
 def test_the_overhead_is_paid_once_a_message() -> None:
     proposal = draft(fact_lines=(line("- a: b"),), window=chat(1))
     context = assembled(proposal, Message.user("hello"), overhead=4)
@@ -210,6 +234,19 @@ def test_a_dropped_prefix_is_one_range_however_long() -> None:
         ReportEntry(part="window", first=1, last=9992, count=9992, reason="over_budget", tokens=None),
     )
     assert context.report.unread == ((4001, 9992),)
+
+
+def test_of_an_endless_turn_only_what_fits_is_counted() -> None:
+    counted: list[Message] = []
+
+    def counting(message: Message) -> int:
+        counted.append(message)
+        return 10
+
+    window = tuple(Message.assistant("a", seq=seq) for seq in range(1, 5000))
+    context = assemble(draft(window=window), (), ContextLimits(budget=140), count=counting, count_text=len)
+    assert len(context.messages) == 10
+    assert len(counted) < 40
 
 
 # The current turn larger than the budget
@@ -237,6 +274,14 @@ def test_the_largest_results_are_cut_first_and_everything_else_stays_whole() -> 
     assert set(context.report.parts) == {"current"}
 
 
+def test_the_users_message_is_cut_only_when_the_rest_does_not_suffice() -> None:
+    context = assembled(draft(), Message.user("u" * 600), *loop(900, 900), budget=1000)
+    assert context.messages[0].content == "u" * 600
+    context = assembled(draft(), Message.user("u" * 1200), *loop(900), budget=1000)
+    assert MARK in context.messages[0].content
+    assert abs(len(context.messages[0].content) - len(context.messages[2].content)) < 10
+
+
 def test_a_cut_says_how_much_is_missing_and_keeps_beginning_and_end() -> None:
     text = "begin " + "x" * 3000 + " end"
     (message,) = assembled(draft(), Message.user(text), budget=300).messages
@@ -246,6 +291,13 @@ def test_a_cut_says_how_much_is_missing_and_keeps_beginning_and_end() -> None:
     assert tail.endswith("end")
     assert int(number.replace(",", "")) == len(text) - len(head) - len(tail)
     assert "," in number
+
+
+@pytest.mark.parametrize("budget", range(300, 306))
+def test_nothing_else_stands_beside_a_turn_that_was_cut(budget: int) -> None:
+    context = assembled(draft(window=chat(1, size=0)), Message.user("u"), *loop(900, 900), budget=budget)
+    assert context.report.clamped
+    assert set(context.report.parts) == {"current"}
 
 
 def test_old_pairs_leave_before_anything_is_cut_to_the_bone() -> None:

@@ -168,6 +168,20 @@ def test_nothing_is_given_up_before_its_turn(draft: Draft, current: list[Message
 
 
 @often
+@given(draft=drafts(), traffic=turns(max_steps=3).map(lambda turn: turn[1:]), given_limits=limits())
+def test_traffic_alone_continues_the_last_turn(
+    draft: Draft, traffic: list[Message], given_limits: ContextLimits
+) -> None:
+    context = _assemble(draft, traffic, given_limits)
+    assert not find_orphans(context.messages, open_tail=True)
+    assert verify(context, count=count) == []
+    current = [m for part, m in zip(context.report.parts, context.messages, strict=True) if part == "current"]
+    users = [message for message in draft.window if message.role == "user"]
+    if traffic and users:
+        assert _is_present(users[-1], current[0])
+
+
+@often
 @given(draft=drafts(), given_limits=limits())
 def test_an_unlimited_budget_gives_up_nothing_but_orphans(draft: Draft, given_limits: ContextLimits) -> None:
     current = [Message.user("and now?")]
