@@ -355,7 +355,7 @@ class InMemoryStore:
         work = self._work(session_id, kind)
         work.fence += 1
         work.lease_until = now + lease_microseconds
-        work.parked = work.touched = False
+        work.touched = False
         return Lease(
             session_id=session_id,
             kind=kind,
@@ -457,7 +457,6 @@ class InMemoryStore:
             each.session
             for each in self._data.conversations.values()
             if each.session.deleted_at is None and shows(each.session.branch, conversation_id, seq)
-            if each.session.last_seq >= seq
         )
 
     # Reading branches

@@ -213,6 +213,15 @@ class Recording:
             assert not await store.put_summary(lease, Summary(covered_seq=4, version=version))
         assert await store.put_summary(lease, Summary(covered_seq=4, version=1))
 
+    async def test_a_segment_that_is_not_stale_is_not_replaced(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(10))
+        await seal(store, "s", 1, 4)
+        before = (await store.get_summary("s"), await ledger_of(store, "s"))
+        again = segment("s", 1, 4, narrative="Another story.")
+        lease = await claimed(store, "s")
+        assert not await store.record_segment(lease, again, [], Summary(covered_seq=4, version=2))
+        assert (await store.get_summary("s"), await ledger_of(store, "s")) == before
+
     async def test_of_many_writers_with_one_lease_one_wins(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))
         lease = await claimed(store, "s")

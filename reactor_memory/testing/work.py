@@ -154,6 +154,11 @@ class Due:
         assert await due(store) == ("a", "b", "c")
         assert await due(store, limit=2) == ("a", "b")
 
+    async def test_another_append_does_not_send_a_session_to_the_end(self, store: Store) -> None:
+        for session_id, ago in (("a", 3), ("b", 2), ("a", 1)):
+            await self.append(store, 4, every=4, session_id=session_id, ago=ago * MINUTE)
+        assert await due(store) == ("a", "b")
+
     async def test_leased_work_is_not_due(self, store: Store) -> None:
         await self.append(store, 4, every=4, ago=MINUTE)
         await sure_claim(store)

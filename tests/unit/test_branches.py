@@ -140,6 +140,7 @@ BRANCH = (part("s", 1, 6), part("s~a", 7, 10), part("s~b", 11))
         ([("s", 1, 4), ("s", 5, 6), ("s~a", 5, 8)], [("s", 1, 4), ("s~a", 5, 8)]),
         ([("s", 1, 4), ("s~a", 5, 8), ("s~a", 9, 12)], [("s", 1, 4), ("s~a", 5, 8)]),
         ([("s", 1, 4), ("s~a", 5, 8), ("s~a", 9, 10), ("s~b", 9, 12)], [("s", 1, 4), ("s~a", 5, 8), ("s~b", 9, 12)]),
+        ([("s", 1, 4), ("s", 5, 6), ("s~a", 5, 8), ("s~a", 9, 10)], [("s", 1, 4), ("s~a", 5, 8), ("s~a", 9, 10)]),
         ([("s", 1, 4), ("s~a", 5, 6), ("s~a", 7, 10)], [("s", 1, 4), ("s~a", 5, 6), ("s~a", 7, 10)]),
         ([("s", 1, 4), ("s~b", 5, 12)], [("s", 1, 4), ("s~b", 5, 12)]),
         ([("s", 1, 4), ("s", 5, 6), ("s~a", 7, 9), ("s~b", 5, 12)], [("s", 1, 4), ("s~b", 5, 12)]),
@@ -188,6 +189,10 @@ def test_a_text_that_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         decode_cursor(text)
     assert caught.value.field == "cursor"
+
+
+def test_a_preview_needs_the_beginning_of_a_message_only() -> None:
+    assert preview_of(" " * (PREVIEW_SOURCE_LENGTH - 1) + "ab") == "a"
 
 
 @given(st.text(max_size=1000))
