@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
+import anyio
 import msgspec
 from dependency_injector import containers, providers
 
@@ -416,9 +417,26 @@ async def open_memory(
     container = Container(settings=settings if settings is not None else Settings())
     if configure is not None:
         configure(container)
-    async with AsyncExitStack() as opened:
+    opened = AsyncExitStack()
+    try:
         await _open_parts(container, opened)
         yield container
+    finally:
+        await _close_all(opened)
+
+
+async def _close_all(opened: AsyncExitStack) -> None:
+    """Close everything, also while being cancelled: what stays open would hold threads, connections and leases.
+
+    That is bounded by the grace time of the background work. A task that is cancelled again gives up the wait.
+    """
+    with anyio.CancelScope(shield=True):
+        closing = asyncio.ensure_future(opened.aclose())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])
+            raise
 
 
 async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
@@ -439,8 +457,13 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
     """Let the tokenizer load in a thread while the caller goes on, so that the first save does not wait for it."""
     loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
-    loading.add_done_callback(asyncio.Future.exception)  # whoever counts meets the same error
+    loading.add_done_callback(_seen)
     opened.push_async_callback(asyncio.wait, [loading])
+
+
+def _seen(loading: asyncio.Future[int]) -> None:
+    """Take note of a failure without raising it: whoever counts meets the same error."""
+    loading.cancelled() or loading.exception()
 
 
 async def _finished(closer: Callable[[], Awaitable[None] | None]) -> None:

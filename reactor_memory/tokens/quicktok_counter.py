@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.tokens.text import digestible, without_lone_surrogates
 

@@ -18,7 +18,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.tokens.text import digestible
 
@@ -35,8 +34,8 @@ class TiktokenCounter:
     """Counts as OpenAI's models do. Special tokens in a text count as the ordinary text they are.
 
     `cache_dir` is a folder in tiktoken's own cache layout (`TIKTOKEN_CACHE_DIR`); its files win over the packaged
-    ranks. The encoding is loaded at the first count, which takes a quarter of a second; a `ConfigurationError` is raised
-    then if its ranks are nowhere to be found.
+    ranks. The encoding is loaded at the first count, which takes a quarter of a second and raises `ConfigurationError`
+    if the ranks are nowhere to be found.
     """
 
     def __init__(self, encoding: str = "o200k_base", *, cache_dir: Path | None = None) -> None:
