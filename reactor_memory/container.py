@@ -463,7 +463,8 @@ def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
 
 def _seen(loading: asyncio.Future[int]) -> None:
     """Take note of a failure without raising it: whoever counts meets the same error."""
-    loading.cancelled() or loading.exception()
+    if not loading.cancelled():
+        loading.exception()
 
 
 async def _finished(closer: Callable[[], Awaitable[None] | None]) -> None:

@@ -54,9 +54,7 @@ class LimitExceededError(InvalidInputError):
     """A value is larger than the setting `setting` allows."""
 
     def __init__(self, field: str, *, actual: int, limit: int, unit: str, setting: str) -> None:
-        super().__init__(
-            field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or send less"
-        )
+        super().__init__(field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or send less")
         self.actual = actual
         self.limit = limit
         self.setting = setting
@@ -79,9 +77,7 @@ class MissingExtraError(ConfigurationError):
     """A setting asks for an optional package that is not installed."""
 
     def __init__(self, key: str, *, package: str, extra: str) -> None:
-        super().__init__(
-            key, f"needs the package {package}: install it with: pip install 'reactor-memory[{extra}]'"
-        )
+        super().__init__(key, f"needs the package {package}: install it with: pip install 'reactor-memory[{extra}]'")
         self.package = package
         self.extra = extra
 
@@ -137,9 +133,7 @@ class BudgetExceededError(ReactorMemoryError):
     """
 
     def __init__(self, *, budget: int, minimum: int) -> None:
-        super().__init__(
-            f"budget: {budget} tokens are too few, the smallest budget that works is {minimum} tokens"
-        )
+        super().__init__(f"budget: {budget} tokens are too few, the smallest budget that works is {minimum} tokens")
         self.budget = budget
         self.minimum = minimum
 

@@ -57,9 +57,7 @@ class Summarizer(Protocol):
     @property
     def prompt_version(self) -> str: ...
 
-    async def summarize(
-        self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()
-    ) -> Extraction: ...
+    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction: ...
 
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
@@ -200,9 +198,7 @@ class MessageStore(Protocol):
         """
         ...
 
-    async def list_sessions(
-        self, user_id: str | None, *, limit: int = 50, cursor: str | None = None
-    ) -> SessionPage:
+    async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
         """The sessions owned by `user_id` (None: the sessions without an owner), newest activity first.
 
         Pages neither skip nor repeat a session that does not change meanwhile. A broken cursor raises
@@ -210,9 +206,7 @@ class MessageStore(Protocol):
         """
         ...
 
-    async def fork(
-        self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int
-    ) -> Session:
+    async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
         """Create the branch `fork_id` that shares 1..`at_seq`-1 and continues with `at_seq`. Copies nothing.
 
         `at_seq` from 1 to last_seq + 1, else `InvalidInputError`. The owner is the owner of the group.
@@ -258,13 +252,9 @@ class SummaryStore(Protocol):
 
     async def get_summary(self, session_id: str) -> Summary | None: ...
 
-    async def get_layout(
-        self, session_id: str, *, budget: int, settings_fingerprint: str
-    ) -> Layout | None: ...
+    async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None: ...
 
-    async def put_layout(
-        self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str
-    ) -> None:
+    async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
         """Keep the layout with the higher `seq`. Nothing happens if the session is deleted or unknown, or if the
         `epoch` of the layout is not the one of the stored summary (0 without one).
         """
@@ -278,9 +268,7 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def record_segment(
-        self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary
-    ) -> bool:
+    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         """Store a segment, its facts and the new summary in one transaction.
 
         A stale segment with the same borders is replaced. False, and nothing stored, if the fence of the lease is
