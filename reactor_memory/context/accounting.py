@@ -73,7 +73,9 @@ def cut_part(
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
     entries: list[tuple[Outcome, ReportEntry]] = []
-    for is_kept, run in groupby(range(len(lines)), key=set(fitted.kept).__contains__):
+    whole = [(True, fitted.kept)] if lines else []
+    runs = groupby(range(len(lines)), key=set(fitted.kept).__contains__)
+    for is_kept, run in whole if len(fitted.kept) == len(lines) else runs:
         entries.append(("kept" if is_kept else "dropped", _lines(name, lines, list(run), is_kept)))
     return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries)
 

@@ -69,8 +69,8 @@ def trim(
 ) -> Context:
     """The part of a caller's own `messages` that fits into `budget`. Trimming the result again changes nothing.
 
-    Leading system messages play the part of memory: they leave, first to last, only when nothing of the window is
-    left. The current turn begins at the last user message; without one it is the newest pair or message.
+    Leading system messages play the part of memory: they leave, first to last, only when they would not fit without
+    the window either. The current turn begins at the last user message; without one it is the newest pair or message.
 
     Raises `BudgetExceededError` when the least of the current turn does not fit.
     """
@@ -80,7 +80,7 @@ def trim(
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
     leading = without_oldest(messages[:start], room, cost)
-    window = Cut(end, end) if leading.start else newest_turns(messages, start, end, room - leading.tokens, cost)
+    window = newest_turns(messages, start, end, room - leading.tokens, cost)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),
@@ -159,14 +159,20 @@ def _fit_memory(
     """
     if not draft.fact_lines and not draft.narrative:
         return FittedBlock(), FittedBlock()
+    fit = partial(fit_memory, draft.fact_lines, draft.narrative, overhead=limits.overhead, count_text=count_text)
     most = int(limits.window_min_share * room)
+    if _is_whole(draft, memory := fit(room - most)):
+        return memory
     least = newest_turns(draft.window, 0, window_end, most, cost, enough=limits.recent_message_count)
     left = room - least.tokens
-    fit = partial(fit_memory, draft.fact_lines, draft.narrative, overhead=limits.overhead, count_text=count_text)
-    facts, narrative = fit(left)
-    if len(facts.kept) == len(draft.fact_lines) and len(narrative.kept) == len(draft.narrative):
-        return facts, narrative
+    if _is_whole(draft, memory := fit(left)):
+        return memory
     return fit(int(limits.max_memory_share * left))
+
+
+def _is_whole(draft: Draft, memory: tuple[FittedBlock, FittedBlock]) -> bool:
+    facts, narrative = memory
+    return len(facts.kept) == len(draft.fact_lines) and len(narrative.kept) == len(draft.narrative)
 
 
 def _block(

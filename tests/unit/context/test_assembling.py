@@ -161,6 +161,13 @@ def test_the_narrative_gives_way_to_the_facts_line_by_line() -> None:
     assert (entry.part, entry.first, entry.reason) == ("narrative", 1, "low_value")
 
 
+def test_no_narrative_stands_beside_facts_that_had_to_leave() -> None:
+    proposal = draft(fact_lines=(line("f" * 400), line("g" * 10, value=1)), narrative=(line("n"),))
+    context = assembled(proposal, budget=400)
+    assert context.report.parts == ("facts",)
+    assert context.messages[0].content.endswith("g" * 10)
+
+
 def test_facts_of_the_lowest_value_leave_first_and_of_equal_ones_the_older() -> None:
     lines = (line("a" * 9, 1), line("b" * 9, 0), line("c" * 9, 1), line("d" * 9, 2))
     context = assembled(draft(fact_lines=lines, narrative=(line("n"),)), budget=FACTS_FRAME + 20, max_memory_share=1)
@@ -226,6 +233,11 @@ def test_the_overhead_is_paid_once_a_message() -> None:
     proposal = draft(fact_lines=(line("- a: b"),), window=chat(1))
     context = assembled(proposal, Message.user("hello"), overhead=4)
     assert context.report.total_tokens == (FACTS_FRAME + 7 + 4) + 2 * 14 + (5 + 4)
+
+
+def test_unread_ranges_that_meet_are_one() -> None:
+    proposal = draft(window=chat(10, first=11), covered_seq=4, unread=((5, 10),))
+    assert assembled(proposal, Message.user("q"), budget=41).report.unread == ((5, 26),)
 
 
 def test_a_dropped_prefix_is_one_range_however_long() -> None:

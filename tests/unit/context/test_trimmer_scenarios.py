@@ -75,6 +75,11 @@ def test_facts_leave_before_the_narrative() -> None:
     assert kept([facts, narrative, last], 45) == [narrative, last]
 
 
+def test_a_memory_too_large_for_any_window_does_not_cost_the_window() -> None:
+    window, last = [Message.user("u" * 10), Message.assistant("a" * 10)], Message.user("last")
+    assert kept([Message.system("f" * 200), *window, last], 50) == [*window, last]
+
+
 def test_last_user_message_stays_in_a_tight_window_without_memory() -> None:
     last = Message.user("last question")
     assert kept([Message.user("u" * 50), Message.assistant("a" * 50), last], 20) == [last]
