@@ -232,7 +232,7 @@ def _context_values(query: ContextQuery) -> Values:
     return {
         **key_of(query.session_id),
         "user_id": query.user_id,
-        "trigger": query.trigger_message_count,
+        "trigger_message_count": query.trigger_message_count,
         "last_count": query.last_count,
         "max_messages": query.max_messages,
         "max_tokens": query.max_tokens,

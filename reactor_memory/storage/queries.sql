@@ -147,7 +147,8 @@ WITH known AS (
                           batch_key, batch_fingerprint, batch_size)
     SELECT :group_id, :conversation_id, advanced.last_seq - :count + entry.ordinality,
            entry.message_id, entry.role, entry.visibility, entry.author_id, entry.content, entry.parts,
-           entry.tool_calls, entry.tool_call_id, entry.name, entry.metadata, entry.token_count, entry.tokenizer, entry.created_at,
+           entry.tool_calls, entry.tool_call_id, entry.name, entry.metadata, entry.token_count, entry.tokenizer,
+           entry.created_at,
            CASE WHEN entry.ordinality = 1 THEN :batch_key::text END,
            CASE WHEN entry.ordinality = 1 THEN :batch_fingerprint::text END,
            CASE WHEN entry.ordinality = 1 THEN :batch_size::bigint END
@@ -207,10 +208,9 @@ WITH own AS (
     SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
 ), wanted AS (
     SELECT last_seq,
-           CASE WHEN :trigger::bigint IS NULL OR last_seq <= :trigger THEN :last_count::bigint
-                ELSE :max_messages::bigint END AS row_limit,
-           CASE WHEN :trigger::bigint IS NULL OR last_seq <= :trigger THEN NULL
-                ELSE :max_tokens::bigint END AS tokens
+           CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
+                ELSE :last_count::bigint END AS row_limit,
+           CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_tokens::bigint END AS tokens
     FROM own
     WHERE deleted_at IS NULL AND (owner_id IS NULL OR owner_id = :user_id)
 ), ranges AS (

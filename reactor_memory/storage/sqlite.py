@@ -62,6 +62,11 @@ class SqliteStore(SqlStore):
         connection = aiosqlite.connect(self._path, timeout=self._busy_timeout_seconds, isolation_level=None)
         try:
             await connection
+        except BaseException:
+            # aiosqlite has told the thread to end, which it must have done before the event loop is closed
+            connection._thread.join()  # pyright: ignore[reportPrivateUsage]
+            raise
+        try:
             await run_on_thread(connection, prepare)
         except BaseException:
             await connection.close()

@@ -1,0 +1,159 @@
+"""Migrations: one history, the same schema on both engines, safe when several processes begin at once."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from reactor_memory.errors import SchemaError
+from reactor_memory.storage import migrating
+from reactor_memory.storage.migrating import REVISION_TABLE, migration_statements, newest_revision
+from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.testing import append_messages, numbered
+from tests.postgres_server import execute
+
+pytestmark = pytest.mark.anyio
+
+
+async def opened_and_closed(store: SqliteStore | PostgresStore) -> None:
+    await store.open()
+    await store.close()
+
+
+def query(path: Path, sql: str) -> list[tuple[str, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+class TestParity:
+    """A column, key or index of one engine is there on the other."""
+
+    @pytest.mark.postgres
+    async def test_columns(self, tmp_path: Path, postgres_dsn: str) -> None:
+        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        ours = query(
+            tmp_path / "memory.db",
+            'SELECT tables.name, columns.name, columns.type, columns."notnull" FROM sqlite_master AS tables, '
+            "pragma_table_info(tables.name) AS columns WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite%'",
+        )
+        theirs = await self.fetch(
+            postgres_dsn,
+            "SELECT table_name, column_name, data_type, is_nullable = 'NO' FROM information_schema.columns "
+            "WHERE table_schema = current_schema()",
+        )
+        assert {(t, c, k.upper().split("(")[0], bool(n)) for t, c, k, n in ours} == {
+            (t, c, k.upper().replace("CHARACTER VARYING", "VARCHAR"), n) for t, c, k, n in theirs
+        }
+        assert {table for table, *_ in ours} == {
+            "conversations",
+            "messages",
+            "segments",
+            "facts",
+            "conversation_summaries",
+            "context_layouts",
+            "background_work",
+            REVISION_TABLE,
+        }
+
+    @pytest.mark.postgres
+    async def test_keys_and_indexes(self, tmp_path: Path, postgres_dsn: str) -> None:
+        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        columns = query(
+            tmp_path / "memory.db",
+            "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
+            "WHERE tables.type = 'table' AND columns.pk > 0 ORDER BY tables.name, columns.pk",
+        )
+        keys = {(table, ", ".join(column for other, column in columns if other == table)) for table, _ in columns}
+        indexes = query(tmp_path / "memory.db", "SELECT name FROM sqlite_master WHERE type = 'index' AND sql <> ''")
+        theirs = await self.fetch(
+            postgres_dsn,
+            "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema()",
+        )
+        their_keys = {(t, d.split("(")[1].rstrip(")")) for t, name, d in theirs if name.endswith(("_pkey", "_pkc"))}
+        assert keys == their_keys
+        assert {name for (name,) in indexes} == {n for _, n, _ in theirs if not n.endswith(("_pkey", "_pkc"))}
+
+    async def fetch(self, dsn: str, sql: str) -> list[tuple[str, ...]]:
+        connection = await asyncpg.connect(dsn)
+        try:
+            return [tuple(row) for row in await connection.fetch(sql)]
+        finally:
+            await connection.close()
+
+
+class TestSqlite:
+    async def test_many_at_once(self, tmp_path: Path) -> None:
+        stores = [SqliteStore(tmp_path / "memory.db", busy_timeout_seconds=30) for _ in range(6)]
+        await asyncio.gather(*(store.open() for store in stores))
+        await asyncio.gather(*(append_messages(store, "s", numbered(1)) for store in stores))
+        assert len(await stores[0].read("s", None)) == 6
+        for store in stores:
+            await store.close()
+
+    async def test_a_database_that_is_ahead(self, tmp_path: Path) -> None:
+        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        query(tmp_path / "memory.db", f"UPDATE {REVISION_TABLE} SET version_num = '9999'")
+        with pytest.raises(SchemaError, match="upgrade reactor-memory"):
+            await SqliteStore(tmp_path / "memory.db").open()
+
+    async def test_a_migration_that_fails_leaves_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        statements = migration_statements("sqlite", None)
+        broken = (*statements[:5], "CREATE TABLE conversations (oops TEXT)", *statements[5:])
+        monkeypatch.setattr(migrating, "migration_statements", lambda *_: broken)
+        with pytest.raises(Exception, match="database failed"):
+            await SqliteStore(tmp_path / "memory.db").open()
+        assert query(tmp_path / "memory.db", "SELECT name FROM sqlite_master") == []
+        monkeypatch.undo()
+        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+
+    async def test_a_current_database_needs_no_alembic(self, tmp_path: Path) -> None:
+        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        program = (
+            "import sys, anyio\nfrom reactor_memory.storage.sqlite import SqliteStore\n"
+            "async def main():\n    store = SqliteStore(sys.argv[1])\n    await store.open()\n    await store.close()\n"
+            "anyio.run(main)\nprint(sorted({'alembic', 'sqlalchemy'} & set(sys.modules)))"
+        )
+        command = [sys.executable, "-c", program, str(tmp_path / "memory.db")]
+        result = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+        assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.postgres
+class TestPostgres:
+    async def test_a_database_that_is_behind_names_the_command(self, empty_postgres_dsn: str) -> None:
+        store = PostgresStore(empty_postgres_dsn)
+        with pytest.raises(SchemaError, match="run: reactor-memory migrate"):
+            await store.open()
+        await opened_and_closed(PostgresStore(empty_postgres_dsn, auto_migrate=True))
+        await opened_and_closed(store)
+
+    async def test_many_at_once(self, empty_postgres_dsn: str) -> None:
+        stores = [PostgresStore(empty_postgres_dsn, auto_migrate=True) for _ in range(6)]
+        await asyncio.gather(*(store.open() for store in stores))
+        await asyncio.gather(*(append_messages(store, "s", numbered(1)) for store in stores))
+        assert len(await stores[0].read("s", None)) == 6
+        for store in stores:
+            await store.close()
+
+    async def test_an_application_with_tables_of_its_own(self, empty_postgres_dsn: str) -> None:
+        tables = ("CREATE TABLE alembic_version (version_num TEXT)", "CREATE TABLE users (id TEXT)")
+        await asyncio.to_thread(execute, empty_postgres_dsn, *tables)
+        await opened_and_closed(PostgresStore(empty_postgres_dsn, auto_migrate=True))
+
+    async def test_tables_with_our_names(self, empty_postgres_dsn: str) -> None:
+        await asyncio.to_thread(execute, empty_postgres_dsn, "CREATE TABLE messages (id TEXT)")
+        with pytest.raises(SchemaError, match="another program"):
+            await PostgresStore(empty_postgres_dsn, auto_migrate=True).open()
+
+
+def test_the_newest_revision_is_the_last_one_of_the_history() -> None:
+    assert f"VALUES ('{newest_revision()}')" in migration_statements("sqlite", None)[-1]

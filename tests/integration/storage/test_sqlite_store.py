@@ -1,0 +1,294 @@
+"""What only the SQLite store promises: its connections, its group commit, its transactions."""
+
+import asyncio
+import random
+import sqlite3
+import sys
+import threading
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import aiosqlite
+import anyio
+import pytest
+
+from reactor_memory.errors import (
+    SchemaError,
+    SessionOwnershipError,
+    StoreClosedError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from reactor_memory.models import Message
+from reactor_memory.protocols import Appended, AppendRequest
+from reactor_memory.storage.group_commit import GroupCommit, Outcome
+from reactor_memory.storage.sqlite import SqliteStore, run_on_thread
+from reactor_memory.testing import append_messages, numbered, stored_form
+
+pytestmark = pytest.mark.anyio
+
+APPENDER = """
+import sys, anyio
+from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.testing import append_messages, numbered
+
+async def main(path, name, count):
+    store = SqliteStore(path, busy_timeout_seconds=60)
+    await store.open()
+    for number in range(count):
+        await append_messages(store, "s", numbered(2), idempotency_key=f"{name} {number}")
+    await store.close()
+
+anyio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))
+"""
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "memory.db", busy_timeout_seconds=0.05)
+    await store.open()
+    yield store
+    await store.close()
+
+
+def writer_of(store: SqliteStore) -> aiosqlite.Connection:
+    assert store._writer is not None
+    return store._writer
+
+
+def reader_of(store: SqliteStore) -> aiosqlite.Connection:
+    assert store._reader is not None
+    return store._reader
+
+
+async def ask(connection: aiosqlite.Connection, sql: str) -> object:
+    return await run_on_thread(connection, lambda raw: raw.execute(sql).fetchone()[0])
+
+
+def rows_in(path: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+class TestConnections:
+    async def test_commits_are_durable(self, store: SqliteStore) -> None:
+        assert await ask(writer_of(store), "PRAGMA journal_mode") == "wal"
+        assert await ask(writer_of(store), "PRAGMA synchronous") == 2
+
+    async def test_the_reader_cannot_write(self, store: SqliteStore) -> None:
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            await ask(reader_of(store), "DELETE FROM messages RETURNING seq")
+
+    async def test_the_private_call_that_we_rely_on_runs_a_function_on_the_thread(self, store: SqliteStore) -> None:
+        assert callable(aiosqlite.Connection._execute)
+        threads = [
+            await run_on_thread(each, lambda _: threading.get_ident()) for each in (writer_of(store), reader_of(store))
+        ]
+        assert len({*threads, threading.get_ident()}) == 3
+
+    async def test_a_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreUnavailableError, match="cannot be opened"):
+            await SqliteStore(tmp_path / "no folder" / "memory.db").open()
+
+    async def test_opened_in_one_task_and_closed_in_another(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path / "memory.db")
+        await asyncio.create_task(store.open())
+        await asyncio.create_task(append_messages(store, "s", numbered(2)))
+        await asyncio.create_task(store.close())
+        with pytest.raises(StoreClosedError):
+            await store.get_session("s", None)
+        with pytest.raises(StoreClosedError):
+            await append_messages(store, "s", numbered(1))
+
+    async def test_closing_finishes_what_was_begun(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path / "memory.db")
+        await store.open()
+        appends = [asyncio.create_task(append_messages(store, "s", numbered(1))) for _ in range(100)]
+        await asyncio.sleep(0)
+        await store.close()
+        assert sorted([(await each).first_seq for each in appends]) == list(range(1, 101))
+
+
+class TestFaults:
+    async def test_a_file_of_another_kind(self, tmp_path: Path) -> None:
+        path = tmp_path / "memory.db"
+        path.write_bytes(b"no database at all " * 100)
+        with pytest.raises(StoreCorruptError):
+            await SqliteStore(path).open()
+
+    async def test_a_database_of_another_program(self, tmp_path: Path) -> None:
+        path = tmp_path / "memory.db"
+        rows_in(path, "CREATE TABLE messages (id INTEGER)")
+        with pytest.raises(SchemaError, match="another program"):
+            await SqliteStore(path).open()
+
+    async def test_a_locked_file_and_after(self, store: SqliteStore, tmp_path: Path) -> None:
+        other = sqlite3.connect(tmp_path / "memory.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailableError, match="locked"):
+            await append_messages(store, "s", numbered(1))
+        with pytest.raises(StoreUnavailableError, match="locked"):
+            await store.forget(["s"])
+        assert await store.get_session("s", None) is None
+        other.execute("ROLLBACK")
+        other.close()
+        assert await append_messages(store, "s", numbered(1)) == Appended(first_seq=1, last_seq=1)
+
+    async def test_a_full_disk_and_after(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(2))
+        pages = await ask(writer_of(store), "PRAGMA page_count")
+        await ask(writer_of(store), f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreFullError):
+            await append_messages(store, "s", [Message.user("x" * 100_000)])
+        assert len(await store.read("s", None)) == 2
+        await ask(writer_of(store), "PRAGMA max_page_count = 1000000")
+        assert (await append_messages(store, "s", numbered(1))).first_seq == 3
+
+    async def test_a_row_that_cannot_be_read(self, store: SqliteStore, tmp_path: Path) -> None:
+        await append_messages(store, "s", [Message.user("x", metadata={"a": 1})])
+        await run_on_thread(writer_of(store), lambda raw: raw.execute("UPDATE messages SET metadata = '{'").rowcount)
+        with pytest.raises(StoreCorruptError):
+            await store.read("s", None)
+
+    async def test_what_cannot_be_stored_is_not_repeated(self, store: SqliteStore) -> None:
+        with pytest.raises(StoreError) as caught:
+            await append_messages(store, "s", [Message.user("canary \ud800")])
+        assert "canary" not in repr(caught.value)
+        assert caught.value.__cause__ is None
+        assert await store.get_session("s", None) is None
+
+    async def test_a_gap_is_found(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(3))
+        await run_on_thread(writer_of(store), lambda raw: raw.execute("DELETE FROM messages WHERE seq = 2").rowcount)
+        assert (await store.check()).problems == ("session 's': its counter and its messages disagree",)
+
+
+class TestGroupCommit:
+    async def test_waiting_appends_share_a_commit(self) -> None:
+        batches: list[int] = []
+        appends = GroupCommit(recorded(batches))
+        await asyncio.gather(*(appends.append(request(f"s{number}")) for number in range(100)))
+        assert batches == [64, 36]
+
+    async def test_the_first_goes_out_at_once(self) -> None:
+        batches: list[int] = []
+        appends = GroupCommit(recorded(batches))
+        first = asyncio.create_task(appends.append(request("s")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await asyncio.gather(first, *(appends.append(request(f"s{number}")) for number in range(5)))
+        assert batches == [1, 5]
+
+    async def test_one_that_left_is_left_out(self) -> None:
+        batches: list[int] = []
+        appends = GroupCommit(recorded(batches))
+        tasks = [asyncio.create_task(appends.append(request(f"s{number}"))) for number in range(3)]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+        await appends.finish()
+        assert sum(batches) == 2
+
+    async def test_a_fault_of_the_commit_reaches_everyone(self) -> None:
+        async def fail(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            raise StoreUnavailableError("store: gone")
+
+        appends = GroupCommit(fail)
+        results = await asyncio.gather(
+            *(appends.append(request(f"s{number}")) for number in range(3)), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [StoreUnavailableError] * 3
+
+    async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
+        await append_messages(store, "owned", numbered(1), user_id="u")
+        results = await asyncio.gather(
+            append_messages(store, "a", numbered(2)),
+            append_messages(store, "owned", numbered(2), user_id="somebody else"),
+            append_messages(store, "b", numbered(2)),
+            return_exceptions=True,
+        )
+        assert [type(result) for result in results] == [Appended, SessionOwnershipError, Appended]
+
+    async def test_one_that_the_database_refuses_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
+        results = await asyncio.gather(
+            append_messages(store, "a", numbered(2)),
+            append_messages(store, "broken", [Message.user("fine"), Message.user("\ud800")]),
+            append_messages(store, "b", numbered(2)),
+            return_exceptions=True,
+        )
+        assert [type(result) for result in results] == [Appended, StoreError, Appended]
+        assert await store.get_session("broken", None) is None
+        assert len(await store.read("a", None)) == len(await store.read("b", None)) == 2
+
+    async def test_the_same_batch_twice_at_once_is_stored_once(self, store: SqliteStore) -> None:
+        results = await asyncio.gather(
+            *(append_messages(store, "s", numbered(2), idempotency_key="k") for _ in range(8))
+        )
+        assert {(each.first_seq, each.last_seq) for each in results} == {(1, 2)}
+        assert sorted(each.replayed for each in results) == [False] + [True] * 7
+
+
+class TestCancellation:
+    async def test_a_storm_leaves_no_transaction_open(self, store: SqliteStore) -> None:
+        dice = random.Random(7)
+        acknowledged: list[str] = []
+
+        async def save(number: int) -> None:
+            await append_messages(store, f"s{number % 5}", numbered(2), idempotency_key=f"k{number}")
+            acknowledged.append(f"k{number}")
+
+        for wave in range(20):
+            tasks = [asyncio.create_task(save(wave * 10 + number)) for number in range(10)]
+            for task in tasks:
+                if dice.random() < 0.5:
+                    await anyio.sleep(dice.random() / 2000)
+                    task.cancel()
+            await asyncio.wait(tasks)
+        assert not await run_on_thread(writer_of(store), lambda raw: raw.in_transaction)
+        assert (await store.check()).problems == ()
+        stored = await run_on_thread(
+            writer_of(store),
+            lambda raw: raw.execute("SELECT batch_key FROM messages WHERE batch_key IS NOT NULL").fetchall(),
+        )
+        assert {key for (key,) in stored} >= set(acknowledged)
+
+    async def test_a_cancelled_change_is_whole_or_not_at_all(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(4))
+        for number in range(30):
+            task = asyncio.create_task(store.fork("s", None, at_seq=3, fork_id=f"s~{number}", now=number))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        assert not await run_on_thread(writer_of(store), lambda raw: raw.in_transaction)
+        await append_messages(store, "s", numbered(1))
+        assert (await store.check()).problems == ()
+
+
+class TestTwoProcesses:
+    async def test_they_append_to_one_session_without_gaps(self, tmp_path: Path) -> None:
+        """Both also create and migrate the file at the same time."""
+        path = tmp_path / "memory.db"
+        command = [sys.executable, "-c", APPENDER, str(path)]
+        async with anyio.create_task_group() as tasks:
+            for name in ("one", "two", "three"):
+                tasks.start_soon(anyio.run_process, [*command, name, "40"])
+        assert rows_in(path, "SELECT COUNT(*), MIN(seq), MAX(seq) FROM messages") == [(240, 1, 240)]
+        assert rows_in(path, "SELECT last_seq FROM conversations") == [(240,)]
+
+
+def request(session_id: str) -> AppendRequest:
+    return AppendRequest(session_id=session_id, user_id=None, messages=(stored_form(Message.user("x"), now=1),), now=1)
+
+
+def recorded(batches: list[int]):
+    async def commit(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+        batches.append(len(requests))
+        await asyncio.sleep(0)
+        return [Appended(first_seq=1, last_seq=1) for _ in requests]
+
+    return commit

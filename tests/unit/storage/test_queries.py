@@ -1,0 +1,145 @@
+"""The file of queries: its format, its compilation, and the rules that let the same SQL run on shards."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.storage import queries, rows
+from reactor_memory.storage.migrating import migration_statements
+from reactor_memory.storage.queries import Block, blocks, parse, postgres_queries, sqlite_queries, to_numbered
+
+STORAGE = Path(queries.__file__).parent
+CALLS = re.compile(r"""(?:Step|Batch|_along)\(\s*"(\w+)"|_queries\(\)\["(\w+)"\]""")
+FORBIDDEN = re.compile(
+    r"\b(OFFSET|LISTEN|NOTIFY|TRIGGER|SERIAL|NEXTVAL|RANDOM|pg_advisory_lock|clock_timestamp)\b", re.IGNORECASE
+)
+NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block for block in blocks()}
+
+
+@pytest.mark.parametrize("block", NAMED.values(), ids=NAMED)
+class TestEveryStatement:
+    def test_names_its_group_or_says_why_not(self, block: Block) -> None:
+        tables = re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", block.statement)
+        names_group = "= :group_id" in block.statement or "VALUES (:group_id" in block.statement
+        assert names_group or "-- across groups" in block.text, tables
+
+    def test_uses_nothing_that_shards_lack(self, block: Block) -> None:
+        assert not FORBIDDEN.search(block.statement)
+
+    def test_holds_no_values(self, block: Block) -> None:
+        """Values are bound. Only words of our own schema stand in the text."""
+        literals = set(re.findall(r"'([^']*)'", block.statement))
+        assert literals <= {
+            "",
+            "user",
+            "withdrawn",
+            "conversation_id",
+            "start_seq",
+            "end_seq",
+            "table",
+            "server_version",
+            "reactor_memory_revision",
+        }
+
+
+class TestTheFile:
+    def test_every_name_is_used_and_every_use_is_known(self) -> None:
+        sources = "\n".join(path.read_text() for path in STORAGE.glob("*.py"))
+        used = {one or other for one, other in CALLS.findall(sources)}
+        used |= set(re.findall(r'"(delete_\w+|forget_work)"', sources))
+        assert used == {block.name for block in blocks()}
+
+    def test_a_twin_stands_directly_below_its_block(self) -> None:
+        for before, block in zip(blocks(), blocks()[1:], strict=False):
+            if block.only_postgres and block.name in sqlite_queries():
+                assert before.name == block.name
+
+    def test_no_name_is_given_twice(self) -> None:
+        assert len(NAMED) == len(blocks())
+
+    def test_a_twin_wins_on_postgres_only(self) -> None:
+        assert "FOR UPDATE" in postgres_queries()["lock_session"].text
+        assert "FOR UPDATE" not in sqlite_queries()["lock_session"]
+        assert "append" not in sqlite_queries()
+
+
+class TestParsing:
+    def test_blocks_and_their_comments(self) -> None:
+        source = "-- a file\n\n-- name: one\n-- why\nSELECT 1\n\n-- name: one [postgres]\nSELECT 2\n\n-- A section\n"
+        one, twin = parse(source)
+        assert (one.name, one.only_postgres, one.statement) == ("one", False, "SELECT 1")
+        assert "-- why" in one.text
+        assert (twin.name, twin.only_postgres, twin.statement) == ("one", True, "SELECT 2")
+
+    def test_a_name_has_one_number_however_often_it_stands(self) -> None:
+        query = to_numbered("SELECT :b, :a, :b::text")
+        assert query.text == "SELECT $1, $2, $1::text"
+        assert query.parameters == ("b", "a")
+        assert query.arguments({"a": 1, "b": 2, "c": 3}) == [2, 1]
+
+    def test_literals_and_casts_are_left_alone(self) -> None:
+        assert to_numbered("SELECT ':x', 'it''s :y', '{}'::json").text == "SELECT ':x', 'it''s :y', '{}'::json"
+
+    @given(st.lists(st.sampled_from(["a", "b", "c_d", "e1"]), max_size=12))
+    def test_the_numbers_select_the_values(self, names: list[str]) -> None:
+        query = to_numbered(", ".join(f":{name}" for name in names))
+        values = {name: f"value of {name}" for name in names}
+        arguments = query.arguments(values)
+        chosen = [arguments[int(number) - 1] for number in re.findall(r"\$(\d+)", query.text)]
+        assert chosen == [values[name] for name in names]
+
+
+@pytest.fixture(scope="module")
+def empty_database() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    for statement in migration_statements("sqlite", None):
+        connection.execute(statement).fetchall()
+    return connection
+
+
+class TestOnSqlite:
+    @pytest.mark.parametrize("name", sqlite_queries())
+    def test_every_statement_is_valid(self, empty_database: sqlite3.Connection, name: str) -> None:
+        empty_database.execute(f"EXPLAIN {sqlite_queries()[name]}", _anything(name))
+
+    @pytest.mark.parametrize("name", [block.name for block in blocks() if "-- across groups" not in block.text])
+    def test_no_statement_of_a_group_reads_a_whole_table(self, empty_database: sqlite3.Connection, name: str) -> None:
+        if name in sqlite_queries():
+            plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name]}", _anything(name))
+            assert not [row[3] for row in plan if row[3].startswith("SCAN") and "CONSTANT ROW" not in row[3]]
+
+    @pytest.mark.parametrize("name", ["list_owned", "list_open", "due_work", "sessions_to_purge"])
+    def test_lists_are_read_in_the_order_of_an_index(self, empty_database: sqlite3.Connection, name: str) -> None:
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name]}", _anything(name)).fetchall()
+        details = " / ".join(row[3] for row in plan)
+        assert "INDEX conversations_" in details or "INDEX background_work_due" in details
+        assert "TEMP B-TREE" not in details or name == "sessions_to_purge"
+
+    def test_columns_stand_in_the_order_that_rows_expects(self) -> None:
+        """The mappers take rows apart by position."""
+        for name, expected in {
+            "session": rows.session_from,
+            "messages_newest_first": rows.message_from,
+            "segments": rows.segment_from,
+            "summary": rows.summary_from,
+            "work_state": rows.work_state_from,
+        }.items():
+            columns = re.findall(r"\w+", sqlite_queries()[name].split("FROM")[0].removeprefix("SELECT"))
+            row = [_sample(column) for column in columns]
+            value = expected(row)
+            for column, sample in zip(columns, row, strict=True):
+                assert sample is None or getattr(value, column, sample) == sample, column
+
+
+def _anything(name: str) -> dict[str, int]:
+    return dict.fromkeys(re.findall(r":(\w+)", sqlite_queries()[name]), 1)
+
+
+def _sample(column: str) -> object:
+    """A value that no other column has; None for JSON."""
+    is_json = column in {"path", "parts", "tool_calls", "metadata", "stale_ranges", "fact_lines"}
+    return None if is_json or column in {"stale", "truncated", "parked"} else column
