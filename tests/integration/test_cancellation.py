@@ -1,0 +1,234 @@
+"""Cancellation at every await of every operation: nothing is half done, nothing stays open, everything goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import asyncpg
+import pytest
+
+from reactor_memory import Container, ConversationManager, Message
+from reactor_memory.errors import InvalidInputError, SessionDeletedError
+from reactor_memory.protocols import SUMMARIZE
+from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+from tests.interruption import Way, cancelled_at
+
+pytestmark = pytest.mark.anyio
+
+POOL_SIZE = 2
+NARROW: dict[str, Any] = {
+    "store": {"pool_size": POOL_SIZE},
+    "background": {"max_concurrent_sessions": 1, "close_grace_seconds": 0.2, "lease_seconds": 0.5},
+}
+
+Operation = Callable[[ConversationManager, str], Awaitable[object]]
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_dsn")
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+@pytest.fixture(params=["task", "scope"])
+def way(request: pytest.FixtureRequest) -> Way:
+    return request.param
+
+
+# -- the operations, and what must hold after each, however far it came ----------------------------------------------
+
+QUESTION = Message.user("What did I order?")
+
+
+async def load(manager: ConversationManager, session_id: str) -> None:
+    await manager.load_history(session_id, user_id=USER, message=QUESTION, query="order number A-0003")
+
+
+async def save_with_key(manager: ConversationManager, session_id: str) -> None:
+    await manager.save_history(session_id, talk(4, start=31), user_id=USER, idempotency_key="batch")
+
+
+async def turn(manager: ConversationManager, session_id: str) -> None:
+    async with manager.turn(session_id, QUESTION, user_id=USER, idempotency_key="turn") as current:
+        await anyio.lowlevel.checkpoint()
+        current.answer("Many things.")
+
+
+async def fork(manager: ConversationManager, session_id: str) -> None:
+    await manager.fork(session_id, at_seq=21, user_id=USER)
+
+
+async def withdraw(manager: ConversationManager, session_id: str) -> None:
+    await manager.withdraw(session_id, user_id=USER, seq=30)
+
+
+async def delete(manager: ConversationManager, session_id: str) -> None:
+    await manager.delete(session_id, user_id=USER)
+
+
+async def summarize(manager: ConversationManager, session_id: str) -> None:
+    await manager.summarize(session_id, user_id=USER)
+
+
+async def unchanged(manager: ConversationManager, session_id: str) -> None:
+    assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(30))
+    summary = await manager.summarize(session_id, user_id=USER)
+    assert summary is not None
+    assert summary.covered_seq == 30
+    assert (await manager.load_history(session_id, user_id=USER)).report.freshness == "fresh"
+
+
+async def saved_once(manager: ConversationManager, session_id: str) -> None:
+    await save_with_key(manager, session_id)
+    assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(34))
+
+
+async def turn_whole_or_its_question(manager: ConversationManager, session_id: str) -> None:
+    added = texts(await manager.read_messages(session_id, user_id=USER, after=30))
+    assert added in ([], [QUESTION.content], [QUESTION.content, "Many things."])
+    await turn(manager, session_id)
+    assert texts(await manager.read_messages(session_id, user_id=USER))[-2:] == [QUESTION.content, "Many things."]
+
+
+async def at_most_one_fork(manager: ConversationManager, session_id: str) -> None:
+    page = await manager.list_sessions(user_id=USER, limit=10)
+    forks = [each for each in page.sessions if each.session_id.startswith(f"{session_id}~")]
+    assert len(forks) <= 1
+    await unchanged(manager, session_id)
+
+
+async def withdrawn_or_not(manager: ConversationManager, session_id: str) -> None:
+    with suppress(InvalidInputError):  # it was withdrawn after all
+        await withdraw(manager, session_id)
+    assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(29))
+
+
+async def deleted_or_not(manager: ConversationManager, session_id: str) -> None:
+    await delete(manager, session_id)
+    with pytest.raises(SessionDeletedError):
+        await load(manager, session_id)
+
+
+OPERATIONS: list[tuple[Operation, Operation]] = [
+    (load, unchanged),
+    (save_with_key, saved_once),
+    (turn, turn_whole_or_its_question),
+    (fork, at_most_one_fork),
+    (withdraw, withdrawn_or_not),
+    (delete, deleted_or_not),
+    (summarize, unchanged),
+]
+
+
+@pytest.mark.parametrize(("operation", "holds"), OPERATIONS, ids=lambda item: item.__name__)
+async def test_cancelled_at_any_await_an_operation_leaves_nothing_behind(
+    url: str, way: Way, operation: Operation, holds: Operation
+) -> None:
+    async with memory(scripted(), url, **NARROW) as container:
+        manager = container.conversation_manager()
+        tasks = asyncio.all_tasks()
+        for at in count():
+            session_id = f"s{at}"
+            with anyio.fail_after(30):
+                await save(manager, session_id, talk(30))
+                cancelled = await cancelled_at(operation(manager, session_id), at, way)
+                await holds(manager, session_id)
+                await check_nothing_is_left(container, session_id, tasks)
+            if not cancelled:
+                break
+        await check_database(url, connections=POOL_SIZE)
+
+
+async def test_cancelled_at_any_await_of_its_life_a_container_is_closed(url: str, way: Way) -> None:
+    tasks, threads = asyncio.all_tasks(), set(threading.enumerate())
+
+    async def live(session_id: str) -> None:
+        async with memory(scripted(delay_seconds=0.001), url, **NARROW) as container:
+            await save(container.conversation_manager(), session_id, talk(30))
+            await anyio.lowlevel.checkpoint()
+
+    for at in count():
+        with anyio.fail_after(30):
+            cancelled = await cancelled_at(live(f"s{at}"), at, way)
+            await eventually(lambda: asyncio.all_tasks() <= tasks)
+            await eventually(lambda: not database_threads() - threads)
+        if not cancelled:
+            break
+    await check_database(url, connections=0)
+    async with memory(scripted(), url, **NARROW) as container:
+        manager = container.conversation_manager()
+        for number in range(at):
+            saved = await manager.read_messages(f"s{number}", user_id=USER)
+            assert texts(saved) in ([], texts(talk(30)))
+
+
+# -- what nothing may leave behind ------------------------------------------------------------------------------------
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - what is waited for is a state, not an event
+        await anyio.sleep(0.002)
+
+
+def database_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if "_connection_worker_thread" in thread.name}
+
+
+async def check_nothing_is_left(container: Container, session_id: str, tasks: set[asyncio.Task[Any]]) -> None:
+    """No task, no lease; every connection of the pool answers; the one slot of the workers is free."""
+    await container.conversation_manager().drain()
+    await eventually(lambda: asyncio.all_tasks() <= tasks)
+    state = await container.summary_store().work_state(session_id, SUMMARIZE)
+    assert state is None or state.lease_until == 0
+    async with anyio.create_task_group() as group:
+        for _ in range(2 * POOL_SIZE):
+            group.start_soon(container.message_store().check)
+    work = f"{session_id}-after"
+    await save(container.conversation_manager(), work, talk(30))
+    await container.conversation_manager().drain()
+    summary = await container.summary_store().get_summary(work)
+    assert summary is not None
+    assert summary.covered_seq == 30
+
+
+async def check_database(url: str, *, connections: int) -> None:
+    if url.startswith("sqlite"):
+        check_file(url.removeprefix("sqlite:///"))
+    elif url.startswith("postgres"):
+        await check_server(url, connections)
+
+
+def check_file(path: str) -> None:
+    """Nobody holds a read or a write transaction, else the checkpoint would be busy."""
+    connection = sqlite3.connect(path, timeout=0)
+    try:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    finally:
+        connection.close()
+
+
+async def check_server(dsn: str, connections: int) -> None:
+    """No transaction is open, and no more than `connections` connections."""
+    connection = await asyncpg.connect(dsn)
+    others = """SELECT COUNT(*), COUNT(*) FILTER (WHERE state LIKE 'idle in transaction%') FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
+    try:
+        with anyio.fail_after(10):
+            while True:
+                open_ones, in_transaction = await connection.fetchrow(others)
+                if open_ones <= connections and in_transaction == 0:
+                    return
+                await anyio.sleep(0.02)
+    finally:
+        await connection.close()
