@@ -1,0 +1,71 @@
+"""`reactor-memory`: the library for a person with a terminal, and for scripts.
+
+Exit codes: 0 done, 1 done and something is wrong (`doctor`, `demo`), 2 refused: nothing was changed, and one line on
+stderr says why, 130 interrupted. A command imports what it needs when it runs, so help is instant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from reactor_memory import __version__
+from reactor_memory.cli.lazy_group import Lazy, LazyGroup
+from reactor_memory.errors import ReactorMemoryError
+
+REFUSED = 2
+INTERRUPTED = 130
+
+commands = LazyGroup(
+    help="""Memory that LLM agents can trust: what the model sees on its next turn, inside an exact token budget.
+
+    Start with `reactor-memory demo`. Settings come from REACTOR_MEMORY_... variables and config/reactor-memory.yaml;
+    `reactor-memory doctor` shows those in force.""",
+    lazy={
+        "demo": Lazy("reactor_memory.cli.demo:demo", "A long conversation in a small context, next to take-last."),
+        "import": Lazy("reactor_memory.cli.transfer:import_", "Store the sessions of JSONL files."),
+        "export": Lazy("reactor_memory.cli.transfer:export", "Write a session as a line of JSONL."),
+        "sessions": Lazy("reactor_memory.cli.sessions:sessions", "List sessions, newest activity first."),
+        "show": Lazy("reactor_memory.cli.sessions:show", "Print the messages of a session."),
+        "context": Lazy("reactor_memory.cli.memory:context", "Print what the model would see next, and why."),
+        "facts": Lazy("reactor_memory.cli.memory:facts", "Print the facts that were found in a session."),
+        "summarize": Lazy("reactor_memory.cli.memory:summarize", "Do the background work of a session now."),
+        "fork": Lazy("reactor_memory.cli.sessions:fork", "Branch off a session at a message."),
+        "delete": Lazy("reactor_memory.cli.sessions:delete", "Delete a session and everything derived from it."),
+        "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),
+        "worker": Lazy("reactor_memory.cli.operations:worker", "Do the background work of a database."),
+        "doctor": Lazy("reactor_memory.cli.operations:doctor", "Check settings, plug-ins, tokenizer and database."),
+    },
+)
+commands = click.version_option(__version__, prog_name="reactor-memory")(commands)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit with its code."""
+    try:
+        code = commands.main(arguments, prog_name="reactor-memory", standalone_mode=False)
+    except NoArgsIsHelpError as error:
+        error.show()
+        code = REFUSED
+    except (click.ClickException, ReactorMemoryError) as error:
+        code = _refuse(error)
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BrokenPipeError:  # who reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def _refuse(error: click.ClickException | ReactorMemoryError) -> int:
+    text = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    click.echo(f"error: {' '.join(text.split())}", err=True)
+    return REFUSED
+
+
+__all__ = ["main"]

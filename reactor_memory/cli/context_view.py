@@ -1,0 +1,107 @@
+"""A context and its report as a person reads them: what the model sees, what it costs, what was left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from reactor_memory.cli.probes import MEMORY_PARTS
+from reactor_memory.cli.rendering import count, message_values, message_view, table
+from reactor_memory.cli.terminal import printable
+from reactor_memory.context.draft import Freshness
+from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry
+from reactor_memory.models import JsonObject
+
+_REASONS: dict[Reason, str] = {
+    "protected": "protected",
+    "fits": "there was room",
+    "over_budget": "no room left in the budget",
+    "low_value": "worth less than the lines that were kept",
+    "orphan_result": "a result whose call is not there",
+    "open_call": "a call whose result is not there",
+    "already_shown": "shown by the window already",
+    "too_long": "its text was cut",
+}
+_FRESHNESS: dict[Freshness, str] = {
+    "none": "no memory, as the strategy has it",
+    "fresh": "memory is up to date",
+    "stale": "memory is behind, an older summary is shown",
+    "catching_up": "memory is catching up in the background",
+    "failed": "making a summary failed",
+    "empty": "the summary says nothing",
+    "disabled": "no memory, summary.enabled is false",
+    "history": "no memory, the history was given",
+}
+
+
+def context_value(context: Context) -> JsonObject:
+    """Messages and report for programs."""
+    values = message_values(context.messages)
+    parts = context.report.parts
+    messages = [{"part": part, **value} for part, value in zip(parts, values, strict=True)]
+    return {"messages": messages, "report": context.report}
+
+
+def context_view(context: Context) -> RenderableType:
+    report = context.report
+    title = Text.assemble(
+        ("Context", "bold"),
+        f" of {printable(report.session_id)}: {report.total_tokens:,} of {count(report.budget, 'token')}",
+        f" · {report.strategy} · {_FRESHNESS[report.freshness]}",
+    )
+    return Group(
+        title, *messages_view(context), Text(), Rule("the report", style="dim", align="left"), *_report(report)
+    )
+
+
+def messages_view(context: Context) -> Iterator[RenderableType]:
+    """The messages, with a line before each part that names it."""
+    before: Part | None = None
+    for message, part in zip(context.messages, context.report.parts, strict=True):
+        if part != before:
+            tokens = count(context.report.tokens.get(part, 0), "token")
+            yield Text()
+            yield Rule(f"{part} · {tokens}", style="dim", align="left")
+        yield message_view(message, memory=part in MEMORY_PARTS)
+        before = part
+
+
+def _report(report: ContextReport) -> Iterator[RenderableType]:
+    yield _parts(report)
+    left_out = table("left out", "which", "tokens", "why", right=("tokens",))
+    for entry in (*report.dropped, *report.clamped):
+        tokens = "" if entry.tokens is None else f"{entry.tokens:,}"
+        left_out.add_row(entry.part, _which(entry), tokens, Text(_REASONS[entry.reason], style="yellow"))
+    for first, last in report.unread:
+        left_out.add_row("log", _span("message", first, last), "", Text("not summarized yet", style="red"))
+    if left_out.row_count:
+        yield Text()
+        yield left_out
+    for note in report.notes:
+        yield Text(printable(f"note: {note}"))
+
+
+def _parts(report: ContextReport) -> Table:
+    made = table("part", "tokens", "offered", "kept", right=("tokens", "offered", "kept"))
+    for part, offered in report.offered.items():
+        kept = sum(entry.count for entry in report.kept if entry.part == part)
+        if offered:
+            unit = "line" if part in MEMORY_PARTS else "message"
+            made.add_row(part, f"{report.tokens.get(part, 0):,}", count(offered, unit), f"{kept:,}")
+    made.add_row(Text("total", style="bold"), Text(f"{report.total_tokens:,}", style="bold"), "", "")
+    return made
+
+
+def _which(entry: ReportEntry) -> str:
+    unit = "line" if entry.part in MEMORY_PARTS else "message"
+    if entry.by == "position":
+        return _span(unit, entry.first + 1, entry.last + 1)
+    return _span(unit, entry.first, entry.last)
+
+
+def _span(unit: str, first: int, last: int) -> str:
+    return f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"

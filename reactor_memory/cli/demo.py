@@ -1,0 +1,75 @@
+"""`demo`: the main job on a real conversation, in a minute and without a key."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.memory import budget_option
+from reactor_memory.errors import ImportFormatError
+
+if TYPE_CHECKING:
+    from reactor_memory.cli.transcripts import Line
+
+SAMPLE = resources.files("reactor_memory") / "data" / "orders.jsonl.gz"
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@budget_option
+@click.option("--session", "wanted", metavar="ID", help="Which session of the file; the first one if not given.")
+@with_common_options
+async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: str | None) -> int:
+    """Show a long conversation in a small context, next to what take-last would have lost.
+
+    Saves a session, lets the offline summarizer catch up in the background, and prints the exact context that the
+    model would get. FILE is JSONL as for `reactor-memory import`; without it, a session of coffee orders that comes
+    with the package. The database is a temporary one unless --store names another.
+
+    Exit code 1 if a detail that is called rescued was in take-last's context after all.
+    """
+    from reactor_memory.cli.demo_view import demo_value, demo_view
+    from reactor_memory.cli.replay import replay
+
+    with _sample(file) as path, _database(invocation) as with_store:
+        shown = await replay(with_store, _session_of(path, wanted), budget)
+    invocation.show(demo_value(shown), lambda: demo_view(shown))
+    if shown.refuted:
+        click.echo(f"error: {len(shown.refuted)} details called rescued are in take-last's context", err=True)
+    return 1 if shown.refuted else 0
+
+
+@contextmanager
+def _sample(file: Path | None) -> Generator[Path]:
+    if file is not None:
+        yield file
+    else:
+        with resources.as_file(SAMPLE) as sample:
+            yield sample
+
+
+@contextmanager
+def _database(invocation: Invocation) -> Generator[Invocation]:
+    """The store that was named, or one that is gone afterwards."""
+    if invocation.store is not None:
+        yield invocation
+    else:
+        with tempfile.TemporaryDirectory(prefix="reactor-memory-") as folder:
+            yield replace(invocation, store=f"sqlite:///{folder}/demo.db")
+
+
+def _session_of(path: Path, wanted: str | None) -> Line:
+    from reactor_memory.cli.transcripts import read_lines
+
+    for line in read_lines(path):
+        if wanted in (None, line.session_id):
+            return line
+    raise ImportFormatError(str(path), "holds no session" if wanted is None else f"holds no session {wanted!r}")

@@ -1,0 +1,104 @@
+"""What all commands share: the common options, the event loop, the store, the way to print."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
+from urllib.parse import quote
+
+import anyio
+import click
+
+from reactor_memory.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from reactor_memory.container import Container
+    from reactor_memory.manager import ConversationManager
+    from reactor_memory.settings import Settings
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Invocation:
+    """The common options of one run."""
+
+    store: str | None
+    user_id: str | None
+    as_json: bool
+    verbose: bool
+
+    def settings(self, **sections: Any) -> Settings:
+        """The settings, with what the options and the command decide on top."""
+        from reactor_memory.settings import Settings
+
+        if self.store is not None:
+            sections["store"] = {**sections.get("store", {}), "url": self.store}
+        return Settings(**sections)
+
+    @asynccontextmanager
+    async def container(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Container]:
+        """The opened library. Unless the command `creates` a database, a missing SQLite file stays missing."""
+        from reactor_memory.container import open_memory, sqlite_file
+
+        settings = settings or self.settings()
+        file = sqlite_file(settings)
+        if file is not None and not creates and not file.exists():
+            raise StoreUnavailableError(f"store: there is no database {file}; name another with --store")
+        async with open_memory(settings) as container:
+            yield container
+
+    @asynccontextmanager
+    async def manager(
+        self, settings: Settings | None = None, *, creates: bool = False
+    ) -> AsyncGenerator[ConversationManager]:
+        """The manager of the opened library."""
+        async with self.container(settings, creates=creates) as container:
+            yield container.conversation_manager()
+
+    def show(self, value: object, render: Callable[[], Any]) -> None:
+        """Print `value` as JSON when that was asked for, else what `render` makes of it."""
+        if self.as_json:
+            self.print_json(value)
+        else:
+            from reactor_memory.cli.terminal import console
+
+            console().print(render())
+
+    def print_json(self, value: object) -> None:
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+AsyncCommand: TypeAlias = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, int | None]]
+
+
+def with_common_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
+    """Adds the common options and runs `body` in an event loop; what it returns is the exit code (None: 0)."""
+
+    @click.option(
+        "--store",
+        metavar="URL",
+        callback=_as_url,
+        help="Database, instead of the one in the settings: sqlite:///file.db, postgresql://host/name, or a file name.",
+    )
+    @click.option("--user", "user_id", metavar="ID", help="Who asks. An owned session answers its owner only.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+    @click.option("-v", "--verbose", is_flag=True, help="Log to stderr.")
+    @wraps(body)
+    def run(*, store: str | None, user_id: str | None, as_json: bool, verbose: bool, **arguments: Any) -> int | None:
+        from reactor_memory.cli.log_lines import log_to_stderr
+
+        log_to_stderr(verbose=verbose)
+        invocation = Invocation(store=store, user_id=user_id, as_json=as_json, verbose=verbose)
+        return anyio.run(partial(body, invocation, **arguments))
+
+    return run
+
+
+def _as_url(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    return value if value is None or "://" in value else f"sqlite:///{quote(value)}"

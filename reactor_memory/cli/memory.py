@@ -1,0 +1,73 @@
+"""`context`, `facts` and `summarize`."""
+
+from __future__ import annotations
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.errors import ConfigurationError
+
+DEFAULT_BUDGET = 2000
+
+budget_option = click.option(
+    "--budget", type=click.IntRange(min=1), default=DEFAULT_BUDGET, show_default=True, metavar="TOKENS"
+)
+
+
+@click.command()
+@click.argument("session")
+@budget_option
+@click.option("--query", metavar="TEXT", help="Bring back older turns that answer TEXT.")
+@click.option("--message", "text", metavar="TEXT", help="The user message to come; it is not saved.")
+@with_common_options
+async def context(invocation: Invocation, session: str, budget: int, query: str | None, text: str | None) -> None:
+    """Print what the model would see next, and why.
+
+    First the messages as they would be sent, then what each part costs and what was dropped for which reason. Facts
+    and narrative appear when summary.enabled is true.
+    """
+    from reactor_memory.cli.context_view import context_value, context_view
+    from reactor_memory.models import Message
+
+    message = None if text is None else Message.user(text)
+    async with invocation.manager() as manager:
+        await manager.get_session(session, user_id=invocation.user_id)
+        loaded = await manager.load_history(
+            session, user_id=invocation.user_id, message=message, budget=budget, query=query
+        )
+    invocation.show(context_value(loaded), lambda: context_view(loaded))
+
+
+@click.command()
+@click.argument("session")
+@click.option("--as-of", "as_of_seq", type=click.IntRange(min=1), metavar="SEQ", help="As they stood at message SEQ.")
+@with_common_options
+async def facts(invocation: Invocation, session: str, as_of_seq: int | None) -> None:
+    """Print the facts that were found in a session, each with the message that states it."""
+    from reactor_memory.cli import rendering
+
+    async with invocation.manager() as manager:
+        found = await manager.read_facts(session, user_id=invocation.user_id, as_of_seq=as_of_seq)
+    invocation.show(found, lambda: rendering.facts(found))
+
+
+@click.command()
+@click.argument("session")
+@with_common_options
+async def summarize(invocation: Invocation, session: str) -> int:
+    """Do the background work of a session now, and print the summary.
+
+    Also work that was given up after failures. Exit code 1 if some of it failed again.
+    """
+    from reactor_memory.cli import rendering
+    from reactor_memory.cli.rendering import SummaryView
+
+    settings = invocation.settings(background={"enabled": True})
+    if not settings.summary.enabled:
+        raise ConfigurationError("summary.enabled", "is false; set REACTOR_MEMORY_SUMMARY__ENABLED=true")
+    async with invocation.manager(settings) as manager:
+        summary = await manager.summarize(session, user_id=invocation.user_id)
+        state = await manager.work_state(session, user_id=invocation.user_id)
+    view = SummaryView.of(summary, state)
+    invocation.show(view, lambda: rendering.summary(view))
+    return 1 if view.last_error else 0

@@ -1,0 +1,77 @@
+"""`migrate`, `worker` and `doctor`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import anyio
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.log_lines import log_to_stderr
+
+
+@click.command()
+@with_common_options
+async def migrate(invocation: Invocation) -> None:
+    """Bring the schema of the database up to date.
+
+    SQLite files are brought up to date whenever they are opened; PostgreSQL only by this command, or by
+    store.auto_migrate.
+    """
+    settings = invocation.settings(store={"auto_migrate": True})
+    async with invocation.container(settings, creates=True) as container:
+        health = await container.message_store().check()
+    invocation.show(dict(health.details), lambda: f"schema {dict(health.details).get('schema', '')} is up to date")
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Do what is due and end.")
+@with_common_options
+async def worker(invocation: Invocation, once: bool) -> None:
+    """Do the background work of a database: summaries that are due, and removing what was deleted.
+
+    Runs until SIGTERM or Ctrl-C; work that has begun is finished within background.close_grace_seconds. Any number
+    of workers may run on one PostgreSQL database. Logs to stderr.
+    """
+    log_to_stderr(verbose=True)
+    settings = invocation.settings(background={"enabled": True})
+    async with invocation.container(settings, creates=True) as container:
+        poller = container.work_poller()
+        if once:
+            await _until_nothing(poller.run_once)
+        else:
+            await _until_stopped(poller.run)
+
+
+async def _until_nothing(run_once: Callable[[], Awaitable[int]]) -> None:
+    while await run_once():
+        pass
+
+
+async def _until_stopped(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async with anyio.create_task_group() as tasks:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            tasks.start_soon(run)
+            click.echo("working; stop with Ctrl-C", err=True)
+            async for _ in signals:
+                break
+        tasks.cancel_scope.cancel()
+
+
+@click.command()
+@with_common_options
+async def doctor(invocation: Invocation) -> int:
+    """Check settings, plug-ins, tokenizer and database.
+
+    Prints which parts were selected and why, every setting in force with its origin (secrets masked), the state of
+    the database, and background work that fails. Exit code 1 if there is a problem.
+    """
+    from reactor_memory.cli.examination import examine
+    from reactor_memory.cli.examination_view import examination_view
+
+    found = await examine(invocation)
+    invocation.show(found, lambda: examination_view(found))
+    return 1 if found.problems else 0

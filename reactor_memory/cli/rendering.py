@@ -1,0 +1,148 @@
+"""Sessions, messages and facts as a person reads them. Pure: values in, something for a console out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from reactor_memory.cli.terminal import printable
+from reactor_memory.cli.transcripts import to_record
+from reactor_memory.models import Fact, JsonObject, Message, Session, SessionPage, Summary, ToolCall, Value, WorkState
+
+if TYPE_CHECKING:
+    from reactor_memory.cli.importing import Imported
+
+ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
+MEMORY_STYLE = "yellow"
+
+
+class SummaryView(Value, frozen=True, kw_only=True):
+    """The summary of a session and how its background work ended."""
+
+    covered_seq: int = 0
+    facts: tuple[Fact, ...] = ()
+    narrative: str = ""
+    truncated: bool = False
+    attempts: int = 0
+    last_error: str | None = None
+
+    @classmethod
+    def of(cls, summary: Summary | None, state: WorkState | None) -> SummaryView:
+        found = summary or Summary()
+        return cls(
+            covered_seq=found.covered_seq,
+            facts=found.facts(),
+            narrative=found.narrative,
+            truncated=found.truncated,
+            attempts=state.attempts if state else 0,
+            last_error=state.last_error if state else None,
+        )
+
+
+def message_values(messages: Iterable[Message]) -> list[JsonObject]:
+    """Messages for programs: the records of the file format, with their position."""
+    return [{"seq": message.seq, **msgspec.to_builtins(to_record(message))} for message in messages]
+
+
+def count(number: int, noun: str) -> str:
+    """``1 message``, ``1,234 messages``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def moment(microseconds: int) -> str:
+    """A time of the log, in UTC, to the minute."""
+    try:
+        return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):
+        return f"{microseconds} us"
+
+
+def table(*columns: str, right: Iterable[str] = ()) -> Table:
+    """An empty table in the style of all of them; the columns named in `right` hold numbers."""
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def imported(files: Sequence[Imported]) -> RenderableType:
+    made = table("file", "sessions", "messages", "stored now", right=("sessions", "messages", "stored now"))
+    for each in files:
+        made.add_row(printable(each.file), f"{each.sessions:,}", f"{each.messages:,}", f"{each.stored:,}")
+    return made
+
+
+def sessions(page: SessionPage) -> RenderableType:
+    made = table("session", "messages", "last activity", "begins", right=("messages",))
+    for each in page.sessions:
+        begins = Text(printable(each.title or each.preview), no_wrap=True, overflow="ellipsis")
+        made.add_row(printable(each.session_id), f"{each.last_seq:,}", moment(each.updated_at), begins)
+    if not page.sessions:
+        return "no sessions"
+    return Group(made, f"\nmore with: --cursor {page.next_cursor}") if page.next_cursor else made
+
+
+def session(found: Session, messages: Sequence[Message]) -> RenderableType:
+    owner = "no owner" if found.owner_id is None else f"owner {printable(found.owner_id)}"
+    title = Text.assemble((printable(found.session_id), "bold"), f" · {count(found.last_seq, 'message')} · {owner}")
+    if found.forked_from_id:
+        title.append(f" · forked from {printable(found.forked_from_id)} at {found.forked_at_seq}")
+    left_out = found.last_seq - len(messages)
+    hint = [f"… {count(left_out, 'older message')} (--all shows them)"] if messages and left_out > 0 else []
+    return Group(title, *hint, *(message_view(message) for message in messages))
+
+
+def message_view(message: Message, *, memory: bool = False) -> RenderableType:
+    """A message: who, then the text and the tool traffic, indented."""
+    style = MEMORY_STYLE if memory else ROLE_STYLES.get(message.role, "")
+    who = Text(f"{message.seq:>6}  " if message.seq else " " * 8)
+    who.append(message.role, style=f"bold {style}")
+    if message.name:
+        who.append(f" {printable(message.name)}", style=style)
+    if message.tool_call_id:
+        who.append(f" answers {printable(message.tool_call_id)}", style="dim")
+    body = [Text(printable(message.content))] if message.content else []
+    body += [_call(call) for call in message.tool_calls]
+    body += [Text(f"[{printable(str(part.get('type', 'part')))}]", style="dim") for part in message.parts]
+    return Group(who, *(Padding(line, (0, 0, 0, 8), expand=False) for line in body))
+
+
+def facts(found: Sequence[Fact]) -> RenderableType:
+    if not found:
+        return "no facts: they are found in the background when summary.enabled is true"
+    made = table("message", "about", "what", "value", "kind", "said by", right=("message",))
+    for fact in found:
+        marks = "".join([" (failed)" * fact.failed, " (not verified)" * (not fact.verified)])
+        texts = (fact.anchor, fact.key, fact.value + marks)
+        made.add_row(str(fact.source_seq), *map(printable, texts), fact.category.lower(), fact.said_by)
+    return made
+
+
+def summary(view: SummaryView) -> RenderableType:
+    if not view.covered_seq and not view.last_error:
+        return "nothing to summarize: the session is not longer than summary.trigger_message_count"
+    lines = [f"messages 1 to {view.covered_seq:,} are covered, {count(len(view.facts), 'fact')} in memory"]
+    if view.truncated:
+        lines.append("more facts are in the ledger than the memory has room for: reactor-memory facts")
+    if view.last_error:
+        lines.append(f"the work failed ({view.last_error}), {count(view.attempts, 'time')} in a row")
+    return Group(*lines, Text(printable(view.narrative)))
+
+
+def deleted(gone: Sequence[str]) -> RenderableType:
+    return "\n".join(f"deleted {printable(each)}" for each in gone) if gone else "was deleted before"
+
+
+def _call(call: ToolCall) -> Text:
+    arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    text = Text("calls ", style="dim")
+    text.append(printable(call.name), style="bold")
+    text.append(printable(f" {arguments}"))
+    return text.append(printable(f"  {call.id}"), style="dim")

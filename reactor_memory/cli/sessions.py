@@ -1,0 +1,74 @@
+"""`sessions`, `show`, `fork` and `delete`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many.")
+@click.option("--cursor", metavar="TEXT", help="Where the page before ended.")
+@with_common_options
+async def sessions(invocation: Invocation, limit: int, cursor: str | None) -> None:
+    """List sessions, newest activity first: those of --user, or those without an owner."""
+    from reactor_memory.cli import rendering
+
+    async with invocation.manager() as manager:
+        page = await manager.list_sessions(user_id=invocation.user_id, limit=limit, cursor=cursor)
+    invocation.show(page, lambda: rendering.sessions(page))
+
+
+@click.command()
+@click.argument("session")
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="The newest messages.")
+@click.option("--all", "everything", is_flag=True, help="All messages.")
+@with_common_options
+async def show(invocation: Invocation, session: str, last: int, everything: bool) -> None:
+    """Print the messages of a session as they are stored, of a fork the whole branch."""
+    from reactor_memory.cli import rendering
+
+    async with invocation.manager() as manager:
+        found = await manager.get_session(session, user_id=invocation.user_id)
+        newest = found.last_seq if everything else last
+        messages = await manager.read_messages(session, user_id=invocation.user_id, last=max(newest, 1))
+    shown = {"session": found, "messages": rendering.message_values(messages)}
+    invocation.show(shown, lambda: rendering.session(found, messages))
+
+
+@click.command()
+@click.argument("session")
+@click.option("--at", "at_seq", type=click.IntRange(min=1), required=True, metavar="SEQ", help="Its first own message.")
+@with_common_options
+async def fork(invocation: Invocation, session: str, at_seq: int) -> None:
+    """Branch off a session at a message.
+
+    The fork shares the messages before SEQ and continues the numbering with SEQ. Nothing is copied. Prints its id.
+    """
+    async with invocation.manager() as manager:
+        branch = await manager.fork(session, at_seq=at_seq, user_id=invocation.user_id)
+    invocation.show(branch, lambda: branch.session_id)
+
+
+@click.command()
+@click.argument("session")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_common_options
+async def delete(invocation: Invocation, session: str, yes: bool) -> None:
+    """Delete a session and everything derived from it.
+
+    A root goes with all its forks, a fork with the forks below it. Its id is never used again.
+    """
+    from reactor_memory.cli import rendering
+
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("deleting asks first: run it in a terminal or add --yes")
+    async with invocation.manager() as manager:
+        found = await manager.get_session(session, user_id=invocation.user_id)
+        if not yes:
+            click.confirm(f"Delete {session} ({found.last_seq} messages) and its forks?", abort=True)
+        gone = await manager.delete(session, user_id=invocation.user_id)
+    invocation.show({"deleted": gone}, lambda: rendering.deleted(gone))

@@ -1,0 +1,184 @@
+"""The file format of `import`, `export` and `demo`: JSON Lines, a session a line (docs/formats.md)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, NamedTuple, TypeVar
+
+import msgspec
+
+from reactor_memory.cli.probes import Probe
+from reactor_memory.errors import ImportFormatError
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, Visibility
+
+T = TypeVar("T")
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A tool call in the file."""
+
+    id: str
+    name: str
+    arguments: JsonObject | str
+    metadata: JsonObject = {}
+
+
+class MessageRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A message in the file. `at` is ISO 8601 with its offset, or microseconds since the epoch."""
+
+    role: Role
+    content: str
+    at: str | int | None = None
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    parts: tuple[JsonObject, ...] = ()
+    metadata: JsonObject = {}
+    visibility: Visibility = "user"
+    author_id: str | None = None
+
+
+class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the file. Keys that stand beside these are not read."""
+
+    id: str
+    messages: tuple[MessageRecord, ...]
+    probes: msgspec.Raw = msgspec.Raw()
+
+
+class Line(NamedTuple):
+    """A session and where it stands, `FILE:17`. Its probes are read when they are asked for."""
+
+    where: str
+    session_id: str
+    messages: tuple[Message, ...]
+    raw_probes: msgspec.Raw
+
+    def probes(self) -> tuple[Probe, ...]:
+        return _decoded(self.where, bytes(self.raw_probes), _probes) if bytes(self.raw_probes) else ()
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """The sessions of a file, one at a time. Blank lines are skipped.
+
+    Raises `ImportFormatError` with the file and the line for the first line that is not in the format.
+    """
+    where = str(path)
+    try:
+        with open_file(path) as file:
+            for number, text in enumerate(file, start=1):
+                where = f"{path}:{number}"
+                if not text.isspace():
+                    yield _line(where, text)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ImportFormatError(where, "the compressed file is damaged or not complete") from None
+    except OSError as error:
+        raise ImportFormatError(where, f"cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def open_file(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """The bytes of a file, unpacked if they are gzip."""
+    with path.open("rb") as file:
+        packed = file.read(2) == _GZIP_MAGIC
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def to_line(session_id: str, messages: Iterable[Message]) -> bytes:
+    """The inverse of reading: one line, with its line break."""
+    transcript = Transcript(id=session_id, messages=tuple(map(to_record, messages)))
+    return msgspec.json.encode(transcript) + b"\n"
+
+
+def to_record(message: Message) -> MessageRecord:
+    """Everything that a message has, but for what the store sets."""
+    return MessageRecord(
+        role=message.role,
+        content=message.content,
+        at=None if message.created_at is None else _as_text(message.created_at),
+        tool_calls=tuple(
+            ToolCallRecord(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
+            for call in message.tool_calls
+        ),
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+        parts=message.parts,
+        metadata=message.metadata,
+        visibility=message.visibility,
+        author_id=message.author_id,
+    )
+
+
+def to_message(record: MessageRecord) -> Message:
+    """Raises `ValueError` for a time that cannot be read."""
+    return Message(
+        role=record.role,
+        content=record.content,
+        created_at=_as_microseconds(record.at) if isinstance(record.at, str) else record.at,
+        tool_calls=tuple(
+            ToolCall(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
+            for call in record.tool_calls
+        ),
+        tool_call_id=record.tool_call_id,
+        name=record.name,
+        parts=record.parts,
+        metadata=record.metadata,
+        visibility=record.visibility,
+        author_id=record.author_id,
+    )
+
+
+def _line(where: str, text: bytes) -> Line:
+    transcript = _decoded(where, text, _transcript)
+    messages = tuple(_message(where, number, record) for number, record in enumerate(transcript.messages))
+    return Line(where, transcript.id, messages, transcript.probes)
+
+
+def _decoded(where: str, text: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ImportFormatError(where, _problem(error)) from None
+
+
+def _message(where: str, number: int, record: MessageRecord) -> Message:
+    try:
+        return to_message(record)
+    except ValueError:
+        problem = f"messages[{number}].at: must be a time with its offset, such as 2026-02-02T08:00:08+00:00"
+        raise ImportFormatError(where, problem) from None
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong, without the text that is wrong."""
+    if not isinstance(error, msgspec.ValidationError):
+        return "is not valid JSON"
+    problem, separator, path = str(error).rpartition(" - at ")
+    if separator and problem.startswith("Invalid enum value"):
+        problem = "is none of the values allowed"
+    return f"{path.strip('`').removeprefix('$.')}: {problem}" if separator else str(error)
+
+
+def _as_text(at: int) -> str | int:
+    try:
+        return (_EPOCH + timedelta(microseconds=at)).isoformat(timespec="microseconds")
+    except OverflowError:  # a year that ISO 8601 has no digits for
+        return at
+
+
+def _as_microseconds(text: str) -> int:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("no offset")
+    return (at - _EPOCH) // _MICROSECOND
+
+
+_transcript = msgspec.json.Decoder(Transcript)
+_probes = msgspec.json.Decoder(tuple[Probe, ...])

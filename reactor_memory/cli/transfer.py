@@ -1,0 +1,79 @@
+"""`import` and `export`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+
+if TYPE_CHECKING:
+    from reactor_memory.cli.importing import FileSize, Imported, Importer
+
+
+@click.command("import")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--session-prefix", default="", metavar="TEXT", help="Put TEXT before every session id.")
+@with_common_options
+async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefix: str) -> None:
+    """Store the sessions of JSONL files.
+
+    A line is a session: {"id": ..., "messages": [{"role", "content", "at", ...}]}; a file may be packed with gzip.
+    All files are checked before the first message is stored. An import that was interrupted continues where it
+    stopped when it is repeated, and a complete one changes nothing.
+
+    Summaries are left to `reactor-memory worker`, or to the process that loads the session.
+    """
+    from reactor_memory.cli import rendering
+    from reactor_memory.cli.importing import BATCH, Importer, check_files
+    from reactor_memory.container import manager_options
+
+    settings = invocation.settings(background={"enabled": False})
+    limits = manager_options(settings).limits
+    sizes = check_files(files, limits, prefix=session_prefix)
+    async with invocation.manager(settings, creates=True) as manager:
+        batch = min(BATCH, limits.max_batch_messages)
+        importer = Importer(manager, user_id=invocation.user_id, prefix=session_prefix, batch=batch)
+        imported = await _import_files(importer, sizes)
+    invocation.show(imported, lambda: rendering.imported(imported))
+
+
+async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[Imported]:
+    """Nothing is stored before every file was compared with the database."""
+    from reactor_memory.cli.importing import Imported
+    from reactor_memory.cli.terminal import progress
+
+    for size in sizes:
+        await importer.compare(size.file)
+    imported: list[Imported] = []
+    with progress() as bar:
+        for size in sizes:
+            task = bar.add_task(size.file.name, total=size.messages)
+            stored = await importer.store(size.file, partial(bar.advance, task))
+            imported.append(
+                Imported(file=str(size.file), sessions=size.sessions, messages=size.messages, stored=stored)
+            )
+    return imported
+
+
+@click.command()
+@click.argument("session")
+@click.option("-o", "--output", type=click.File("wb", lazy=True, atomic=True), default="-", help="A file, not stdout.")
+@click.option("--as", "new_id", metavar="ID", help="Write the session under another id (a fork cannot keep its own).")
+@with_common_options
+async def export(invocation: Invocation, session: str, output: IO[bytes], new_id: str | None) -> None:
+    """Write a session as a line of JSONL.
+
+    The line holds all that the messages have, in the format that `reactor-memory import` reads. Of a fork it holds
+    the whole branch.
+    """
+    from reactor_memory.cli.transcripts import to_line
+
+    async with invocation.manager() as manager:
+        await manager.get_session(session, user_id=invocation.user_id)
+        messages = [message async for message in manager.stream_messages(session, user_id=invocation.user_id)]
+    output.write(to_line(new_id or session, messages))
