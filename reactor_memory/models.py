@@ -156,7 +156,7 @@ class Fact(Value, frozen=True, kw_only=True):
         return _WORTH_BY_ROLE.get(self.said_by, 1.0)
 
 
-_WORTH_BY_ROLE = {"user": 2.0, "tool": 0.5}
+_WORTH_BY_ROLE = {"user": 1.25, "tool": 0.5}
 
 
 class Usage(Value, frozen=True, kw_only=True):
@@ -233,7 +233,7 @@ def facts_to_json(facts: tuple[Fact, ...]) -> str:
 
 
 class BlockLine(Value, frozen=True, kw_only=True):
-    """One line of a memory block. `tokens` counts the line with the line break before it.
+    """One line of a memory block. `tokens` is about what the line adds to its block.
 
     Lines of lower `value` are given up first; of equal value, the earlier one. `source_seqs` are the messages that
     the line was made from.
@@ -249,6 +249,7 @@ class Layout(Value, frozen=True, kw_only=True):
     """Where the window of a context starts and which lines its memory blocks hold.
 
     It stays the same between evictions, so that everything left of the window is the same bytes turn after turn.
+    `fact_tokens` and `narrative_tokens` are what the two blocks cost as messages, overhead included.
     `seq` is the length of the session when it was made, `epoch` the one of the summary that it was made from: with
     another epoch the layout shows something that went out of view since, and must not be used.
     """
@@ -257,6 +258,8 @@ class Layout(Value, frozen=True, kw_only=True):
     window_start_seq: int
     fact_lines: tuple[BlockLine, ...] = ()
     narrative: tuple[BlockLine, ...] = ()
+    fact_tokens: int = 0
+    narrative_tokens: int = 0
     covered_seq: int = 0
     epoch: int = 0
 

@@ -27,6 +27,9 @@ FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
 ID_SUFFIX = ".id"
 
+MANY_FACTS = 8
+FURTHER_FACT_WORTH = 0.06
+
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe0e\ufe0f"
 _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
@@ -44,7 +47,9 @@ _FLAG = re.compile(r"(?:true|false|yes|no|on|off|none|[^\W\d_]{1,3})", re.IGNORE
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}")
 _TIME = re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?|\d\d? ?[ap]\.?m\.?", re.IGNORECASE)
 _SMALL_NUMBER = re.compile(r"[-+]?\d{1,4}(?:[.,]\d{1,2})?%?")
-_EMPTY_WORDS = frozenset({"of", "is", "has", "the", "a", "number", "num", "value", "text", "option", "name", "id"})
+_EMPTY_WORDS = frozenset(
+    {"of", "is", "has", "the", "a", "number", "num", "value", "text", "option", "name", "id", "detail", "date", "time"}
+)
 
 
 def plain(text: str) -> str:
@@ -174,9 +179,14 @@ def _line(title: str, pieces: Sequence[tuple[str, Fact]], count: Count) -> Block
     return BlockLine(
         text=text,
         tokens=count("\n" + text),
-        value=max(fact.worth for _, fact in pieces),
+        value=_value(pieces),
         source_seqs=tuple(sorted({fact.source_seq for _, fact in pieces})),
     )
+
+
+def _value(pieces: Sequence[tuple[str, Fact]]) -> float:
+    """The worth of the best fact, and a little for the others: never as much as the next kind of fact is worth."""
+    return max(fact.worth for _, fact in pieces) + min(len(pieces), MANY_FACTS) * FURTHER_FACT_WORTH
 
 
 def _pieces(row: Sequence[Fact], stated: Stated) -> list[str]:
@@ -205,7 +215,7 @@ def _labels(keys: Sequence[str], values: Sequence[str]) -> list[str]:
         own = _words(key)
         distinct = [word for word in own if words[shape, word] == 1] or own
         ambiguous = shape in ("flag", "number") or (shape != "text" and size[shape] > 1) or "=" in value
-        labels.append((distinct[-1] if distinct else key) if ambiguous else "")
+        labels.append((distinct or [key if "=" in value else ""])[-1] if ambiguous else "")
     taken = Counter(labels)
     return [key if label and taken[label] > 1 else label for key, label in zip(keys, labels, strict=True)]
 

@@ -30,7 +30,6 @@ _IS_WORD = re.compile(_WORD)
 _BAD_KEY = re.compile(r"[^a-z0-9.]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_DIGITS = re.compile(r"\d+")
 _WORDS = re.compile(r"\w+")
 _UNNAMED = frozenset({"the", "user", "assistant", "customer", "conversation"})
 _CATEGORIES = frozenset(get_args(Category))
@@ -91,7 +90,7 @@ def verify_narrative(text: str, messages: Sequence[Message]) -> str:
     """`text` without the sentences that hold a number, a date or a name which the messages do not have."""
     evidence = "\n".join(map(evidence_text, messages))
     words = {word.casefold() for word in _WORDS.findall(evidence)} | _UNNAMED
-    numbers = set(_NUMBER.findall(evidence)) | {digits.lstrip("0") for digits in _DIGITS.findall(evidence)}
+    numbers = {number.lstrip("0") for number in _NUMBER.findall(evidence)}
     return " ".join(sentence for sentence in sentences(text) if _is_supported(sentence, words, numbers))
 
 
@@ -171,7 +170,7 @@ def _border_after(last: str) -> str:
 
 
 def _is_supported(sentence: str, words: set[str], numbers: set[str]) -> bool:
-    if any(number not in numbers and number.lstrip("0") not in numbers for number in _NUMBER.findall(sentence)):
+    if any(number.lstrip("0") not in numbers for number in _NUMBER.findall(sentence)):
         return False
     inside = (match.group() for match in _WORDS.finditer(sentence) if match.start() > 0)
     return all(word.casefold() in words for word in inside if len(word) > 1 and word[0].isupper())

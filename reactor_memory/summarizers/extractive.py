@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.summarizers.chunks import Sentence, read_sentences
 from reactor_memory.summarizers.lexicon import AFFIRMATION
-from reactor_memory.summarizers.text_facts import Sentence, read_sentences, text_facts
+from reactor_memory.summarizers.text_facts import text_facts
 from reactor_memory.summarizers.tool_facts import ACTION_SCORE, Exchange, ToolReader, action_score, exchanges
 
 MAX_NARRATIVE_SENTENCES = 2
@@ -65,9 +66,7 @@ def _telling_sentences(messages: Sequence[Message]) -> list[str]:
     scored: list[tuple[int, int, str]] = []
     for position, message in enumerate(messages):
         if message.role == "user" and not AFFIRMATION.match(message.content):
-            scored.extend(
-                (sentence.details, -position, _text(sentence)) for sentence in read_sentences(message.content)
-            )
+            scored.extend((s.details, -position, _text(s)) for s in read_sentences(message.content) if s.details)
     best = sorted(scored, reverse=True)[:MAX_NARRATIVE_SENTENCES]
     return [text for _, _, text in sorted(best, key=lambda row: -row[1])]
 

@@ -36,6 +36,11 @@ REFUSAL = _phrases(
 )
 """A reply that begins so refuses what was proposed; `match` it."""
 
+READ_BACK = _phrases(
+    "confirm(?:ing)?|double[- ]check|is (?:that|this|it|everything) (?:ok|okay|right|correct)|to (?:recap|summari[sz]e)"
+)
+"""Words of somebody who reads out what was understood."""
+
 CORRECTION = _phrases("actually|instead|rather than|change|correction|i meant|i mean|make (?:it|that)|sorry|my mistake")
 DECISION = _phrases("we(?:'ll| will| should)|decided?|decision|(?:we|i) agreed?|settled on|(?:we|i) chose|approved")
 INTENTION = _phrases("let's|let us|i(?:'ll| will) (?:take|go|have|use)|go with|choose")
@@ -66,5 +71,6 @@ STOP_WORDS = _words(
     " should shall can may might must of to for in on at by with from as and or but so if then than that's what's which"
     " who whom what when where why how please also just like want need looking look find get got make let know tell"
     " okay ok yes yeah sure great thanks thank hi hello well any some about into out up over again more very really"
+    " confirm confirming check correct following found interested help think there's that's can't sorry wanted"
 )
 """Words that a line of details can do without."""

@@ -8,42 +8,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.models import Act, Category, Fact, Message
+from reactor_memory.summarizers.chunks import MAX_CHARACTERS, Chunk, Sentence, read_sentences
 from reactor_memory.summarizers.lexicon import (
     AFFIRMATION,
     CALENDAR_WORDS,
     CONDITION,
     CORRECTION,
     DECISION,
-    DETAIL_WORDS,
     INTENTION,
+    READ_BACK,
     REFUSAL,
-    STOP_WORDS,
 )
 
 USER = "the user"
-MAX_CHARACTERS = 16_000
-"""How much of one message is read for facts; the recall index covers the rest."""
+TOLD = "told"
 MAX_SENTENCE_CHARACTERS = 256
 MAX_CHUNKS = 24
-MAX_CHUNK_WORDS = 12
-MAX_WORD_CHARACTERS = 100
 READ_BACK_SHARE = 0.4
 MIN_EARLIER = 3
+COVERED = 0.9
+MAX_KIND_CHARACTERS = 100
 
-_SENTENCE = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+(?=\S)[^.!?\n。！？]+)*[.!?。！？]*")
-_TOKEN = re.compile(r"\S+")
-_EDGE = "\"'“”‘’«»()[]{}<>,;:!?.*_`~、。！？「」"
-_BREAKS_AFTER = frozenset(",;:!?)]}”»。、")
 _OF_USER = re.compile(
     r"\bmy ((?:[a-z][a-z-]{0,20} ){0,3}?[a-z][a-z-]{0,20}) (?:is|are|was|will be|=) (?:called |named )?"
-    r"([^.!?\n,;]{1,80})",
+    r"((?:[^.!?\n,;]|[.!?](?=\S)){1,80}?)(?=[.!?,;](?:\s|$)|\n|$| and | but )",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"\b(?:my name is|call me|i am called|this is) ([A-Z][\w'-]{1,30}(?: [A-Z][\w'-]{1,30}){0,2})")
+_NAMED = re.compile(r"\b(?i:my name is|call me|i am called|this is) ([A-Z][\w'-]{1,30}(?: [A-Z][\w'-]{1,30}){0,2})")
 _KINDS = (
     ("email", re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")),
     ("url", re.compile(r"https?://\S+|www\.\S+")),
@@ -60,56 +55,44 @@ _KINDS = (
 )
 
 
-class Chunk(NamedTuple):
-    """A run of words of a message: where it begins, the words, and those of them that are details."""
+class Row(NamedTuple):
+    """What one message adds to the memory; `before` are corrected proposals that it settles."""
 
-    start: int
-    text: str
-    details: tuple[str, ...]
-
-
-class Sentence(NamedTuple):
-    start: int
-    text: str
+    anchor: str
+    message: Message
     chunks: tuple[Chunk, ...]
+    category: Category | None = None
+    act: Act = "statement"
+    before: tuple[tuple[Message, tuple[Chunk, ...]], ...] = ()
 
     @property
-    def details(self) -> int:
-        return sum(len(chunk.details) for chunk in self.chunks)
+    def words(self) -> frozenset[str]:
+        return frozenset(word for chunk in self.chunks for word in chunk.words)
+
+    @property
+    def worth_telling(self) -> bool:
+        details = [word for chunk in self.chunks for word in chunk.details]
+        return len(details) >= (2 if self.anchor.startswith(TOLD) else 1)
 
 
 def text_facts(messages: Sequence[Message], *, recorded: frozenset[int] = frozenset()) -> Iterator[Fact]:
     """The facts in the words of `messages`; messages whose seq is in `recorded` are told better by a tool call."""
-    for index, message in enumerate(messages):
-        if message.seq in recorded or not message.content:
-            continue
+    told = [m for m in messages if m.content and m.role in ("user", "assistant", "agent") and m.seq not in recorded]
+    rows = [_row(told, index) for index in range(len(told))]
+    for index, message in enumerate(told):
         if message.role == "user":
-            yield from _user_facts(message)
-        elif message.role in ("assistant", "agent"):
-            yield from _assistant_facts(message, messages[:index], messages[index + 1 :])
+            yield from _own_facts(message)
+            yield from _rulings(message)
+        yield from _row_facts(rows[index], rows[index + 1 :])
 
 
-def read_sentences(text: str) -> list[Sentence]:
-    """The sentences of the beginning of a text, with their chunks."""
-    return [
-        Sentence(match.start(), match.group().strip(), tuple(_chunks(match.group(), match.start())))
-        for match in _SENTENCE.finditer(text[:MAX_CHARACTERS])
-        if match.group().strip()
-    ]
-
-
-def _user_facts(message: Message) -> Iterator[Fact]:
-    yield from _own_facts(message)
-    read = read_sentences(message.content)
-    for number, sentence in enumerate(s for s in read if _category_of(s) is not None):
+def _rulings(message: Message) -> Iterator[Fact]:
+    """Decisions and conditions of a user, a sentence each."""
+    act: Act = "correction" if CORRECTION.search(message.content) else "statement"
+    for number, sentence in enumerate(s for s in read_sentences(message.content) if _category_of(s)):
         category = _category_of(sentence) or "GENERAL"
-        act: Act = "correction" if CORRECTION.search(sentence.text) else "statement"
         key = f"{category.lower()}.{number}" if number else category.lower()
         yield _fact(message, f"{USER} #{message.seq}", key, sentence.text, sentence.start, category=category, act=act)
-    rest = [s for s in read if _category_of(s) is None]
-    if any(s.details for s in rest):
-        act = "correction" if REFUSAL.match(message.content) or CORRECTION.search(message.content) else "statement"
-        yield from _rows(message, f"{USER} #{message.seq}", rest, act=act)
 
 
 def _own_facts(message: Message) -> Iterator[Fact]:
@@ -125,17 +108,56 @@ def _own_facts(message: Message) -> Iterator[Fact]:
             )
 
 
-def _assistant_facts(message: Message, earlier: Sequence[Message], later: Sequence[Message]) -> Iterator[Fact]:
-    read = read_sentences(message.content)
-    details = [word for sentence in read for chunk in sentence.chunks for word in chunk.details]
-    reply = next((m for m in later if m.role == "user"), None)
-    accepted = bool(AFFIRMATION.match(reply.content)) if reply else not later
-    if accepted and len(details) >= 2 and _repeats(details, earlier):
-        yield from _rows(message, f"agreed #{message.seq}", read, category="DECISION")
-    elif accepted and details:
-        yield from _rows(message, f"accepted #{message.seq}", read)
-    elif reference := [s for s in read if not s.text.endswith("?") and any(map(_is_reference, s.chunks))]:
-        yield from _rows(message, f"told #{message.seq}", reference)
+def _row(told: Sequence[Message], index: int) -> Row:
+    """What message `index` says, seen from what was said before and how the other side took it."""
+    message = told[index]
+    chunks = tuple(_telling_chunks(message))
+    if message.role == "user":
+        corrects = REFUSAL.match(message.content) or CORRECTION.search(message.content)
+        return Row(f"{USER} #{message.seq}", message, chunks, act="correction" if corrects else "statement")
+    reply = next((m for m in told[index + 1 :] if m.role == "user"), None)
+    accepted = bool(AFFIRMATION.match(reply.content)) if reply else index == len(told) - 1
+    details = [word for chunk in chunks for word in chunk.details]
+    if not accepted:
+        return Row(f"{TOLD} #{message.seq}", message, chunks)
+    before = _corrected(told[:index])
+    read_back = READ_BACK.search(message.content) or _repeats(details, told[:index])
+    if before or (read_back and len(details) >= 2):
+        return Row(f"agreed #{message.seq}", message, chunks, category="DECISION", before=before)
+    return Row(f"accepted #{message.seq}", message, chunks)
+
+
+def _telling_chunks(message: Message) -> Iterator[Chunk]:
+    for sentence in read_sentences(message.content):
+        if sentence.details and not (message.role == "user" and _category_of(sentence)):
+            yield from sentence.chunks
+
+
+def _corrected(earlier: Sequence[Message]) -> tuple[tuple[Message, tuple[Chunk, ...]], ...]:
+    """A proposal that the user corrected just before, and the correction: what was agreed on builds on both."""
+    if len(earlier) < 2 or earlier[-1].role != "user" or earlier[-2].role == "user":
+        return ()
+    if not (REFUSAL.match(earlier[-1].content) or CORRECTION.search(earlier[-1].content)):
+        return ()
+    further = _corrected(earlier[:-2])
+    return (*further, *((message, tuple(_telling_chunks(message))) for message in earlier[-2:]))
+
+
+def _row_facts(row: Row, later: Sequence[Row]) -> Iterator[Fact]:
+    """The facts of a row, unless a later row says it all again."""
+    words = row.words
+    if not row.worth_telling or any(len(words & other.words) >= COVERED * len(words) for other in later):
+        return
+    own = row.words
+    parts = [(m, [c for c in chunks if not c.words <= own]) for m, chunks in row.before]
+    used: Counter[str] = Counter()
+    for message, chunks in (*parts, (row.message, row.chunks)):
+        for chunk in chunks[:MAX_CHUNKS]:
+            kind = _kind(chunk)
+            used[kind] += 1
+            key = kind if used[kind] == 1 else f"{kind}.{used[kind]}"
+            category = row.category or _category(chunk)
+            yield _fact(message, row.anchor, key, chunk.text, chunk.start, category=category, act=row.act)
 
 
 def _repeats(details: Sequence[str], earlier: Sequence[Message]) -> bool:
@@ -144,27 +166,6 @@ def _repeats(details: Sequence[str], earlier: Sequence[Message]) -> bool:
         return True
     said = " ".join(message.content[:MAX_CHARACTERS] for message in earlier).casefold()
     return sum(word in said for word in details) >= READ_BACK_SHARE * len(details)
-
-
-def _is_reference(chunk: Chunk) -> bool:
-    return any(character.isdigit() for character in chunk.text)
-
-
-def _rows(
-    message: Message,
-    anchor: str,
-    read: Iterable[Sentence],
-    *,
-    category: Category | None = None,
-    act: Act = "statement",
-) -> Iterator[Fact]:
-    chunks = [chunk for sentence in read if sentence.details for chunk in sentence.chunks]
-    used: Counter[str] = Counter()
-    for chunk in chunks[:MAX_CHUNKS]:
-        kind = _kind(chunk)
-        used[kind] += 1
-        key = kind if used[kind] == 1 else f"{kind}.{used[kind]}"
-        yield _fact(message, anchor, key, chunk.text, chunk.start, category=category or _category(chunk), act=act)
 
 
 def _fact(message: Message, anchor: str, key: str, value: str, start: int, *, category: Category, act: Act) -> Fact:
@@ -198,7 +199,7 @@ def _category(chunk: Chunk) -> Category:
 
 
 def _kind(chunk: Chunk) -> str:
-    head = chunk.text[:MAX_WORD_CHARACTERS]
+    head = chunk.text[:MAX_KIND_CHARACTERS]
     for kind, pattern in _KINDS:
         if pattern.search(head):
             return kind
@@ -206,59 +207,3 @@ def _kind(chunk: Chunk) -> str:
     if words & CALENDAR_WORDS:
         return "date"
     return "name" if chunk.details else "detail"
-
-
-def _chunks(sentence: str, offset: int) -> Iterator[Chunk]:
-    words = [_Word.read(match, offset) for match in _TOKEN.finditer(sentence)]
-    run: list[_Word] = []
-    for index, word in enumerate(words):
-        inner = word.text and not (word.is_stop(index) and not _joins_names(words, index))
-        if run and (not inner or word.breaks_before or len(run) == MAX_CHUNK_WORDS):
-            yield _chunk(run, sentence, offset)
-            run = []
-        if inner:
-            run.append(word._replace(first=index == 0))
-        if run and word.breaks_after:
-            yield _chunk(run, sentence, offset)
-            run = []
-    if run:
-        yield _chunk(run, sentence, offset)
-
-
-class _Word(NamedTuple):
-    start: int
-    text: str
-    breaks_before: bool
-    breaks_after: bool
-    first: bool = False
-
-    @classmethod
-    def read(cls, match: re.Match[str], offset: int) -> _Word:
-        token = match.group()[:MAX_WORD_CHARACTERS]
-        text = token.strip(_EDGE)
-        lead = len(token) - len(token.lstrip(_EDGE))
-        return cls(offset + match.start() + lead, text, lead > 0, token[-1] in _BREAKS_AFTER)
-
-    @property
-    def is_capitalised(self) -> bool:
-        return self.text[:1].isupper()
-
-    @property
-    def is_detail(self) -> bool:
-        if any(character.isdigit() for character in self.text):
-            return True
-        return (self.is_capitalised and not self.first) or self.text.lower() in DETAIL_WORDS
-
-    def is_stop(self, index: int) -> bool:
-        return self.text.lower() in STOP_WORDS and (not self.is_capitalised or index == 0 or self.text == "I")
-
-
-def _joins_names(words: Sequence[_Word], index: int) -> bool:
-    """A small word between two capitalised ones is part of a name."""
-    between = 0 < index < len(words) - 1
-    return between and words[index - 1].is_capitalised and words[index + 1].is_capitalised and words[index].text != "I"
-
-
-def _chunk(run: Sequence[_Word], sentence: str, offset: int) -> Chunk:
-    start, end = run[0].start, run[-1].start + len(run[-1].text)
-    return Chunk(start, sentence[start - offset : end - offset], tuple(w.text.casefold() for w in run if w.is_detail))

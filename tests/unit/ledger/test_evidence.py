@@ -1,0 +1,181 @@
+"""Code decides what a message says: spans, word borders, and what a summarizer may not claim."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.ledger.evidence import (
+    MAX_FACTS,
+    MAX_VALUE_CHARACTERS,
+    clean_key,
+    evidence_text,
+    find_span,
+    verify_facts,
+    verify_narrative,
+)
+from reactor_memory.models import Fact, Message, ToolCall
+
+ORDER = Message.assistant(
+    "Ordering now.",
+    tool_calls=[
+        ToolCall(id="c1", name="add_item", arguments={"item": "latte", "extras": [{"name": "oat milk"}], "n": 2})
+    ],
+    seq=4,
+)
+RESULT = Message.tool('{"order_id": "A-13", "price": 4.50, "note": null}', tool_call_id="c1", seq=5)
+USER = Message.user("My name is Anna Ångström, table for 2 on 2019-03-12 at 7.30, 北京市 is home.", seq=3)
+
+
+def fact(value: str, seq: int = 3, **fields: object) -> Fact:
+    return Fact(**{"anchor": "booking #3", "key": "detail", "value": value, "source_seq": seq, **fields})  # type: ignore[arg-type]
+
+
+def test_evidence_of_a_call_has_its_name_and_the_leaves_of_its_arguments() -> None:
+    assert evidence_text(ORDER).splitlines() == [
+        "Ordering now.",
+        "add_item",
+        "item: latte",
+        "extras.0.name: oat milk",
+        "n: 2",
+    ]
+
+
+def test_evidence_of_a_result_has_its_leaves_with_numbers_as_written() -> None:
+    assert evidence_text(RESULT).splitlines()[1:] == ["order_id: A-13", "price: 4.50"]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1', "", "[]", '"x"', "[" * 5000, '{"a": ' * 5000])
+def test_evidence_of_broken_arguments_is_their_text(arguments: str) -> None:
+    text = evidence_text(Message.assistant(tool_calls=[ToolCall(id="c", name="run", arguments=arguments)]))
+    assert text.startswith("\nrun")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "value", "found"),
+    [
+        ("on 2019-03-12", "2", False),
+        ("on 2019-03-12", "03", False),
+        ("on 2019-03-12", "2019-03-12", True),
+        ("pay 3.50 now", "3", False),
+        ("pay 3.50 now", "50", False),
+        ("pay $3 now", "3", True),
+        ("pay 3, now", "3", True),
+        ("the latte-3914", "latte", True),
+        ("decaffeinated", "decaf", False),
+        ("THE RITZ", "the ritz", True),
+        ("the\n  ritz", "the ritz", True),
+        ("我在北京工作", "北京", True),
+        ("3月7日", "7", True),
+        ("mañana", "ma", False),
+        ("a.b", "a*b", False),
+        ("(tax)", "(tax)", True),
+        ("text", "", False),
+        ("text", "   ", False),
+    ],
+)
+def test_values_are_found_on_word_borders(evidence: str, value: str, found: bool) -> None:
+    assert (find_span(evidence, value) is not None) == found
+
+
+def test_the_occurrence_nearest_to_the_hint_is_cited() -> None:
+    text = "tea, tea, tea"
+    assert find_span(text, "tea", 0) == (0, 3)
+    assert find_span(text, "tea", 6) == (5, 8)
+    assert find_span(text, "tea", 99) == (10, 13)
+
+
+def test_exact_case_goes_before_a_nearer_other_case() -> None:
+    assert find_span("may I come in May", "May", 0) == (14, 17)
+
+
+@given(before=st.text(max_size=30), value=st.text(min_size=1, max_size=20), after=st.text(max_size=30))
+def test_a_span_holds_the_value(before: str, value: str, after: str) -> None:
+    evidence = f"{before} {value} {after}"
+    span = find_span(evidence, value, len(before) + 1)
+    if value.split():
+        assert span is not None
+        assert evidence[slice(*span)].split() == value.split()
+    else:
+        assert span is None
+
+
+def test_facts_are_verified_against_the_message_that_they_cite() -> None:
+    facts = verify_facts([fact("Anna Ångström"), fact("Anna", seq=4), fact("Berta")], [USER, ORDER])
+    assert [f.verified for f in facts] == [True, False, False]
+    assert USER.content[slice(*facts[0].span)] == "Anna Ångström"
+
+
+def test_facts_of_messages_that_were_not_read_are_dropped() -> None:
+    assert verify_facts([fact("Anna", seq=99), fact("", seq=3), fact(" \0 ", seq=3)], [USER]) == ()
+
+
+def test_who_said_it_is_the_role_of_the_source() -> None:
+    assert verify_facts([fact("A-13", seq=5, said_by="user")], [RESULT])[0].said_by == "tool"
+
+
+@pytest.mark.parametrize("category", ["DECISION", "CONDITION"])
+def test_text_of_a_tool_decides_nothing(category: str) -> None:
+    (verified,) = verify_facts([fact("A-13", seq=5, category=category, act="correction")], [RESULT])
+    assert (verified.category, verified.act) == ("GENERAL", "statement")
+
+
+def test_unknown_categories_and_acts_fall_back() -> None:
+    (verified,) = verify_facts([fact("Anna", category="SYSTEM", act="command")], [USER])
+    assert (verified.category, verified.act) == ("GENERAL", "statement")
+
+
+def test_long_values_are_cut_at_a_word_border_and_still_verified() -> None:
+    source = Message.user("word " * 200, seq=3)
+    (verified,) = verify_facts([fact("word " * 100)], [source])
+    assert len(verified.value) <= MAX_VALUE_CHARACTERS
+    assert verified.verified
+
+
+def test_the_number_of_facts_is_bounded() -> None:
+    assert len(verify_facts([fact("Anna", key=f"k{n}") for n in range(MAX_FACTS + 5)], [USER])) == MAX_FACTS
+
+
+@given(st.text(max_size=200))
+def test_keys_have_one_form(key: str) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9_.]{0,63}", clean_key(key))
+    assert clean_key(clean_key(key)) == clean_key(key)
+
+
+def test_keys_are_readable_and_keys_of_other_scripts_stay_apart() -> None:
+    assert clean_key("checkInDate") == "check_in_date"
+    assert clean_key("attributes.0.Milk options") == "attributes.0.milk_options"
+    assert clean_key("日付") != clean_key("時間")
+
+
+@given(anchor=st.text(max_size=300), key=st.text(max_size=99), value=st.text(max_size=600))
+def test_what_is_stored_is_one_line_and_can_be_stored(anchor: str, key: str, value: str) -> None:
+    for verified in verify_facts([fact(value, anchor=anchor, key=key)], [USER]):
+        for text in (verified.anchor, verified.value):
+            text.encode()
+            assert "\0" not in text
+            assert len(text.splitlines()) == 1
+
+
+def test_surrogates_of_a_summarizer_are_dropped() -> None:
+    (verified,) = verify_facts([fact("An\ud800na")], [USER])
+    assert verified.value == "Anna"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("The user booked a table for 2.", True),
+        ("The table is for 3.", False),
+        ("It is on 2019-03-12.", True),
+        ("It is on March 12.", False),
+        ("A guest called Anna comes.", True),
+        ("A guest called Berta comes.", False),
+        ("Everything is settled.", True),
+    ],
+)
+def test_sentences_with_numbers_dates_or_names_of_their_own_are_dropped(sentence: str, kept: bool) -> None:
+    assert verify_narrative(f"All is well. {sentence}", [USER]) == (
+        "All is well. " + sentence if kept else "All is well."
+    )

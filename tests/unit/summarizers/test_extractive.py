@@ -1,0 +1,287 @@
+"""What the offline summarizer finds: by structure, in any wording, the same for ever."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.ledger.evidence import verify_facts
+from reactor_memory.models import Extraction, Fact, Message, ToolCall
+from reactor_memory.summarizers.extractive import ExtractiveSummarizer
+
+pytestmark = pytest.mark.anyio
+
+
+def user(text: str) -> Message:
+    return Message.user(text)
+
+
+def says(text: str) -> Message:
+    return Message.assistant(text)
+
+
+def call(name: str, id_: str = "c1", **arguments: object) -> Message:
+    return Message.assistant(tool_calls=[ToolCall(id=id_, name=name, arguments=arguments)])
+
+
+def result(value: object, id_: str = "c1") -> Message:
+    return Message.tool(value if isinstance(value, str) else json.dumps(value), tool_call_id=id_)
+
+
+def numbered(*messages: Message) -> list[Message]:
+    return [Message(**{**{f: getattr(m, f) for f in m.__struct_fields__}, "seq": n}) for n, m in enumerate(messages, 1)]
+
+
+async def extract(*messages: Message) -> Extraction:
+    return await ExtractiveSummarizer().summarize(numbered(*messages))
+
+
+async def facts(*messages: Message) -> tuple[Fact, ...]:
+    found = verify_facts((await extract(*messages)).facts, numbered(*messages))
+    assert all(fact.verified for fact in found)
+    return found
+
+
+def values(found: tuple[Fact, ...], anchor: str) -> dict[str, str]:
+    return {fact.key: fact.value for fact in found if fact.anchor == anchor}
+
+
+def anchors(found: tuple[Fact, ...]) -> set[str]:
+    return {fact.anchor for fact in found}
+
+
+BOOKING = [
+    says("So a table at the Blue Door for 4 on 2026-03-07?"),
+    user("Yes please."),
+    call("table_service", place="Blue Door", party_size=4, day="2026-03-07"),
+]
+
+
+async def test_a_call_that_the_user_agreed_to_is_decided() -> None:
+    found = await facts(*BOOKING, result({"place": "Blue Door", "phone": "555-0100"}))
+    assert values(found, "table_service #3") == {
+        "place": "Blue Door",
+        "party_size": "4",
+        "day": "2026-03-07",
+        "phone": "555-0100",
+    }
+    assert {f.act for f in found if f.said_by == "assistant"} == {"decision"}
+    assert {f.key: f.category for f in found}["party_size"] == "NUMERIC"
+
+
+async def test_a_lookup_is_not_decided() -> None:
+    found = await facts(
+        user("Which tables?"), call("find_tables", city="Oslo"), result([{"place": "A"}, {"place": "B"}])
+    )
+    assert {f.act for f in found if f.anchor == "find_tables #2"} == {"statement"}
+
+
+async def test_a_booking_tool_that_begins_with_a_reading_verb_is_still_decided() -> None:
+    found = await facts(
+        says("A taxi to Main Street 5 for 2 people?"),
+        user("Sure"),
+        call("GetTaxi", to="Main Street 5", riders="2"),
+        result([{"eta": "5 minutes"}]),
+    )
+    assert {f.act for f in found if f.said_by == "assistant"} == {"decision"}
+
+
+@pytest.mark.parametrize(
+    "answer", [[], {"error": "sold out"}, {"success": False}, {"status": "declined"}, "Error: no seats"]
+)
+async def test_a_failed_attempt_is_a_fact_marked_as_such(answer: object) -> None:
+    found = await facts(*BOOKING, result(answer))
+    assert {f.failed for f in found if f.anchor == "table_service #3"} == {True}
+
+
+async def test_two_bookings_are_two_anchors() -> None:
+    found = await facts(
+        *BOOKING, result({}), *BOOKING[:2], call("table_service", "c2", place="Red Door"), result({}, "c2")
+    )
+    assert {"table_service #3", "table_service #7"} <= anchors(found)
+
+
+async def test_a_new_id_begins_a_thing_that_later_calls_add_to() -> None:
+    found = await facts(
+        user("A latte with oat milk."),
+        call("search_menu", "c1", query="latte"),
+        result({"items": [{"item_id": "lat-39", "name": "Latte"}]}, "c1"),
+        call("add", "c2", item_id="lat-39", options=[{"option_id": "milk", "choice": "oat"}]),
+        result({"ticket_id": "13087", "line_id": "455"}, "c2"),
+        call("pay", "c3", ticket_id="13087", tip="3 EUR"),
+        result({"success": True}, "c3"),
+    )
+    assert values(found, "ticket 13087") == {
+        "item.id": "lat-39",
+        "item": "Latte",
+        "milk": "oat",
+        "line.id": "455",
+        "tip": "3 EUR",
+    }
+
+
+async def test_parts_added_to_a_thing_stay_apart() -> None:
+    found = await facts(
+        call("add", "c1", sku="apple"),
+        result({"cart_id": "7000", "row_id": "71"}, "c1"),
+        call("add", "c2", cart_id="7000", sku="pear"),
+        result({"cart_id": "7000", "row_id": "72"}, "c2"),
+    )
+    told = values(found, "cart 7000")
+    assert (told["sku"], told["sku.72"]) == ("apple", "pear")
+
+
+async def test_ids_of_different_fields_are_different_things() -> None:
+    found = await facts(
+        call("open", "c1", title="a"),
+        result({"case_id": "5000"}, "c1"),
+        call("open", "c2", title="b"),
+        result({"room_id": "5000"}, "c2"),
+    )
+    assert {"case 5000", "room 5000"} <= anchors(found)
+
+
+async def test_an_affirmed_read_back_is_agreed() -> None:
+    found = await facts(
+        user("I need a room in Oslo from March 3rd."),
+        says("For how many nights?"),
+        user("Four nights, at Hotel Nord."),
+        says("Please confirm: Hotel Nord in Oslo from March 3rd for four nights."),
+        user("Yes, perfect."),
+        says("Done."),
+    )
+    agreed = values(found, "agreed #4")
+    assert "Hotel Nord in Oslo from March 3rd" in agreed.values()
+    assert "four nights" in agreed.values()
+
+
+async def test_what_was_corrected_goes_with_what_was_agreed() -> None:
+    found = await facts(
+        says("Confirming 4 tickets to Amber Run in New York?"),
+        user("No, just one ticket."),
+        says("Confirming one ticket to the event?"),
+        user("Yes."),
+    )
+    told = " ".join(values(found, "agreed #3").values())
+    assert all(word in told for word in ("Amber Run", "New York", "one ticket"))
+
+
+async def test_facts_about_the_user_replace_each_other() -> None:
+    found = await facts(
+        user("My name is Anna Berg and my phone number is 555-0199."),
+        says("Thanks."),
+        user("Sorry, my phone number is 555-0142."),
+    )
+    assert [(f.key, f.value, f.act) for f in found if f.anchor == "the user"] == [
+        ("name", "Anna Berg", "statement"),
+        ("phone_number", "555-0199", "statement"),
+        ("phone_number", "555-0142", "correction"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("We decided to drop the old cache.", "DECISION"),
+        ("Let's go with Postgres for the log.", "DECISION"),
+        ("Never deploy on Fridays.", "CONDITION"),
+        ("I'm allergic to nuts.", "CONDITION"),
+        ("It must stay below 200 euros.", "CONDITION"),
+    ],
+)
+async def test_decisions_and_conditions_are_kept_word_for_word(text: str, category: str) -> None:
+    found = await facts(user(text), says("Noted."))
+    assert (text, category) in [(f.value, f.category) for f in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "key"),
+    [
+        ("Reach me at anna.berg@example.com please", "anna.berg@example.com", "email"),
+        ("That was 49.90 EUR for shipping", "49.90 EUR", "amount"),
+        ("The order is A-48213", "A-48213", "number"),
+        ("It starts 10:30 am", "10:30 am", "time"),
+        ("It is 2026-03-07", "2026-03-07", "date"),
+        ("send it to Jordan", "Jordan", "name"),
+        ("Адрес: anna@example.com", "anna@example.com", "email"),
+        ("注文番号は 48213 です", "48213", "number"),
+    ],
+)
+async def test_details_are_found_and_named_by_their_form(text: str, value: str, key: str) -> None:
+    found = await facts(user(text), says("Fine."))
+    assert any(value in f.value and f.key.split(".")[0] == key for f in found), found
+
+
+@pytest.mark.parametrize("name", ["Washington D.C.", "Let It Be by the Beatles", "401 Gregory Ln, Brooklyn"])
+async def test_names_stay_whole(name: str) -> None:
+    found = await facts(user(f"It was {name} yesterday"), says("Fine."))
+    assert any(name in f.value for f in found), found
+
+
+async def test_the_narrative_is_short_and_taken_from_the_text() -> None:
+    extraction = await extract(user("Hi there. I want 2 tickets for Hamlet in London on May 3rd."), says("Sure."))
+    assert extraction.narrative == "I want 2 tickets for Hamlet in London on May 3rd."
+    assert extraction.headline == "I want 2 tickets for Hamlet in London on May 3rd."
+
+
+async def test_nothing_to_say() -> None:
+    assert await extract() == Extraction()
+    assert await extract(Message.user("", seq=1), Message.tool("", tool_call_id="lost")) == Extraction()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+MESSAGES = st.one_of(
+    st.builds(Message.user, st.text(max_size=80)),
+    st.builds(Message.assistant, st.text(max_size=80)),
+    st.builds(
+        lambda n, a: Message.assistant(tool_calls=[ToolCall(id="c", name=n, arguments=a)]),
+        st.text(max_size=9),
+        st.text(max_size=20) | st.dictionaries(st.text(max_size=8), JSON, max_size=3),
+    ),
+    st.builds(lambda r: Message.tool(json.dumps(r), tool_call_id="c"), JSON),
+)
+
+
+@given(st.lists(MESSAGES, max_size=8))
+async def test_any_messages_give_the_same_extraction_twice(messages: list[Message]) -> None:
+    first, second = await extract(*messages), await extract(*messages)
+    assert first == second
+    assert {fact.source_seq for fact in first.facts} <= set(range(1, len(messages) + 1))
+
+
+HOSTILE = [
+    "a" * 100_000,
+    "A " * 50_000,
+    "a. " * 33_000,
+    "1" * 100_000,
+    "1," * 50_000,
+    "my x is " * 12_000,
+    "$" * 100_000,
+    "my " * 33_000,
+    "a@" * 50_000,
+    "(" * 100_000,
+    "yes " * 25_000,
+    "\n" * 100_000,
+    "。" * 100_000,
+    "don't " * 16_000,
+    "[" * 100_000,
+    '{"a":' * 20_000,
+    "1:1" * 33_000,
+    "not a but " * 10_000,
+    " " * 100_000,
+    "D." * 50_000,
+]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:6]))
+async def test_a_hostile_message_costs_no_more_than_its_length(text: str) -> None:
+    """With anything worse than a linear scan this would run for minutes."""
+    messages = [user(text), says(text), call("run", text=text), result(text), user(text)]
+    found = (await extract(*messages)).facts
+    assert len(found) < 500
