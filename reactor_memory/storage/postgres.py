@@ -7,15 +7,17 @@ transaction. Leases run by the clock of the database. What the server undid beca
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 import anyio
 import asyncpg
 
-from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreUnavailableError
+from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
 from reactor_memory.models import Layout, Message, Session, Summary
 from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
 from reactor_memory.storage import log
+from reactor_memory.storage.branches import is_fork
 from reactor_memory.storage.driver_errors import translate
 from reactor_memory.storage.migrating import read_revision, require_newest, upgrade
 from reactor_memory.storage.postgres_pool import Connection, PostgresPool
@@ -77,13 +79,16 @@ class PostgresStore(SqlStore):
 
     async def _connect(self) -> Connection:
         driver: Any = asyncpg
-        return await driver.connect(
-            self._dsn,
-            statement_cache_size=self._statement_cache_size,
-            command_timeout=self._command_timeout_seconds,
-            timeout=self._command_timeout_seconds,
-            server_settings={"application_name": "reactor-memory"},
-        )
+        try:
+            return await driver.connect(
+                self._dsn,
+                statement_cache_size=self._statement_cache_size,
+                command_timeout=self._command_timeout_seconds,
+                timeout=self._command_timeout_seconds,
+                server_settings={"application_name": "reactor-memory"},
+            )
+        except ValueError:
+            raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None
@@ -109,7 +114,7 @@ class PostgresStore(SqlStore):
         return await self._write(log.append, request)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
-        step = Step("read_context", _context_values(query))
+        step = Step(_context_query(query), _context_values(query))
         rows = await self._retrying(lambda connection: _fetch(connection, step), _may_retry)
         return _context_from(rows, query.user_id)
 
@@ -149,8 +154,7 @@ class PostgresStore(SqlStore):
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         if self._pool is None:
             raise StoreClosedError
-        async with self._pool.connection() as connection:
-            return await work(connection)
+        return await self._pool.run(work)
 
     async def check(self) -> StoreHealth:
         return await self._read(_check)
@@ -228,6 +232,12 @@ def _append_values(request: AppendRequest) -> Values:
 _SESSION, _SUMMARY, _LAYOUT, _MESSAGE = range(4)
 
 
+def _context_query(query: ContextQuery) -> str:
+    if is_fork(query.session_id):
+        return "read_context_of_fork"
+    return "read_newest_context" if query.trigger_message_count is None else "read_context"
+
+
 def _context_values(query: ContextQuery) -> Values:
     return {
         **key_of(query.session_id),
@@ -255,38 +265,42 @@ def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
 
 
 def _session(row: Row) -> Session:
-    _, last_seq, created, updated, forked_at, deleted, session_id, group_id, owner_id, path, title, forked_from, *_ = (
-        row
-    )
+    (
+        _,
+        last_seq,
+        session_id,
+        group_id,
+        owner_id,
+        path,
+        title,
+        forked_from,
+        *_,
+        created,
+        _,
+        updated,
+        forked_at,
+        deleted,
+    ) = row
     return session_from(
         (session_id, group_id, owner_id, last_seq, path, created, updated, title, forked_from, forked_at, deleted)
     )
 
 
 def _summary(row: Row) -> Summary:
-    _, covered_seq, version, epoch, created_at, updated_at, narrative, facts_json, stale_ranges, truncated, *_ = row
+    _, covered_seq, narrative, facts_json, stale_ranges, truncated, *_, version, _, epoch, created_at, updated_at = row
     return summary_from(
         (narrative, facts_json, covered_seq, version, epoch, truncated == "1", stale_ranges, created_at, updated_at)
     )
 
 
 def _layout(row: Row) -> Layout:
-    _, seq, window_start_seq, covered_seq, epoch, _, fact_lines, narrative, *_ = row
+    _, seq, fact_lines, narrative, *_, window_start_seq, _, covered_seq, epoch, _ = row
     return layout_from((seq, window_start_seq, covered_seq, epoch, fact_lines, narrative))
 
 
 def _messages(rows: Iterable[Row]) -> tuple[Message, ...]:
     """`UNION ALL` promises no order."""
-    return tuple(_message(row) for row in sorted(rows, key=_position))
-
-
-def _position(row: Row) -> int:
-    return row[1]
-
-
-def _message(row: Row) -> Message:
-    _, seq, token_count, created_at, _, _, *texts, tokenizer = row
-    return message_from((seq, *texts, token_count, tokenizer, created_at))
+    return tuple(message_from(row[1:15]) for row in sorted(rows, key=itemgetter(1)))
 
 
 def _check() -> Steps[StoreHealth]:

@@ -7,13 +7,13 @@ connection clean, and one that does not is thrown away.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import asyncpg
 
 from reactor_memory.errors import ReactorMemoryError, StoreClosedError
+from reactor_memory.storage.steps import T
 
 Connection: TypeAlias = Any
 """An `asyncpg.Connection`; the driver has no types."""
@@ -29,15 +29,14 @@ class PostgresPool:
         self._idle: list[Connection] = []
         self._is_closed = False
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[Connection, None]:
-        """A connection that no one else uses. After a cancellation its state is unknown, so it is not used again."""
+    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Do `work` with a connection that no one else uses. After a cancellation it is not used again."""
         async with self._slots:
             if self._is_closed:
                 raise StoreClosedError
             connection = self._take_idle() or await self._connect()
             try:
-                yield connection
+                return await work(connection)
             except (ReactorMemoryError, asyncpg.PostgresError):
                 raise
             except BaseException:

@@ -1,7 +1,8 @@
 """The SQL of the stores: `queries.sql`, parsed and compiled once.
 
 The file holds named blocks with ``:name`` parameters. A block ``-- name: x`` serves both engines; a twin
-``-- name: x [postgres]`` directly below replaces it on PostgreSQL. SQLite takes the parameters as they are; for
+``-- name: x [postgres]`` directly below replaces it on PostgreSQL. A line ``-- include: x`` stands for the text of
+another block. SQLite takes the parameters as they are; for
 asyncpg they become ``$n``, one number a name.
 """
 
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 QUERIES_FILE = Path(__file__).with_name("queries.sql")
 
 _HEADER = re.compile(r"^-- name: (\w+)( \[postgres\])?$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 _COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
 _LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
 
@@ -46,8 +48,13 @@ def parse(source: str) -> tuple[Block, ...]:
     """The blocks of a file of queries, in its order."""
     headers = list(_HEADER.finditer(source))
     ends = [header.start() for header in headers[1:]] + [len(source)]
+    texts = {header[1]: source[header.end() : end].strip() for header, end in zip(headers, ends, strict=True)}
     return tuple(
-        Block(header[1], header[2] is not None, source[header.end() : end].strip())
+        Block(
+            header[1],
+            header[2] is not None,
+            _INCLUDE.sub(lambda include: texts[include[1]], source[header.end() : end].strip()),
+        )
         for header, end in zip(headers, ends, strict=True)
     )
 

@@ -201,61 +201,92 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq
 LIMIT 1
 
--- name: read_context [postgres]
--- All that a load needs. `part` tells the rows apart: 0 session, 1 summary, 2 layout, 3 message (newest first). A fork
--- reads along its path; every range gives at most as many rows as are wanted, so no range is read whole.
-WITH own AS (
-    SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
-), wanted AS (
-    SELECT last_seq,
-           CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
-                ELSE :last_count::bigint END AS row_limit,
-           CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_tokens::bigint END AS tokens
-    FROM own
-    WHERE deleted_at IS NULL AND (owner_id IS NULL OR owner_id = :user_id)
-), ranges AS (
-    SELECT conversation_id, 1::bigint AS start_seq, last_seq AS end_seq FROM own WHERE path IS NULL
-    UNION ALL
-    SELECT item ->> 'conversation_id', (item ->> 'start_seq')::bigint,
-           COALESCE((item ->> 'end_seq')::bigint, own.last_seq)
-    FROM own, json_array_elements(own.path::json) AS item
-), newest AS (
-    SELECT message.* FROM wanted, ranges, LATERAL (
-        SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-               token_count, tokenizer, created_at
-        FROM messages
-        WHERE messages.group_id = :group_id AND messages.conversation_id = ranges.conversation_id
-          AND messages.seq >= ranges.start_seq AND messages.seq <= ranges.end_seq AND messages.state IS NULL
-        ORDER BY messages.seq DESC
-        LIMIT wanted.row_limit
-    ) AS message
-    ORDER BY seq DESC
-    LIMIT (SELECT row_limit FROM wanted)
-), counted AS (
-    SELECT newest.*, COALESCE(SUM(COALESCE(token_count, 0) + :overhead::bigint)
-               OVER (ORDER BY seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS newer_tokens
-    FROM newest
-)
-SELECT 0 AS part, last_seq AS n1, created_at AS n2, updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5,
-       conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5, forked_from_id AS t6,
-       NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, NULL AS t11
+-- name: context_head [postgres]
+-- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
+-- 3 message. The columns are those of a message and two more.
+SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
+       forked_from_id AS t6, NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, created_at AS n2, NULL AS t11,
+       updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
 FROM own
 UNION ALL
-SELECT 1, covered_seq, version, epoch, created_at, updated_at,
-       narrative, facts_json, stale_ranges, truncated::text, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 1, covered_seq, narrative, facts_json, stale_ranges, truncated::text, NULL, NULL, NULL, NULL, NULL, NULL,
+       version, NULL, epoch, created_at, updated_at
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 UNION ALL
-SELECT 2, seq, window_start_seq, covered_seq, epoch, NULL,
-       fact_lines, narrative, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 2, seq, fact_lines, narrative, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, window_start_seq, NULL,
+       covered_seq, epoch, NULL
 FROM context_layouts
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND budget = :budget AND settings_fingerprint = :settings_fingerprint
 UNION ALL
-SELECT 3, seq, token_count, created_at, NULL, NULL,
-       message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata, tokenizer
-FROM counted
-WHERE newer_tokens <= COALESCE((SELECT tokens FROM wanted), newer_tokens)
+
+-- name: read_newest_context [postgres]
+-- The newest messages of a root, whatever its length.
+WITH own AS (
+    SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+)
+-- include: context_head
+(
+    SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+           token_count, tokenizer, created_at, NULL, NULL
+    FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+    ORDER BY seq DESC
+    LIMIT :last_count
+)
+
+-- name: read_context [postgres]
+-- Above the trigger, the newest messages of a root until their tokens pass the limit.
+WITH own AS (
+    SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+), newest AS (
+    SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+           token_count, tokenizer, created_at
+    FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+    ORDER BY seq DESC
+    LIMIT (SELECT CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
+                       ELSE :last_count::bigint END FROM own)
+)
+-- include: context_head
+-- include: within_tokens
+
+-- name: read_context_of_fork [postgres]
+-- As `read_context`, along the path of a fork. Every range gives at most as many rows as are wanted, so none is read
+-- whole.
+WITH own AS (
+    SELECT *, CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
+                   ELSE :last_count::bigint END AS row_limit
+    FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+), newest AS (
+    SELECT message.*
+    FROM own, json_array_elements(own.path::json) AS range, LATERAL (
+        SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+               token_count, tokenizer, created_at
+        FROM messages
+        WHERE group_id = :group_id AND conversation_id = range ->> 'conversation_id' AND state IS NULL
+          AND seq >= (range ->> 'start_seq')::bigint AND seq <= COALESCE((range ->> 'end_seq')::bigint, own.last_seq)
+        ORDER BY seq DESC
+        LIMIT own.row_limit
+    ) AS message
+    ORDER BY seq DESC
+    LIMIT (SELECT row_limit FROM own)
+)
+-- include: context_head
+-- include: within_tokens
+
+-- name: within_tokens [postgres]
+-- The end of these statements: above the trigger, a message is shown unless the newer ones have passed the limit.
+SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, NULL, NULL
+FROM (
+    SELECT newest.*, COALESCE(SUM(COALESCE(token_count, 0) + :overhead::bigint)
+               OVER (ORDER BY seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS newer_tokens
+    FROM newest
+) AS counted
+WHERE newer_tokens <= :max_tokens::bigint
+   OR NOT EXISTS (SELECT 1 FROM own WHERE last_seq > :trigger_message_count::bigint)
 
 -- name: withdraw_message
 UPDATE messages SET state = 'withdrawn'
