@@ -155,8 +155,8 @@ def _context_layouts() -> None:
         _text("settings_fingerprint"),
         _number("seq"),
         _number("window_start_seq"),
-        _text("fact_lines", nullable=True),
-        _text("narrative", nullable=True),
+        _text("fact_lines"),  # JSON: [tokens, lines]
+        _text("narrative"),  # the same
         _number("covered_seq"),
         _number("epoch"),
         sa.PrimaryKeyConstraint(

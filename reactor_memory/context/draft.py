@@ -55,14 +55,17 @@ class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
     `pins` are plain messages without tool traffic. `unread` are ranges of `seq` that neither the summary nor the
-    window shows. `covered_seq` is how far the summary reaches. `notes` are remarks for the reader of the report; the
-    model never sees them.
+    window shows. `covered_seq` is how far the summary reaches. `fact_tokens` and `narrative_tokens` are what the whole
+    blocks cost as messages, overhead included, if they were counted before. `notes` are remarks for the reader of the
+    report; the model never sees them.
     """
 
     strategy: str
     session_id: str
     fact_lines: tuple[BlockLine, ...] = ()
     narrative: tuple[BlockLine, ...] = ()
+    fact_tokens: int | None = None
+    narrative_tokens: int | None = None
     pins: tuple[Message, ...] = ()
     window: tuple[Message, ...] = ()
     recalled: tuple[Message, ...] = ()

@@ -1,36 +1,13 @@
-"""Which memory lines a budget holds, and where a window begins. Pure."""
+"""Where a window begins. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reactor_memory.models import BlockLine, Message
+from reactor_memory.models import Message
 
 Count = Callable[[Message], int]
 """Tokens of a message, overhead included."""
-
-
-def fit_by_value(lines: Sequence[BlockLine], tokens: int) -> tuple[BlockLine, ...]:
-    """The lines that fit into `tokens`, in their order: those of the lowest value leave first, then the older ones."""
-    excess = sum(line.tokens for line in lines) - tokens
-    if excess <= 0:
-        return tuple(lines)
-    gone: set[int] = set()
-    for index in sorted(range(len(lines)), key=lambda index: (lines[index].value, index)):
-        if excess <= 0:
-            break
-        gone.add(index)
-        excess -= lines[index].tokens
-    return tuple(line for index, line in enumerate(lines) if index not in gone)
-
-
-def fit_newest(lines: Sequence[BlockLine], tokens: int) -> tuple[BlockLine, ...]:
-    """The newest lines that fit into `tokens`, in their order."""
-    kept = len(lines)
-    while kept and lines[kept - 1].tokens <= tokens:
-        kept -= 1
-        tokens -= lines[kept].tokens
-    return tuple(lines[kept:])
 
 
 def window_start(

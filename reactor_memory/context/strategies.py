@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, fit_memory
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.rendering import render_facts, render_narrative
-from reactor_memory.context.selection import Count, fit_by_value, fit_newest, newest, window_start
+from reactor_memory.context.selection import Count, newest, window_start
 from reactor_memory.models import Layout, Message, Summary, Value
 from reactor_memory.protocols import ContextRows
 
@@ -127,15 +128,23 @@ class Hierarchical:
 
     def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
         """The blocks for a window that begins at `start`: what the window does not say itself."""
-        facts = [fact for fact in summary.facts() if fact.verified and fact.source_seq < start]
-        room = _memory_room(request, start)
-        fact_lines = fit_by_value(render_facts(facts, count=request.count_text), room)
-        room -= sum(line.tokens for line in fact_lines)
+        shown = [fact for fact in summary.facts() if fact.verified and fact.source_seq < start]
+        facts = Block(FACTS_HEADER, render_facts(shown, count=request.count_text))
+        narrative = Block(NARRATIVE_HEADER, render_narrative(summary.narrative, count=request.count_text))
+        fitted = fit_memory(
+            facts,
+            narrative,
+            _memory_room(request, start),
+            overhead=request.limits.overhead,
+            count_text=request.count_text,
+        )
         return Layout(
             seq=request.rows.session.last_seq if request.rows.session else 0,
             window_start_seq=start,
-            fact_lines=fact_lines,
-            narrative=fit_newest(render_narrative(summary.narrative, count=request.count_text), room),
+            fact_lines=tuple(facts.lines[index] for index in fitted[0].kept),
+            narrative=tuple(narrative.lines[index] for index in fitted[1].kept),
+            fact_tokens=fitted[0].tokens,
+            narrative_tokens=fitted[1].tokens,
             covered_seq=summary.covered_seq,
             epoch=summary.epoch,
         )
@@ -168,8 +177,7 @@ def _still_holds(request: PlanRequest, layout: Layout) -> bool:
     if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
         return False
     window = _from(messages, layout.window_start_seq)
-    memory = sum(line.tokens for line in (*layout.fact_lines, *layout.narrative))
-    room = request.limits.budget - memory - _allowance(request)
+    room = request.limits.budget - layout.fact_tokens - layout.narrative_tokens - _allowance(request)
     tokens = sum(map(request.count, window))
     if request.limits.window_growth == "messages":
         return len(window) <= request.limits.trigger_message_count and tokens <= room
@@ -199,6 +207,8 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
         session_id=request.session_id,
         fact_lines=layout.fact_lines,
         narrative=layout.narrative,
+        fact_tokens=layout.fact_tokens,
+        narrative_tokens=layout.narrative_tokens,
         window=tuple(window),
         unread=stale + hole,
         covered_seq=layout.covered_seq,

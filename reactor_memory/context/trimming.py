@@ -1,9 +1,9 @@
 """Fitting a draft, or a plain list of messages, into a budget of tokens.
 
-Protected are pins and the current turn. Given up, in this order: recalled messages, the window above its minimum, the
-narrative, facts by value, the remaining window, and then parts of the current turn (`reactor_memory.context.clamping`).
-Nothing here reads a clock or does I/O, and a stored message is not counted again. The work grows with what is kept,
-not with what is dropped.
+Protected are pins and the current turn. Given up, in this order: recalled messages that do not fit beside the smallest
+window, the window above its minimum, the narrative, facts by value, the remaining window, and then parts of the current
+turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored message is not counted
+again. The work grows with what is kept, not with what is dropped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from reactor_memory.context import turns
 from reactor_memory.context.accounting import Heading, ShownPart, block_part, cut_part, make_context, turn_part
-from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, FittedBlock, block_message, fit_memory
+from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, FittedBlock, block_text, fit_memory
 from reactor_memory.context.clamping import Count, CountText, FittedTurn, TurnClamp
 from reactor_memory.context.cutting import Cut, newest_turns, without_oldest
 from reactor_memory.context.draft import BlockLine, ContextLimits, Draft
@@ -44,15 +44,20 @@ def assemble(
     current, window_end = _join_last_turn(draft.window, current)
     turn = _current_turn(current, limits.overhead, count, count_text)
     pins, fitted, room = _protect(draft.pins, turn.clamp, limits, cost)
-    facts, narrative = _fit_memory(draft, window_end, room, limits, cost, count_text)
+    most = int(limits.window_min_share * room)
+    least = newest_turns(draft.window, 0, window_end, most, cost, enough=limits.recent_message_count)
+    facts, narrative = _fit_memory(draft, least, room, limits, count_text)
     room -= facts.tokens + narrative.tokens
     window = newest_turns(draft.window, 0, window_end, room, cost)
+    recalled = _recall(draft, window.start, room - least.tokens, cost)
+    if recalled.tokens > room - window.tokens:
+        window = newest_turns(draft.window, 0, window_end, room - recalled.tokens, cost)
     shown = [
         _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
         _block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits),
         cut_part("pins", draft.pins, 0, pins, cost, kept="protected"),
         cut_part("window", draft.window, 0, window, cost),
-        _recall(draft, window.start, room - window.tokens, cost),
+        recalled,
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     return make_context(_heading(draft, limits), shown, system=system)
@@ -150,29 +155,21 @@ def _give_up_pins(pins: Sequence[Message], tokens: int, least: int, limits: Cont
 
 
 def _fit_memory(
-    draft: Draft, window_end: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
+    draft: Draft, least: Cut, room: int, limits: ContextLimits, count_text: CountText
 ) -> tuple[FittedBlock, FittedBlock]:
     """Facts and narrative beside the smallest window.
 
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    if not draft.fact_lines and not draft.narrative:
-        return FittedBlock(), FittedBlock()
-    fit = partial(fit_memory, draft.fact_lines, draft.narrative, overhead=limits.overhead, count_text=count_text)
-    most = int(limits.window_min_share * room)
-    if _is_whole(draft, memory := fit(room - most)):
-        return memory
-    least = newest_turns(draft.window, 0, window_end, most, cost, enough=limits.recent_message_count)
+    facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
+    narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
-    if _is_whole(draft, memory := fit(left)):
-        return memory
+    fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
+    fitted = fit(left)
+    if [len(block.kept) for block in fitted] == [len(facts.lines), len(narrative.lines)]:
+        return fitted
     return fit(int(limits.max_memory_share * left))
-
-
-def _is_whole(draft: Draft, memory: tuple[FittedBlock, FittedBlock]) -> bool:
-    facts, narrative = memory
-    return len(facts.kept) == len(draft.fact_lines) and len(narrative.kept) == len(draft.narrative)
 
 
 def _block(
@@ -180,13 +177,15 @@ def _block(
 ) -> ShownPart:
     message = None
     if fitted.kept:
-        texts = [lines[index].text for index in fitted.kept]
-        message = block_message(header, texts, role=limits.memory_role, token_count=fitted.tokens - limits.overhead)
+        text = block_text(header, [lines[index].text for index in fitted.kept])
+        message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
 
 def _recall(draft: Draft, window_start: int, room: int, cost: Count) -> ShownPart:
-    """What was recalled, less what the window or the current turn shows."""
+    """What was recalled, in `room` tokens, less what the window shows. Beside the smallest window it has to fit; the
+    turns above that make room for it.
+    """
     if not draft.recalled:
         return ShownPart("recalled", (), 0, 0, ())
     shown = {message.seq for message in draft.window[window_start:]}

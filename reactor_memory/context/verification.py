@@ -50,8 +50,7 @@ def _check_tokens(context: Context, count: Callable[[Message], int]) -> Iterator
         found[part] += count(message) + report.overhead
     for part in _ORDER:
         stated = report.tokens.get(part, 0)
-        # Blocks are counted line by line, and joined lines may need fewer tokens.
-        if found[part] > stated or (found[part] < stated and part not in _FIRST_LINE):
+        if found[part] != stated:
             yield f"tokens: {part} has {found[part]}, the report says {stated}"
     if report.total_tokens != sum(report.tokens.values()):
         yield f"tokens: the total of {report.total_tokens} is not the sum of the parts"

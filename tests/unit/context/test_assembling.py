@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, NOTICE, frame_tokens
+from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, NOTICE
 from reactor_memory.context.draft import ContextLimits, Draft
 from reactor_memory.context.report import Context, ReportEntry
 from reactor_memory.context.trimming import assemble
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import BlockLine, Message, ToolCall
+from reactor_memory.protocols import TokenCounter
+from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from tests.unit.context.histories import MARK
 
-FACTS_FRAME = frame_tokens(FACTS_HEADER, len)
-NARRATIVE_FRAME = frame_tokens(NARRATIVE_HEADER, len)
+FACTS_FRAME = len(f"{FACTS_HEADER}\n{NOTICE}")
+NARRATIVE_FRAME = len(f"{NARRATIVE_HEADER}\n{NOTICE}")
 
 
 def count(message: Message) -> int:
@@ -94,9 +96,15 @@ def test_a_block_without_lines_is_no_message() -> None:
     assert assembled(draft(), Message.user("hi")).report.parts == ("current",)
 
 
-def test_recall_is_given_up_before_the_window() -> None:
+def test_recalled_turns_take_the_place_of_the_window_above_its_minimum() -> None:
     proposal = draft(window=chat(3, first=11), recalled=chat(2))
     context = assembled(proposal, Message.user("q"), budget=61 + 39)
+    assert context.report.tokens == {"window": 40, "recalled": 40, "current": 1}
+
+
+def test_recall_is_given_up_before_the_smallest_window() -> None:
+    proposal = draft(window=chat(3, first=11), recalled=chat(2))
+    context = assembled(proposal, Message.user("q"), budget=61 + 39, window_min_share=1)
     assert context.report.tokens == {"window": 60, "recalled": 20, "current": 1}
     assert context.report.dropped == (
         ReportEntry(part="recalled", first=1, last=2, count=2, reason="over_budget", tokens=None),
@@ -204,7 +212,7 @@ def test_stored_messages_are_never_counted_as_text() -> None:
     proposal = draft(window=window, fact_lines=(line("- a: b"),), recalled=chat(2, first=100))
     limits = ContextLimits(budget=500)
     assemble(proposal, [Message.user("the new one")], limits, count=counting, count_text=count_text)
-    assert set(texts) <= {"the new one", f"{FACTS_HEADER}\n{NOTICE}", f"{NARRATIVE_HEADER}\n{NOTICE}"}
+    assert set(texts) <= {"the new one", f"{FACTS_HEADER}\n{NOTICE}\n- a: b"}
     assert texts.count("the new one") == 1
 
 
@@ -362,22 +370,37 @@ def test_drop_memory_gives_up_the_oldest_pins_instead_of_failing() -> None:
     assert raised.value.minimum == 2
 
 
-# Blocks are counted line by line
+# Blocks are counted as a whole
 
 
-@settings(deadline=None, max_examples=500)
-@given(st.lists(st.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split())), min_size=1, max_size=8))
-def test_lines_counted_alone_never_promise_less_than_the_joined_block_needs(texts: list[str]) -> None:
-    counter = TiktokenCounter()
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split())), min_size=1, max_size=8),
+    st.integers(30, 150),
+    st.sampled_from([TiktokenCounter(), EstimateCounter()]),
+)
+def test_a_block_costs_exactly_what_its_text_costs(texts: list[str], budget: int, counter: TokenCounter) -> None:
     lines = tuple(BlockLine(text=f"- {text}", tokens=counter.count(f"\n- {text}")) for text in texts)
-    limits = ContextLimits(budget=100_000)
     context = assemble(
         draft(fact_lines=lines),
         (),
-        limits,
-        count=lambda message: message.token_count or counter.count(message.content),
+        ContextLimits(budget=budget),
+        count=lambda message: counter.count(message.content),
         count_text=counter.count,
     )
-    (block,) = context.messages
-    assert counter.count(block.content) <= (block.token_count or 0)
+    assert context.report.total_tokens <= budget
     assert verify(context, count=lambda message: counter.count(message.content)) == []
+
+
+def test_a_block_that_was_counted_before_is_not_tokenized_again() -> None:
+    def refuse(text: str) -> int:
+        raise AssertionError("tokenized")
+
+    context = assemble(
+        draft(fact_lines=(line("- order: 17"),), fact_tokens=40, window=chat(2)),
+        (),
+        ContextLimits(budget=200),
+        count=count,
+        count_text=refuse,
+    )
+    assert context.report.tokens["facts"] == 40
