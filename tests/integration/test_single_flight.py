@@ -1,0 +1,63 @@
+"""However many loads wait for a summary, each due segment is read by the summarizer once, also across processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from reactor_memory import ConversationManager
+from tests.acceptance.scenes import USER, memory, save, scripted, talk
+
+pytestmark = pytest.mark.anyio
+
+LOADS = 100
+DUE = [tuple(range(first, first + 10)) for first in (1, 11, 21)]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_dsn")
+    return f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+async def load_at_once(*managers: ConversationManager) -> tuple[set[str], set[str]]:
+    """The digests and the freshness of a hundred loads of "s", spread over `managers`."""
+    digests: set[str] = set()
+    freshness: set[str] = set()
+
+    async def load(manager: ConversationManager) -> None:
+        context = await manager.load_history("s", user_id=USER)
+        digests.add(context.report.digest)
+        freshness.add(context.report.freshness)
+
+    async with anyio.create_task_group() as group:
+        for number in range(LOADS):
+            group.start_soon(load, managers[number % len(managers)])
+    for manager in managers:
+        await manager.drain()
+    return digests, freshness
+
+
+async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(url: str) -> None:
+    async with memory(scripted(), url, summary={"enabled": False}) as container:
+        await save(container.conversation_manager(), "s", talk(32))
+    summarizer = scripted(delay_seconds=0.02)
+    async with memory(summarizer, url, summary={"lazy_timeout_seconds": 30}) as container:
+        digests, freshness = await load_at_once(container.conversation_manager())
+    assert [call.seqs for call in summarizer.calls] == DUE
+    assert (len(digests), freshness) == (1, {"fresh"})
+
+
+async def test_loads_of_two_processes_share_the_calls(url: str) -> None:
+    """Two containers know nothing of each other: only the lease in the database is between them."""
+    left, right = scripted(delay_seconds=0.02), scripted(delay_seconds=0.02)
+    async with memory(left, url, summary={"enabled": False}) as container:
+        await save(container.conversation_manager(), "s", talk(32))
+    patient = {"lazy_timeout_seconds": 30}
+    async with memory(left, url, summary=patient) as one, memory(right, url, summary=patient) as other:
+        _, freshness = await load_at_once(one.conversation_manager(), other.conversation_manager())
+    assert sorted(call.seqs for call in [*left.calls, *right.calls]) == DUE
+    assert freshness == {"fresh"}
