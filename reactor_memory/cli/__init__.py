@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:  # who reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    sys.exit(code)
+    sys.exit(code or 0)
 
 
 def _refuse(error: click.ClickException | ReactorMemoryError) -> int:

@@ -27,7 +27,7 @@ _REASONS: dict[Reason, str] = {
     "too_long": "its text was cut",
 }
 _FRESHNESS: dict[Freshness, str] = {
-    "none": "no memory, as the strategy has it",
+    "none": "no memory (see summary.enabled)",
     "fresh": "memory is up to date",
     "stale": "memory is behind, an older summary is shown",
     "catching_up": "memory is catching up in the background",
@@ -77,7 +77,10 @@ def _report(report: ContextReport) -> Iterator[RenderableType]:
         tokens = "" if entry.tokens is None else f"{entry.tokens:,}"
         left_out.add_row(entry.part, _which(entry), tokens, Text(_REASONS[entry.reason], style="yellow"))
     for first, last in report.unread:
-        left_out.add_row("log", _span("message", first, last), "", Text("not summarized yet", style="red"))
+        left_out.add_row("log", _span("message", first, last), "", Text("not in memory and too old", style="red"))
+    behind = min(report.covered_seq, (report.window_start_seq or 1) - 1)
+    if behind:
+        left_out.add_row("log", _span("message", 1, behind), "", "in memory, as facts and narrative")
     if left_out.row_count:
         yield Text()
         yield left_out

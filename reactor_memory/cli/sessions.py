@@ -57,10 +57,11 @@ async def fork(invocation: Invocation, session: str, at_seq: int) -> None:
 @click.argument("session")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_common_options
-async def delete(invocation: Invocation, session: str, yes: bool) -> None:
+async def delete(invocation: Invocation, session: str, yes: bool) -> int:
     """Delete a session and everything derived from it.
 
-    A root goes with all its forks, a fork with the forks below it. Its id is never used again.
+    A root goes with all its forks, a fork with the forks below it. Its id is never used again. Exit code 1 if the
+    answer was no.
     """
     from reactor_memory.cli import rendering
 
@@ -68,7 +69,8 @@ async def delete(invocation: Invocation, session: str, yes: bool) -> None:
         raise click.UsageError("deleting asks first: run it in a terminal or add --yes")
     async with invocation.manager() as manager:
         found = await manager.get_session(session, user_id=invocation.user_id)
-        if not yes:
-            click.confirm(f"Delete {session} ({found.last_seq} messages) and its forks?", abort=True)
+        if not yes and not click.confirm(f"Delete {session} ({found.last_seq} messages) and its forks?", err=True):
+            return 1
         gone = await manager.delete(session, user_id=invocation.user_id)
     invocation.show({"deleted": gone}, lambda: rendering.deleted(gone))
+    return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -111,7 +112,7 @@ def to_record(message: Message) -> MessageRecord:
         name=message.name,
         parts=message.parts,
         metadata=message.metadata,
-        visibility=message.visibility,
+        visibility=sys.intern(message.visibility),  # a default is left out when it is the same object
         author_id=message.author_id,
     )
 

@@ -1,0 +1,232 @@
+"""`import` and `export`: nothing half done, nothing twice, nothing lost."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from reactor_memory.cli.transcripts import Transcript, read_lines, to_message
+from reactor_memory.models import Message
+from tests.acceptance.conftest import Finished, Run, Start, rich_messages, small_talk, write_sessions
+
+
+def exported(run: Run, session_id: str, *options: object) -> list[Message]:
+    done = run("export", session_id, *options)
+    assert (done.code, done.err) == (0, "")
+    return [to_message(record) for record in msgspec.json.decode(done.out, type=Transcript).messages]
+
+
+def stored_now(done: Finished) -> int:
+    return sum(file["stored"] for file in done.json)
+
+
+def rows(database: Path) -> int:
+    if not database.exists():
+        return 0
+    with closing(sqlite3.connect(database)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone():
+            return 0
+        return connection.execute("SELECT count(*) FROM messages").fetchone()[0]
+
+
+def test_an_import_stores_every_session(run: Run, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(250), "s2": small_talk(3)})
+    done = run("import", file.name)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.split()[-4:] == ["f.jsonl", "2", "253", "253"]
+    assert exported(run, "s1") == small_talk(250)
+    assert exported(run, "s2") == small_talk(3)
+
+
+def test_a_second_import_stores_nothing(run: Run, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(250), "s2": rich_messages()})
+    assert run("import", file, "--json").json == [{"file": str(file), "sessions": 2, "messages": 257, "stored": 257}]
+    assert stored_now(run("import", file, "--json")) == 0
+    assert rows(folder / "reactor-memory.db") == 257
+
+
+def test_everything_that_a_message_has_survives_export_and_import(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": rich_messages()}))
+    first = exported(run, "s1")
+    assert [message.created_at for message in first if message.created_at is None] == []
+    dated = [
+        given if given.created_at is not None else msgspec.structs.replace(given, created_at=stored.created_at)
+        for given, stored in zip(rich_messages(), first, strict=True)
+    ]
+    assert first == dated
+    run("export", "s1", "-o", "again.jsonl")
+    run("import", "again.jsonl", "--store", "copy.db")
+    run("export", "s1", "-o", "copy.jsonl", "--store", "copy.db")
+    assert (folder / "copy.jsonl").read_bytes() == (folder / "again.jsonl").read_bytes()
+
+
+def test_packed_files_are_imported(run: Run, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(5)})
+    packed = folder / "f.jsonl.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert stored_now(run("import", packed, "--json")) == 5
+
+
+def test_a_prefix_stands_before_every_id(run: Run, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2), "s2": small_talk(2)})
+    run("import", file, "--session-prefix", "team-a:")
+    assert {each["session_id"] for each in run("sessions", "--json").json["sessions"]} == {"team-a:s1", "team-a:s2"}
+
+
+def test_an_owner_is_kept(run: Run, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2)})
+    run("import", file, "--user", "ann")
+    assert exported(run, "s1", "--user", "ann") == small_talk(2)
+    for refused in (run("export", "s1"), run("import", file, "--user", "bob"), run("show", "s1", "--user", "bob")):
+        assert (refused.code, refused.err) == (2, "error: session 's1': belongs to another user\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "is not valid JSON"),
+        ('{"id": "x", "messages": []}', "messages: is empty"),
+        ('{"id": "x~1", "messages": [{"role": "user", "content": ""}]}', "session_id: must not contain ~"),
+        ('{"id": "s3", "messages": [{"role": "user", "content": ""}]}', "id: the session stands in FILE:4 too"),
+        ('{"id": "x", "messages": [{"role": "tool", "content": ""}]}', "messages[0].tool_call_id: is missing"),
+        ('{"id": "x", "messages": [{"role": "user", "content": "\\u0000"}]}', "messages[0].content: contains a NUL"),
+    ],
+)
+def test_a_broken_line_17_stops_all_of_the_file(run: Run, folder: Path, line: str, problem: str) -> None:
+    file = write_sessions(folder / "f.jsonl", {f"s{number}": small_talk(3) for number in range(16)})
+    file.write_bytes(file.read_bytes() + line.encode() + b"\n")
+    fine = write_sessions(folder / "fine.jsonl", {"fine": small_talk(3)})
+    refused = run("import", fine, file)
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: {file}:17: {problem.replace('FILE', str(file))}")
+    assert refused.err.count("\n") == 1
+    assert rows(folder / "reactor-memory.db") == 0
+
+
+def test_a_session_that_holds_something_else_stops_all_of_the_file(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s2": small_talk(3)}))
+    other = [Message.user("something else")]
+    file = write_sessions(folder / "g.jsonl", {"s1": small_talk(3), "s2": other})
+    refused = run("import", file)
+    assert refused.code == 2
+    assert refused.err == f"error: {file}:2: id: the database holds other messages of 's2'; use --session-prefix\n"
+    assert rows(folder / "reactor-memory.db") == 3
+
+
+def test_a_stranger_s_session_stops_all_of_the_file(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s2": small_talk(3)}), "--user", "ann")
+    refused = run("import", write_sessions(folder / "g.jsonl", {"s1": small_talk(3), "s2": small_talk(3)}))
+    assert (refused.code, rows(folder / "reactor-memory.db")) == (2, 3)
+
+
+def test_a_file_that_has_grown_is_caught_up_with(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(150)}))
+    assert stored_now(run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(333)}), "--json")) == 183
+    assert exported(run, "s1") == small_talk(333)
+
+
+def test_a_session_that_went_on_since_is_left_alone(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(150)}))
+    assert stored_now(run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(120)}), "--json")) == 0
+    assert exported(run, "s1") == small_talk(150)
+
+
+def test_smaller_batches_are_sent_where_a_limit_asks_for_them(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_BATCH_MESSAGES", "7")
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(30)}))
+    assert exported(run, "s1") == small_talk(30)
+
+
+def test_an_exported_fork_is_imported_under_another_id(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(6)}))
+    fork = run("fork", "s1", "--at", 4, "--json").json["session_id"]
+    run("export", fork, "--as", "s2", "-o", "fork.jsonl")
+    run("import", "fork.jsonl")
+    assert exported(run, "s2") == small_talk(3)
+
+
+def test_a_refused_export_leaves_the_old_file(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
+    (folder / "out.jsonl").write_text("old")
+    assert run("export", "s9", "-o", "out.jsonl").err == "error: session 's9': does not exist\n"
+    assert (folder / "out.jsonl").read_text() == "old"
+
+
+# -- interrupted ------------------------------------------------------------------------------------------------
+
+SESSIONS = {f"s{number}": small_talk(230) for number in range(8)}
+
+
+@contextmanager
+def stuck_after(database: Path, messages: int) -> Iterator[int]:
+    """Wait until so many messages are stored, then hold the database; how many they are by then."""
+    while rows(database) < messages:
+        threading.Event().wait(0.005)
+    with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection.execute("SELECT count(*) FROM messages").fetchone()[0]
+        connection.execute("ROLLBACK")
+
+
+def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: Start, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", SESSIONS)
+    database = folder / "log.db"
+    for messages in (1, 250, 900):
+        process = start("import", file, "--store", database)
+        with stuck_after(database, messages) as stored:
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+        assert 0 < stored < 8 * 230
+        assert rows(database) >= stored
+    assert run("import", file, "--store", database).code == 0
+    for line in read_lines(file):
+        assert exported(run, line.session_id, "--store", database) == list(line.messages)
+    assert run("doctor", "--store", database).code == 0
+
+
+def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", SESSIONS)
+    database = folder / "log.db"
+    process = start("import", file, "--store", database)
+    with stuck_after(database, 300):
+        process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip()) == (130, "")
+    assert run("import", file, "--store", database).code == 0
+    assert exported(run, "s7", "--store", database) == small_talk(230)
+
+
+def test_two_imports_at_once_store_everything_once(run: Run, start: Start, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", SESSIONS)
+    database = folder / "log.db"
+    run("migrate", "--store", database)
+    processes = [start("import", file, "--store", database) for _ in range(2)]
+    for process in processes:
+        _, err = process.communicate(timeout=100)
+        assert (process.returncode, err) == (0, "")
+    assert rows(database) == 8 * 230
+    assert exported(run, "s5", "--store", database) == small_talk(230)
+
+
+# -- PostgreSQL ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres
+def test_sessions_are_imported_into_postgresql(run: Run, folder: Path, postgres_dsn: str) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(250), "s2": rich_messages()})
+    assert stored_now(run("import", file, "--json", "--store", postgres_dsn)) == 257
+    assert stored_now(run("import", file, "--json", "--store", postgres_dsn)) == 0
+    assert exported(run, "s1", "--store", postgres_dsn) == small_talk(250)
+    run("import", file, "--store", "copy.db")
+    from_postgres = exported(run, "s2", "--store", postgres_dsn)
+    assert [message.tool_calls for message in from_postgres] == [message.tool_calls for message in rich_messages()]

@@ -1,0 +1,258 @@
+"""`sessions`, `show`, `context`, `facts`, `summarize`, `fork` and `delete`."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import CHECKOUT, Finished, Run, rich_messages, small_talk, write_sessions
+
+SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
+ORDERS = "tm4-00-000"
+
+
+@pytest.fixture
+def talk(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40), "s2": rich_messages()}))
+
+
+@pytest.fixture
+def orders(run: Run, summaries_on: None) -> None:
+    run("import", SAMPLE)
+    assert run("summarize", ORDERS).code == 0
+
+
+def lines_of(shown: Finished) -> list[str]:
+    assert (shown.code, shown.err) == (0, "")
+    return shown.out.splitlines()
+
+
+# -- sessions and show ------------------------------------------------------------------------------------------------
+
+
+def test_sessions_are_listed_page_by_page(run: Run, talk: None) -> None:
+    first = run("sessions", "--limit", 1, "--json").json
+    second = run("sessions", "--limit", 1, "--cursor", first["next_cursor"], "--json").json
+    assert [each["session_id"] for page in (first, second) for each in page["sessions"]] == ["s2", "s1"]
+    assert second["next_cursor"] is None
+    shown = lines_of(run("sessions"))
+    assert shown[0].split() == ["session", "messages", "last", "activity", "begins"]
+    assert shown[2].split()[:2] == ["s1", "40"]
+    assert shown[2].rstrip().endswith("message 1")
+
+
+def test_a_list_hides_what_others_own(run: Run, talk: None, folder: Path) -> None:
+    run("import", write_sessions(folder / "g.jsonl", {"s3": small_talk(2)}), "--user", "ann")
+    assert len(run("sessions", "--json").json["sessions"]) == 2
+    assert [each["session_id"] for each in run("sessions", "--user", "ann", "--json").json["sessions"]] == ["s3"]
+    assert lines_of(run("sessions", "--user", "bob")) == ["no sessions"]
+
+
+def test_a_broken_cursor_is_refused(run: Run, talk: None) -> None:
+    refused = run("sessions", "--cursor", "x")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+
+
+def test_show_prints_the_newest_messages(run: Run, talk: None) -> None:
+    shown = lines_of(run("show", "s1", "--last", 2))
+    assert shown[0] == "s1 · 40 messages · no owner"
+    assert shown[1].startswith("… 38 older messages")
+    assert [line.split() for line in shown[2:]] == [
+        ["39", "user"],
+        ["message", "39"],
+        ["40", "assistant"],
+        ["message", "40"],
+    ]
+
+
+def test_show_prints_all_of_a_message(run: Run, talk: None) -> None:
+    shown = "\n".join(lines_of(run("show", "s2", "--all")))
+    for text in ("user Ann", 'calls book {"seats":2', "calls book {malformed  c2", "tool book answers c1", "[image]"):
+        assert text in shown
+    values = run("show", "s2", "--all", "--json").json
+    assert values["session"]["last_seq"] == 7
+    assert values["messages"][2]["tool_calls"][0]["arguments"]["big"] == 2**70
+    assert [message["seq"] for message in values["messages"]] == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("command", ["show", "context", "facts", "summarize", "export", "delete", "fork"])
+def test_an_unknown_session_is_refused(run: Run, talk: None, summaries_on: None, command: str) -> None:
+    options = {"delete": ["--yes"], "fork": ["--at", 1]}.get(command, [])
+    assert run(command, "s9", *options) == Finished(2, "", "error: session 's9': does not exist\n")
+
+
+@pytest.mark.parametrize("command", ["show", "context", "facts", "summarize", "export", "delete", "fork"])
+def test_a_stranger_is_refused(run: Run, folder: Path, summaries_on: None, command: str) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}), "--user", "ann")
+    options = {"delete": ["--yes"], "fork": ["--at", 1]}.get(command, [])
+    refused = run(command, "s1", "--user", "bob", *options)
+    assert refused == Finished(2, "", "error: session 's1': belongs to another user\n")
+
+
+# -- fork and delete ------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_shares_what_came_before(run: Run, talk: None) -> None:
+    (fork,) = lines_of(run("fork", "s1", "--at", 4))
+    assert fork.startswith("s1~")
+    values = run("show", fork, "--json").json
+    assert (values["session"]["last_seq"], values["session"]["forked_at_seq"]) == (3, 4)
+    assert [message["content"] for message in values["messages"]] == ["message 1", "message 2", "message 3"]
+    assert "forked from s1 at 4" in lines_of(run("show", fork))[0]
+
+
+def test_a_fork_behind_the_end_is_refused(run: Run, talk: None) -> None:
+    refused = run("fork", "s1", "--at", 99)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "at_seq" in refused.err
+
+
+def test_a_session_is_deleted_with_its_forks(run: Run, talk: None) -> None:
+    fork = run("fork", "s1", "--at", 4, "--json").json["session_id"]
+    assert sorted(run("delete", "s1", "--yes", "--json").json["deleted"]) == ["s1", fork]
+    assert run("show", "s1").err == "error: session 's1': was deleted; begin a new session under a new id\n"
+    assert [each["session_id"] for each in run("sessions", "--json").json["sessions"]] == ["s2"]
+
+
+def test_deleting_asks_first(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    refused = run("delete", "s1")
+    assert refused == Finished(2, "", "error: deleting asks first: run it in a terminal or add --yes\n")
+    assert run("show", "s1").code == 0
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(b"n\n", 1, 40), (b"y\n", 0, 0)])
+def test_the_answer_counts(run: Run, talk: None, folder: Path, answer: bytes, code: int, left: int) -> None:
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reactor_memory", "delete", "s1"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    )
+    os.write(terminal, answer)
+    _, err = process.communicate(timeout=60)
+    os.close(theirs)
+    os.close(terminal)
+    assert (process.returncode, err) == (code, b"Delete s1 (40 messages) and its forks? [y/N]: ")
+    with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
+        counted = database.execute("SELECT count(*) FROM messages WHERE conversation_id = 's1'").fetchone()
+    assert counted == (left,)
+
+
+# -- memory ------------------------------------------------------------------------------------------------
+
+
+def test_a_context_keeps_its_budget_and_says_what_left(run: Run, orders: None) -> None:
+    value = run("context", ORDERS, "--json").json
+    report = value["report"]
+    assert (report["budget"], report["freshness"]) == (2000, "fresh")
+    assert 1000 < report["total_tokens"] <= 2000
+    assert [message["part"] for message in value["messages"]] == report["parts"]
+    assert value["messages"][0]["content"].startswith("Conversation Facts:\n")
+    assert value["messages"][-1]["seq"] == 536
+    smaller = run("context", ORDERS, "--budget", 600, "--json").json["report"]
+    assert smaller["total_tokens"] <= 600
+
+
+def test_a_context_is_shown_with_what_each_part_costs(run: Run, orders: None) -> None:
+    shown = lines_of(run("context", ORDERS))
+    report = run("context", ORDERS, "--json").json["report"]
+    assert shown[0].startswith(f"Context of {ORDERS}: {report['total_tokens']:,} of 2,000 tokens · hierarchical · ")
+    for part in ("facts", "window"):
+        assert any(line.startswith(f"{part} · {report['tokens'][part]:,} tokens") for line in shown)
+        assert [line.split()[1] for line in shown if line.startswith(f"{part} ")][-1] == f"{report['tokens'][part]:,}"
+    assert any(line.split()[:4] == ["log", "messages", "1", "to"] and "in memory" in line for line in shown)
+    assert max(map(len, shown)) <= 100
+
+
+def test_a_context_is_shown_with_the_reason_for_everything_dropped(run: Run, orders: None) -> None:
+    arguments = ("context", ORDERS, "--query", "a Steamer", "--message", "Please repeat: " + "a Latte, " * 400)
+    report = run(*arguments, "--json").json["report"]
+    assert {entry["reason"] for entry in report["dropped"] + report["clamped"]} >= {"over_budget"}
+    shown = lines_of(run(*arguments))
+    left_out = shown[next(i for i, line in enumerate(shown) if line.startswith("left out")) :]
+    assert sum("no room left in the budget" in line for line in left_out) == sum(
+        entry["reason"] == "over_budget" for entry in report["dropped"]
+    )
+
+
+def test_a_message_and_a_query_are_taken_into_account(run: Run, orders: None) -> None:
+    value = run(
+        "context", ORDERS, "--message", "How are you?", "--query", "order 13087", "--budget", 4000, "--json"
+    ).json
+    assert value["messages"][-1] == {"part": "current", "seq": None, "role": "user", "content": "How are you?"}
+    assert "13087" in json.dumps([message for message in value["messages"] if message["part"] == "recalled"])
+    assert run("show", ORDERS, "--json").json["session"]["last_seq"] == 536
+
+
+def test_a_budget_that_cannot_work_is_refused_with_one_that_can(run: Run, talk: None) -> None:
+    refused = run("context", "s1", "--budget", 1, "--message", "a question of some length, is it not?")
+    assert refused.code == 2
+    smallest = int(refused.err.split()[-2])
+    text = "a question of some length, is it not?"
+    assert run("context", "s1", "--budget", smallest, "--message", text).code == 0
+
+
+def test_without_summaries_a_context_is_take_last(run: Run, talk: None) -> None:
+    report = run("context", "s1", "--json").json["report"]
+    assert (report["freshness"], report["covered_seq"]) == ("none", 0)
+    assert report["unread"] == [[1, 20]]
+    shown = " ".join(run("context", "s1").out.split())
+    assert "no memory (see summary.enabled)" in shown
+    assert "log messages 1 to 20 not in memory and too old" in shown
+
+
+def test_facts_are_shown_with_their_source_and_as_of_a_message(run: Run, orders: None) -> None:
+    now = run("facts", ORDERS, "--json").json
+    then = run("facts", ORDERS, "--as-of", 20, "--json").json
+    assert 0 < len(then) < len(now)
+    assert max(fact["source_seq"] for fact in then) <= 20
+    shown = lines_of(run("facts", ORDERS, "--as-of", 20))
+    assert shown[0].split() == ["message", "about", "what", "value", "kind", "said", "by"]
+    assert len(shown) > len(then)
+
+
+def test_facts_that_are_not_there_yet_are_explained(run: Run, talk: None) -> None:
+    assert "summary.enabled" in lines_of(run("facts", "s1"))[0]
+    assert run("facts", "s1", "--json").json == []
+
+
+def test_summarize_prints_the_summary(run: Run, orders: None) -> None:
+    value = run("summarize", ORDERS, "--json").json
+    assert value["covered_seq"] > 500
+    assert value["facts"]
+    assert value["last_error"] is None
+    assert lines_of(run("summarize", ORDERS))[0].startswith(f"messages 1 to {value['covered_seq']} are covered, ")
+
+
+def test_summarize_needs_the_feature(run: Run, talk: None) -> None:
+    refused = run("summarize", "s1")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("error: summary.enabled: is false")
+
+
+def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None, summaries_on: None) -> None:
+    assert lines_of(run("summarize", "s2"))[0].startswith("nothing to summarize")
+
+
+# -- PostgreSQL ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres
+def test_a_context_of_postgresql_is_the_one_of_sqlite(run: Run, orders: None, postgres_dsn: str) -> None:
+    run("import", SAMPLE, "--store", postgres_dsn)
+    assert run("summarize", ORDERS, "--store", postgres_dsn).code == 0
+    contexts = [run("context", ORDERS, "--json", *store).json for store in ([], ["--store", postgres_dsn])]
+    assert contexts[0]["messages"] == contexts[1]["messages"]
+    assert contexts[0]["report"] == contexts[1]["report"]

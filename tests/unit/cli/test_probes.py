@@ -1,0 +1,102 @@
+"""When a detail counts as kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactor_memory.cli.demonstration import refuted
+from reactor_memory.cli.probes import Probe, context_units, find, message_unit, request_units
+from reactor_memory.context.report import Context, ContextReport, Part
+from reactor_memory.models import Message, ToolCall
+
+LATTE = Probe(question="Which drink was order 13087?", anchor=("13087", "#13087"), value=("Latte", "caffè latte"))
+
+
+def context_of(*parts: tuple[Part, Message]) -> Context:
+    report = ContextReport(
+        session_id="s",
+        strategy="hierarchical",
+        budget=1000,
+        overhead=4,
+        total_tokens=0,
+        tokens={},
+        parts=tuple(part for part, _ in parts),
+        offered={},
+        kept=(),
+    )
+    return Context(messages=[message for _, message in parts], report=report)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "order 13087: Latte; quantity=1",
+        "ORDER 13087 IS A LATTE",
+        "a caffè \n latte for #13087!",
+        '{"order_id":"13087","name":"Latte"}',
+        "Latte13 Latte (13087)",
+    ],
+)
+def test_a_unit_with_one_form_of_each_holds_the_detail(unit: str) -> None:
+    assert find(LATTE, ["something else", unit]) == 1
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "",
+        "order 13087",
+        "a Latte",
+        "order 113087: Latte",
+        "order 130870: Latte",
+        "order 13087: Lattes",
+        "order 13087: latte_macchiato",
+        "order 130 87: Latte",
+    ],
+)
+def test_other_units_do_not(unit: str) -> None:
+    assert find(LATTE, [unit]) is None
+
+
+def test_anchor_and_value_in_different_units_are_not_the_detail() -> None:
+    assert find(LATTE, ["order 13087", "Latte"]) is None
+
+
+def test_an_empty_form_is_found_nowhere() -> None:
+    assert find(Probe(question="?", anchor=("",), value=("",)), ["", "text"]) is None
+
+
+def test_forms_with_signs_at_their_ends_are_found() -> None:
+    price = Probe(question="?", anchor=("mocha",), value=("$5.20",))
+    assert find(price, ["a mocha is $5.20."]) == 0
+    assert find(price, ["a mocha is $5.201"]) is None
+
+
+def test_the_lines_of_a_memory_block_are_units_and_so_are_whole_messages() -> None:
+    block = Message.system("Conversation Facts:\norder 13087: Mocha\norder 2: Latte")
+    context = context_of(("facts", block), ("window", Message.user("order 13087\nis a Latte")))
+    assert find(LATTE, context_units(context)) == 3
+
+
+def test_a_very_long_line_of_memory_is_no_unit() -> None:
+    padded = "order 13087: Latte " + "x" * 400
+    assert find(LATTE, context_units(context_of(("facts", Message.system(padded))))) is None
+    assert find(LATTE, context_units(context_of(("window", Message.user(padded))))) == 0
+
+
+def test_the_calls_of_a_message_belong_to_its_unit() -> None:
+    call = ToolCall(id="c1", name="add", arguments={"drink": "Latte", "order": "13087"})
+    assert find(LATTE, [message_unit(Message.assistant(tool_calls=[call]))]) == 0
+
+
+def test_a_request_to_a_provider_is_searched_as_a_whole() -> None:
+    call = {"id": "c1", "function": {"name": "add", "arguments": '{"drink": "Latte", "order": "13087"}'}}
+    assert find(LATTE, request_units([{"role": "user", "content": "hi"}, {"tool_calls": [call]}])) == 1
+    assert find(LATTE, request_units([{"content": [{"type": "text", "text": "13087"}, {"text": "Latte"}]}])) == 0
+
+
+def test_a_detail_that_take_last_shows_refutes_its_rescue() -> None:
+    shows = context_of(("window", Message.user("order 13087 is a Latte")))
+    lacks = context_of(("window", Message.user("order 13087 is a Mocha")))
+    assert refuted([LATTE], shows) == (LATTE,)
+    assert refuted([LATTE], lacks) == ()
