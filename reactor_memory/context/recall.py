@@ -15,6 +15,9 @@ from reactor_memory.models import Message, Value
 
 K1, B = 1.2, 0.75
 
+RELEVANT_SHARE = 0.3
+"""Turns that match less than this share of the best one share only common words with the query."""
+
 _WORD = re.compile(r"\w+")
 
 
@@ -46,11 +49,12 @@ class TurnRanking:
         """The messages of the turns that match best and fit together into `max_tokens`, oldest first."""
         if self._open:
             self._close_turn()
-        ranked = sorted(self._turns, key=lambda turn: (-self._score(turn), -(turn.messages[0].seq or 0)))
+        scored = [(self._score(turn), turn.messages[0].seq or 0, turn) for turn in self._turns]
+        least = RELEVANT_SHARE * max((score for score, _, _ in scored), default=0.0)
         chosen: list[_Turn] = []
-        for turn in ranked:
+        for score, _, turn in sorted(scored, key=lambda each: each[:2], reverse=True):
             tokens = sum(map(count, turn.messages))
-            if tokens <= max_tokens:
+            if score >= least and tokens <= max_tokens:
                 max_tokens -= tokens
                 chosen.append(turn)
         chosen.sort(key=lambda turn: turn.messages[0].seq or 0)

@@ -1,0 +1,259 @@
+"""Where windows begin, when they move, and that nothing is lost between memory and window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from reactor_memory.context.draft import ContextLimits
+from reactor_memory.context.selection import newest, window_start
+from reactor_memory.context.strategies import Hierarchical, Plan, PlanRequest, TakeLast
+from reactor_memory.models import Fact, Layout, Message, Session, Summary, ToolCall, facts_to_json
+from reactor_memory.protocols import ContextRows
+from reactor_memory.storage.branches import root_branch
+
+SIZE = 10
+
+
+def cost(message: Message) -> int:
+    return message.token_count or 0
+
+
+def message(role: str, seq: int, **fields: Any) -> Message:
+    return Message(role=role, content=f"{role} {seq}", seq=seq, token_count=SIZE, **fields)  # type: ignore[arg-type]
+
+
+def chat(count: int, *, start: int = 1) -> tuple[Message, ...]:
+    return tuple(message("user" if seq % 2 else "assistant", seq) for seq in range(start, start + count))
+
+
+def turns(lengths: list[int]) -> tuple[Message, ...]:
+    """Turns of these many messages: a user message, then calls with their results, then an answer."""
+    found: list[Message] = []
+    for length in lengths:
+        found.append(message("user", len(found) + 1))
+        while len(found) - sum(lengths[: lengths.index(length)]) < length and length > 2 and len(found) < 400:
+            call = ToolCall(id=f"c{len(found)}", name="look")
+            found.append(message("assistant", len(found) + 1, tool_calls=(call,)))
+            found.append(message("tool", len(found) + 1, tool_call_id=call.id))
+            if len(found) % 7 == 0:
+                break
+        found.append(message("assistant", len(found) + 1))
+    return tuple(found)
+
+
+def summary_of(covered_seq: int, **fields: Any) -> Summary:
+    facts = tuple(
+        Fact(anchor=f"thing {seq}", key="name", value=f"value {seq}", source_seq=seq, verified=True)
+        for seq in range(1, covered_seq + 1)
+    )
+    return Summary(facts_json=facts_to_json(facts), covered_seq=covered_seq, version=1, **fields)
+
+
+def request(messages: tuple[Message, ...], summary: Summary | None = None, **fields: Any) -> PlanRequest:
+    limits = ContextLimits(**{"budget": 100_000, **fields.pop("limits", {})})
+    session = Session(
+        session_id="s",
+        group_id="s",
+        owner_id=None,
+        last_seq=messages[-1].seq or 0 if messages else 0,
+        branch=root_branch("s"),
+        created_at=0,
+        updated_at=0,
+    )
+    rows = ContextRows(session=session, summary=summary, messages=messages, layout=fields.pop("layout", None))
+    return PlanRequest(session_id="s", rows=rows, limits=limits, count=cost, count_text=len, **fields)
+
+
+def seqs(plan: Plan) -> list[int]:
+    return [shown.seq or 0 for shown in plan.draft.window]
+
+
+# The window
+
+
+def test_the_smallest_window_has_enough_messages_and_begins_with_a_turn() -> None:
+    for count, expected in ((10, 0), (30, 20), (31, 20), (4, 0)):
+        start = window_start(chat(count), message_count=10, max_tokens=10_000, longest_turn=40, count=cost)
+        assert start == expected, count
+
+
+def test_a_tight_budget_makes_the_smallest_window_smaller_but_keeps_the_newest_turn() -> None:
+    assert window_start(chat(30), message_count=10, max_tokens=45, longest_turn=40, count=cost) == 26
+    assert window_start(chat(30), message_count=10, max_tokens=1, longest_turn=40, count=cost) == 28
+
+
+def test_an_over_long_turn_is_cut_at_a_pair_border() -> None:
+    pairs = [
+        part
+        for seq in range(2, 202, 2)
+        for part in (
+            message("assistant", seq, tool_calls=(ToolCall(id=f"c{seq}", name="look"),)),
+            message("tool", seq + 1, tool_call_id=f"c{seq}"),
+        )
+    ]
+    messages = (message("user", 1), *pairs)
+    start = window_start(messages, message_count=10, max_tokens=10_000, longest_turn=40, count=cost)
+    assert messages[start].role == "assistant"
+    assert len(messages) - start in (41, 42)
+
+
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=30), st.integers(1, 20), st.integers(1, 400))
+def test_a_window_never_begins_with_a_tool_result(lengths: list[int], enough: int, tokens: int) -> None:
+    messages = turns(lengths)
+    start = window_start(messages, message_count=enough, max_tokens=tokens, longest_turn=40, count=cost)
+    assert messages[start].role == "user"
+
+
+def test_take_last_begins_with_a_turn_if_there_is_one() -> None:
+    assert [m.seq for m in newest(chat(31), 10)] == list(range(23, 32))
+    assert [m.seq for m in newest(chat(9), 10)] == list(range(1, 10))
+    only_results = tuple(message("tool", seq, tool_call_id="c") for seq in range(5, 40))
+    assert len(newest(only_results, 10)) == 10
+
+
+# The plan
+
+
+def test_take_last_names_what_it_does_not_show() -> None:
+    plan = TakeLast()(request(chat(50)[20:], limits={"take_last_count": 20}))
+    assert seqs(plan) == list(range(31, 51))
+    assert plan.draft.unread == ((1, 30),)
+
+
+def test_the_window_grows_and_then_gives_up_its_oldest_turns_at_once() -> None:
+    """Without an explicit budget: 10 messages, growing to 20, then 10 again; the lines change only then."""
+    layout, starts, lines = None, [], []
+    for count in range(22, 80, 2):
+        plan = Hierarchical()(request(chat(count), summary_of(count // 10 * 10), layout=layout))
+        layout = plan.layout or layout
+        starts.append(seqs(plan)[0])
+        lines.append(plan.draft.fact_lines)
+    moves = [index for index in range(1, len(starts)) if starts[index] != starts[index - 1]]
+    assert starts == sorted(starts)
+    assert [starts[index] for index in moves] == [25, 37, 49, 61]
+    assert all((lines[index] != lines[index - 1]) == (index in moves) for index in range(1, len(lines)))
+
+
+def test_with_a_budget_the_window_grows_until_the_budget_is_full() -> None:
+    limits = {"budget": 2_000, "window_growth": "tokens"}
+    layout, lengths = None, []
+    for count in range(22, 300, 2):
+        plan = Hierarchical()(request(chat(count), summary_of(count // 10 * 10), layout=layout, limits=limits))
+        layout = plan.layout or layout
+        lengths.append(len(plan.draft.window))
+    assert max(lengths) > 25
+    assert min(lengths) >= 10
+
+
+def test_a_large_message_to_come_moves_the_window_by_its_allowance_only() -> None:
+    layout = Layout(seq=22, window_start_seq=13, covered_seq=20)
+    limits = {"budget": 1_000, "window_growth": "tokens"}
+    plan = Hierarchical()(request(chat(90), summary_of(80), layout=layout, limits=limits, current_tokens=100_000))
+    assert plan.layout is None
+    assert seqs(plan)[0] == 13
+
+
+def test_a_layout_of_another_epoch_is_not_used() -> None:
+    layout = Layout(seq=22, window_start_seq=13, covered_seq=20, epoch=0)
+    for epoch, start in ((0, 13), (1, 15)):
+        plan = Hierarchical()(request(chat(24), replace(summary_of(20), epoch=epoch), layout=layout))
+        assert seqs(plan)[0] == start
+
+
+def test_facts_of_messages_that_the_window_shows_stay_out_of_the_block() -> None:
+    plan = Hierarchical()(request(chat(30), summary_of(30)))
+    shown = {seq for line in plan.draft.fact_lines for seq in line.source_seqs}
+    assert shown == set(range(1, 21))
+    assert seqs(plan)[0] == 21
+
+
+def test_unverified_facts_are_not_shown() -> None:
+    summary = replace(
+        summary_of(0),
+        facts_json=facts_to_json((Fact(anchor="order", key="number", value="666", source_seq=1),)),
+        narrative="They talked.",
+        covered_seq=30,
+    )
+    assert Hierarchical()(request(chat(40), summary)).draft.fact_lines == ()
+
+
+def test_up_to_a_segment_may_wait_and_is_shown_verbatim() -> None:
+    plan = Hierarchical()(request(chat(30), summary_of(12)))
+    assert plan.missing is None
+    assert seqs(plan) == list(range(13, 31))
+
+
+def test_more_than_a_segment_is_asked_for() -> None:
+    plan = Hierarchical()(request(chat(60), summary_of(20)))
+    assert plan.missing is not None
+    assert (plan.missing.until_seq, plan.missing.segments) == (40, 2)
+
+
+@pytest.mark.parametrize("covered", [0, 10, 40])
+def test_in_full_mode_nothing_may_wait(covered: int) -> None:
+    plan = Hierarchical()(request(chat(60), summary_of(covered), limits={"segment_message_count": 0}))
+    assert plan.missing is not None
+    assert plan.missing.until_seq == 50
+
+
+@pytest.mark.parametrize(
+    ("outcome", "covered", "freshness"),
+    [
+        ("timeout", 20, "stale"),
+        ("failed", 20, "stale"),
+        ("open", 20, "stale"),
+        ("catching_up", 20, "catching_up"),
+        ("idle", 20, "fresh"),
+        ("timeout", 0, "failed"),
+        ("open", 0, "failed"),
+        ("catching_up", 0, "catching_up"),
+    ],
+)
+def test_what_is_shown_after_waiting_in_vain(outcome: str, covered: int, freshness: str) -> None:
+    plan = Hierarchical()(request(chat(60), summary_of(covered), outcome=outcome))
+    assert plan.missing is None
+    assert plan.layout is None, "a makeshift must not be kept"
+    assert plan.draft.freshness == freshness
+    assert seqs(plan)[-1] == 60
+    assert seqs(plan)[0] == (41 if freshness == "failed" else covered + 1)
+
+
+def test_more_messages_wanted_in_the_window_than_there_are() -> None:
+    plan = Hierarchical()(request(chat(24), summary_of(20), limits={"recent_message_count": 50}))
+    assert plan.missing is None
+    assert seqs(plan) == list(range(1, 25))
+    assert plan.draft.fact_lines == ()
+
+
+@settings(deadline=None)
+@given(
+    count=st.integers(21, 120),
+    covered=st.integers(0, 120),
+    read=st.integers(1, 120),
+    outcome=st.sampled_from([None, "timeout", "failed", "idle", "catching_up", "covered"]),
+    budget=st.integers(50, 5_000),
+    growth=st.sampled_from(["messages", "tokens"]),
+)
+def test_every_message_is_covered_or_in_the_window_or_named_as_unread(
+    count: int, covered: int, read: int, outcome: str | None, budget: int, growth: str
+) -> None:
+    messages = chat(count)[-read:]
+    plan = Hierarchical()(
+        request(
+            messages,
+            summary_of(min(covered, count)),
+            outcome=outcome,
+            limits={"budget": budget, "window_growth": growth},
+        )
+    )
+    if plan.missing is not None:
+        assert outcome is None
+        return
+    unread = {seq for first, last in plan.draft.unread for seq in range(first, last + 1)}
+    shown = set(range(1, plan.draft.covered_seq + 1)) | set(seqs(plan)) | unread
+    assert shown == set(range(1, count + 1))
