@@ -36,12 +36,10 @@ def turns(lengths: list[int]) -> tuple[Message, ...]:
     found: list[Message] = []
     for length in lengths:
         found.append(message("user", len(found) + 1))
-        while len(found) - sum(lengths[: lengths.index(length)]) < length and length > 2 and len(found) < 400:
+        for _ in range((length - 2) // 2):
             call = ToolCall(id=f"c{len(found)}", name="look")
             found.append(message("assistant", len(found) + 1, tool_calls=(call,)))
             found.append(message("tool", len(found) + 1, tool_call_id=call.id))
-            if len(found) % 7 == 0:
-                break
         found.append(message("assistant", len(found) + 1))
     return tuple(found)
 
