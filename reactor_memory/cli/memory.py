@@ -67,6 +67,7 @@ async def summarize(invocation: Invocation, session: str) -> int:
         raise ConfigurationError("summary.enabled", "is false; set REACTOR_MEMORY_SUMMARY__ENABLED=true")
     async with invocation.manager(settings) as manager:
         summary = await manager.summarize(session, user_id=invocation.user_id)
+        await manager.drain()
         state = await manager.work_state(session, user_id=invocation.user_id)
     view = SummaryView.of(summary, state)
     invocation.show(view, lambda: rendering.summary(view))

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -112,7 +112,7 @@ def to_record(message: Message) -> MessageRecord:
         name=message.name,
         parts=message.parts,
         metadata=message.metadata,
-        visibility=sys.intern(message.visibility),  # a default is left out when it is the same object
+        visibility=cast("Visibility", sys.intern(message.visibility)),  # the very object of the default is left out
         author_id=message.author_id,
     )
 

@@ -1,0 +1,157 @@
+"""`demo`: the newcomer's minute."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactor_memory.cli import demonstration
+from reactor_memory.context.report import Context
+from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
+
+SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
+
+
+def sample_lines() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(SAMPLE.read_bytes()).splitlines()]
+
+
+def words(message: dict[str, Any]) -> set[str]:
+    return set(re.findall(r"\w+", json.dumps(message).casefold()))
+
+
+@pytest.fixture
+def value(run: Run) -> dict[str, Any]:
+    return run("demo", "--json").json
+
+
+def test_the_sample_is_small_and_comes_with_its_licence() -> None:
+    assert SAMPLE.stat().st_size < 100_000
+    assert len(sample_lines()) == 3
+    assert "CC BY 4.0" in (SAMPLE.parent / "ATTRIBUTION.md").read_text(encoding="utf-8")
+
+
+def test_the_context_keeps_the_budget_and_far_more_details_than_take_last(value: dict[str, Any]) -> None:
+    report = value["context"]["report"]
+    assert report["total_tokens"] <= report["budget"] == 2000
+    assert report["freshness"] == "fresh"
+    ours = sum(detail["shown_as"] is not None for detail in value["details"])
+    theirs = sum(detail["in_take_last"] for detail in value["details"])
+    assert len(value["details"]) == 35
+    assert ours >= 30
+    assert theirs <= 10
+    assert value["rescued"] == sum(d["shown_as"] is not None and not d["in_take_last"] for d in value["details"])
+    assert value["refuted"] == 0
+
+
+def test_take_last_gets_as_much_as_the_budget_holds(value: dict[str, Any]) -> None:
+    report = value["take_last"]["report"]
+    assert report["strategy"] == "take_last"
+    assert set(report["parts"]) == {"window"}
+    assert 1800 <= report["total_tokens"] <= 2000
+    assert value["take_last"]["messages"][-1]["seq"] == 536
+
+
+def test_what_is_called_rescued_is_absent_from_take_last(value: dict[str, Any]) -> None:
+    said = [words(message) for message in value["take_last"]["messages"]]
+    rescued = [d for d in value["details"] if d["shown_as"] is not None and not d["in_take_last"]]
+    assert rescued
+    for detail in rescued:
+        asked = set(re.findall(r"\d{5}", detail["question"])) | set(detail["answer"].casefold().split())
+        assert not any(asked <= message for message in said)
+
+
+def test_what_holds_a_detail_stands_in_the_context_with_the_answer(value: dict[str, Any]) -> None:
+    sent = "\n".join(message["content"] for message in value["context"]["messages"])
+    lines = [detail for detail in value["details"] if detail["shown_as"] in sent.split("\n")]
+    assert len(lines) > 25
+    for detail in lines:
+        assert detail["answer"].strip().casefold() in detail["shown_as"].casefold()
+
+
+def test_the_page_fits_and_shows_the_context_and_the_verdict(run: Run) -> None:
+    shown = run("demo")
+    assert (shown.code, shown.err) == (0, "")
+    lines = shown.out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "\x1b" not in shown.out
+    for text in ("Conversation Facts:", "next to take-last", "rescued: ", "verified: none of the ", "reactor-memory"):
+        assert text in shown.out
+
+
+def test_the_exact_context_is_on_the_page(run: Run, value: dict[str, Any]) -> None:
+    shown = " ".join(run("demo").out.split())
+    squeezed = shown.replace(" ", "")
+    for message in value["context"]["messages"]:
+        assert "".join(message["content"].split()) in squeezed
+
+
+def test_a_detail_that_is_called_rescued_by_mistake_is_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = demonstration.context_units
+
+    def blind(context: Context) -> tuple[str, ...]:
+        return () if context.report.strategy == "take_last" else real(context)
+
+    monkeypatch.setattr(demonstration, "context_units", blind)
+    shown = run("demo")
+    assert shown.code == 1
+    assert re.fullmatch(r"error: \d+ details called rescued are in take-last's context\n", shown.err)
+    assert "not true: " in shown.out
+    assert "verified" not in shown.out
+
+
+def test_it_leaves_nothing_behind(run: Run, folder: Path) -> None:
+    run("demo")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_named_store_is_kept_and_may_be_used_again(run: Run, summaries_on: None) -> None:
+    first = run("demo", "--store", "demo.db", "--json").json
+    again = run("demo", "--store", "demo.db", "--json").json
+    assert again["messages"] == first["messages"] == 536
+    assert again["context"]["messages"] == first["context"]["messages"]
+    kept = run("context", "tm4-00-000", "--store", "demo.db", "--json").json
+    assert kept["messages"] == first["context"]["messages"]
+
+
+def test_any_session_of_a_file_is_taken(run: Run, folder: Path) -> None:
+    shown = run("demo", SAMPLE, "--session", "tm4-00-002", "--budget", 1000, "--json").json
+    assert shown["session_id"] == "tm4-00-002"
+    assert shown["context"]["report"]["total_tokens"] <= 1000
+    refused = run("demo", SAMPLE, "--session", "nobody")
+    assert (refused.code, refused.err) == (2, f"error: {SAMPLE}: holds no session 'nobody'\n")
+
+
+def test_a_session_without_probes_is_shown_too(run: Run, folder: Path) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(60)})
+    shown = run("demo", file)
+    assert (shown.code, shown.err) == (0, "")
+    assert "the session has no probes" in shown.out
+
+
+def test_a_broken_session_is_refused_before_anything_is_stored(run: Run, folder: Path) -> None:
+    file = folder / "f.jsonl"
+    file.write_text('{"id": "s1", "messages": [{"role": "tool", "content": ""}]}\n')
+    refused = run("demo", file, "--store", "demo.db")
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: {file}:1: messages[0].tool_call_id: is missing")
+    assert not (folder / "demo.db").exists()
+
+
+def test_settings_of_the_environment_do_not_spoil_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_HISTORY__STRATEGY", "take_last")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
+    monkeypatch.setenv("REACTOR_MEMORY_BACKGROUND__ENABLED", "false")
+    assert run("demo", "--json").json["rescued"] > 20
+
+
+def test_it_runs_as_a_process_of_its_own(start: Start) -> None:
+    process = start("demo")
+    out, err = process.communicate(timeout=100)
+    assert (process.returncode, err) == (0, "")
+    assert "verified: none of the " in out

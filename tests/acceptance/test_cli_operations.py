@@ -1,0 +1,202 @@
+"""`doctor`, `migrate` and `worker`."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from reactor_memory.cli.examination import SELECTED_BY
+from reactor_memory.plugins import PLUG_POINTS
+from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
+
+SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
+
+
+def covered(folder: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
+        return dict(database.execute("SELECT conversation_id, covered_seq FROM conversation_summaries").fetchall())
+
+
+# -- doctor ------------------------------------------------------------------------------------------------
+
+
+def test_a_healthy_database_is_told_so(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(12)}))
+    shown = run("doctor")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines()[-1].strip() == "healthy"
+    values = run("doctor", "--json").json
+    database = dict(values["database"])
+    assert (database["sessions"], database["messages"]) == ("1", "12")
+    assert database["store"] == f"SQLite {sqlite3.sqlite_version}"
+    assert "several processes" in database
+    assert values["tokenizer"] == "o200k_base"
+
+
+def test_before_the_first_save_nothing_is_made(run: Run, folder: Path) -> None:
+    values = run("doctor", "--json").json
+    assert values["problems"] == []
+    assert dict(values["database"])["file"].startswith("reactor-memory.db does not exist yet")
+    assert list(folder.iterdir()) == []
+
+
+def test_what_was_selected_is_shown_with_the_reason(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_TOKENS__COUNTER", "estimate")
+    values = run("doctor", "--json").json
+    used = {
+        each["plug_point"]: (each["name"], each["reason"]) for each in values["implementations"] if each["in_force"]
+    }
+    assert used["token_counter"] == ("estimate", "tokens.counter (environment) names it")
+    assert used["message_store"] == ("sqlite", "store.url (default) names it")
+    assert used["summarizer"] == ("extractive", "summary.provider (default) names it")
+    assert values["tokenizer"] == "estimate"
+    assert {"plugin": "reactor-memory", "source": "reactor-memory", "selected": True, "reason": "conditions met"} in (
+        values["plugins"]
+    )
+    assert "token_counter" in run("doctor").out
+
+
+def test_every_plug_point_has_a_setting_that_selects_it() -> None:
+    assert set(SELECTED_BY) == set(PLUG_POINTS)
+
+
+def test_settings_are_shown_with_their_origin_and_without_secrets(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__API_KEY", "sk-hidden")
+    store = "postgresql://ann:pa55word@localhost:1/db"
+    shown = run("doctor", "--store", store)
+    for text in (shown.out + shown.err, run("doctor", "--store", store, "--json").out):
+        assert "hidden" not in text
+        assert "pa55word" not in text
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["summary.api_key", "********", "environment"] in lines
+    assert ["store.url", "postgresql://ann:********@localhost:1/db", "constructor"] in lines
+    assert ["summary.enabled", "false", "default"] in lines
+
+
+def test_a_database_that_is_away_is_a_problem(run: Run) -> None:
+    shown = run("doctor", "--store", "postgresql://localhost:1/db")
+    assert (shown.code, shown.err) == (1, "")
+    assert "problem: store: the database cannot be reached" in shown.out
+
+
+def test_a_missing_key_is_a_problem(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
+) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: summary.api_key: is not set" in shown.out
+
+
+def test_a_tokenizer_that_is_not_there_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_TOKENS__ENCODING", "p50k_base")
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: tokens.encoding: " in shown.out
+
+
+def test_a_damaged_log_is_a_problem(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(12)}))
+    with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
+        database.execute("DELETE FROM messages WHERE seq = 5")
+        database.commit()
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: " in shown.out
+    assert "s1" in shown.out.rpartition("problem: ")[2]
+
+
+def test_work_that_was_given_up_is_a_problem(run: Run, folder: Path, summaries_on: None) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
+    with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
+        database.execute("UPDATE background_work SET parked = 1, attempts = 5, last_error = 'timeout', due_at = NULL")
+        database.commit()
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: background work of session 's1' was given up: timeout" in " ".join(shown.out.split())
+    assert run("summarize", "s1").code == 0
+    assert run("doctor").code == 0
+
+
+@pytest.mark.postgres
+def test_a_healthy_postgresql_is_told_so(run: Run, folder: Path, postgres_dsn: str) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(12)}), "--store", postgres_dsn)
+    values = run("doctor", "--json", "--store", postgres_dsn).json
+    assert values["problems"] == []
+    assert dict(values["database"])["store"].startswith("PostgreSQL ")
+    assert dict(values["database"])["messages"] == "12"
+
+
+# -- migrate ------------------------------------------------------------------------------------------------
+
+
+def test_migrating_makes_the_database(run: Run, folder: Path) -> None:
+    shown = run("migrate", "--store", "new.db")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.strip().endswith("is up to date")
+    assert run("sessions", "--store", "new.db").out.strip() == "no sessions"
+
+
+@pytest.mark.postgres
+def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, empty_postgres_dsn: str) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2)})
+    refused = run("import", file, "--store", empty_postgres_dsn)
+    assert refused.code == 2
+    assert refused.err.startswith("error: schema: the database has no schema")
+    assert "reactor-memory migrate" in refused.err
+    assert run("doctor", "--store", empty_postgres_dsn).code == 1
+    assert run("migrate", "--store", empty_postgres_dsn).code == 0
+    assert run("migrate", "--store", empty_postgres_dsn).code == 0
+    assert run("import", file, "--store", empty_postgres_dsn).code == 0
+    assert run("doctor", "--store", empty_postgres_dsn).code == 0
+
+
+# -- worker ------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_does_what_is_due(run: Run, folder: Path, summaries_on: None) -> None:
+    run("import", SAMPLE)
+    assert covered(folder) == {}
+    assert run("worker", "--once").code == 0
+    assert {session_id: seq > 450 for session_id, seq in covered(folder).items()} == {
+        "tm4-00-000": True,
+        "tm4-00-001": True,
+        "tm4-00-002": True,
+    }
+
+
+def test_a_worker_works_also_where_saving_processes_do_not(
+    run: Run, folder: Path, summaries_on: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_BACKGROUND__ENABLED", "false")
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
+    run("worker", "--once")
+    assert covered(folder)["s1"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_ends_when_it_is_told_to(
+    run: Run, start: Start, folder: Path, summaries_on: None, number: signal.Signals
+) -> None:
+    process = start("worker")
+    assert process.stderr is not None
+    assert process.stderr.readline() == "working; stop with Ctrl-C\n"
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
+    while not covered(folder):
+        assert process.poll() is None
+        threading.Event().wait(0.02)
+    process.send_signal(number)
+    assert process.wait(timeout=60) == 0
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_a_worker_without_a_database_says_so(run: Run) -> None:
+    refused = run("worker", "--store", "postgresql://localhost:1/db")
+    assert refused.code == 2
+    assert refused.err.startswith("error: store: the database cannot be reached")
