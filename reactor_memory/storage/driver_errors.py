@@ -67,10 +67,19 @@ def translate(error: BaseException) -> StoreError:
     return _from_connection(error)
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """The code without its extension; 0 for what the driver itself raises."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
 def _from_sqlite(error: sqlite3.Error) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
-    kind, problem = _SQLITE_CODES.get(primary or 0, (StoreError, f"the database failed ({type(error).__name__})"))
+    kind, problem = _SQLITE_CODES.get(
+        _primary_code(error), (StoreError, f"the database failed ({type(error).__name__})")
+    )
     return kind(f"store: {problem}")
 
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import cast
 
 import aiosqlite
+import anyio
 
 from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError
 from reactor_memory.protocols import Appended, AppendRequest, StoreHealth
 from reactor_memory.storage import log
-from reactor_memory.storage.driver_errors import translate, translated
+from reactor_memory.storage.driver_errors import is_busy, translate, translated
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.migrating import is_behind, read_revision, upgrade
 from reactor_memory.storage.queries import sqlite_queries
@@ -30,6 +31,7 @@ SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
 
 _FULL = 2
+_BUSY_PAUSE_SECONDS = 0.01
 
 
 class SqliteStore(SqlStore):
@@ -67,11 +69,22 @@ class SqliteStore(SqlStore):
             connection._thread.join()  # pyright: ignore[reportPrivateUsage]
             raise
         try:
-            await run_on_thread(connection, prepare)
+            await self._prepare(connection, prepare)
         except BaseException:
             await connection.close()
             raise
         return connection
+
+    async def _prepare(self, connection: aiosqlite.Connection, prepare: Callable[[sqlite3.Connection], None]) -> None:
+        """SQLite does not wait for its busy timeout when another process switches a new file to WAL, so we do."""
+        deadline = anyio.current_time() + self._busy_timeout_seconds
+        while True:
+            try:
+                return await run_on_thread(connection, prepare)
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or anyio.current_time() > deadline:
+                    raise
+            await anyio.sleep(_BUSY_PAUSE_SECONDS)
 
     async def close(self) -> None:
         await self._appends.finish()

@@ -39,6 +39,7 @@ async def main(path, name, count):
     await store.open()
     for number in range(count):
         await append_messages(store, "s", numbered(2), idempotency_key=f"{name} {number}")
+        print(f"{name} {number}", flush=True)
     await store.close()
 
 anyio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))
@@ -279,6 +280,27 @@ class TestTwoProcesses:
                 tasks.start_soon(anyio.run_process, [*command, name, "40"])
         assert rows_in(path, "SELECT COUNT(*), MIN(seq), MAX(seq) FROM messages") == [(240, 1, 240)]
         assert rows_in(path, "SELECT last_seq FROM conversations") == [(240,)]
+
+    async def test_what_was_acknowledged_survives_a_kill(self, tmp_path: Path) -> None:
+        path = tmp_path / "memory.db"
+        acknowledged: set[str] = set()
+        for round_number in range(3):
+            command = [sys.executable, "-c", APPENDER, str(path), f"round {round_number}", "100000"]
+            output = b""
+            async with await anyio.open_process(command) as process:
+                assert process.stdout is not None
+                async for chunk in process.stdout:
+                    output += chunk
+                    if output.count(b"\n") > 20:
+                        process.kill()
+            acknowledged |= set(output.decode().split("\n")[:-1])
+        assert len(acknowledged) > 60
+        stored = {key for (key,) in rows_in(path, "SELECT batch_key FROM messages WHERE batch_key IS NOT NULL")}
+        assert stored >= acknowledged
+        store = SqliteStore(path)
+        await store.open()
+        assert (await store.check()).problems == ()
+        await store.close()
 
 
 def request(session_id: str) -> AppendRequest:
