@@ -148,15 +148,14 @@ class Fact(Value, frozen=True, kw_only=True):
 
     @property
     def worth(self) -> float:
-        """How much would be lost without it: what was decided over what the user said over what was looked up."""
+        """How much would be lost without it: what was decided over what was settled over what was only said."""
         if self.act == "decision":
             return 3.0
         if self.act == "correction" or self.category in ("DECISION", "CONDITION"):
             return 2.5
-        return _WORTH_BY_ROLE.get(self.said_by, 1.0)
-
-
-_WORTH_BY_ROLE = {"user": 1.25, "tool": 0.5}
+        if self.said_by == "tool":
+            return 0.5
+        return 1.5 if self.category == "STATE" else 1.0
 
 
 class Usage(Value, frozen=True, kw_only=True):

@@ -41,6 +41,12 @@ READ_BACK = _phrases(
 )
 """Words of somebody who reads out what was understood."""
 
+SETBACK = _phrases(
+    "unfortunately|couldn't|could not|unable|not able|wasn't able|did not manage|didn't manage|unavailable",
+    "not available|isn't available|can't find|cannot find|sold out|no longer",
+)
+"""Words of somebody who could not do what was agreed and offers something else."""
+
 CORRECTION = _phrases("actually|instead|rather than|change|correction|i meant|i mean|make (?:it|that)|sorry|my mistake")
 DECISION = _phrases("we(?:'ll| will| should)|decided?|decision|(?:we|i) agreed?|settled on|(?:we|i) chose|approved")
 INTENTION = _phrases("let's|let us|i(?:'ll| will) (?:take|go|have|use)|go with|choose")

@@ -22,14 +22,15 @@ from reactor_memory.summarizers.lexicon import (
     INTENTION,
     READ_BACK,
     REFUSAL,
+    SETBACK,
 )
 
 USER = "the user"
 TOLD = "told"
 MAX_SENTENCE_CHARACTERS = 256
 MAX_CHUNKS = 24
-READ_BACK_SHARE = 0.4
-MIN_EARLIER = 3
+READ_BACK_SHARE = 0.6
+MIN_EARLIER = 2
 COVERED = 0.9
 MAX_KIND_CHARACTERS = 100
 
@@ -56,7 +57,7 @@ _KINDS = (
 
 
 class Row(NamedTuple):
-    """What one message adds to the memory; `before` are corrected proposals that it settles."""
+    """What one message adds to the memory; `before` are earlier proposals that it settles."""
 
     anchor: str
     message: Message
@@ -67,7 +68,8 @@ class Row(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        return frozenset(word for chunk in self.chunks for word in chunk.words)
+        told = (self.chunks, *(chunks for _, chunks in self.before))
+        return frozenset(word for chunks in told for chunk in chunks for word in chunk.words)
 
     @property
     def worth_telling(self) -> bool:
@@ -120,11 +122,11 @@ def _row(told: Sequence[Message], index: int) -> Row:
     details = [word for chunk in chunks for word in chunk.details]
     if not accepted:
         return Row(f"{TOLD} #{message.seq}", message, chunks)
-    before = _corrected(told[:index])
+    before = _led_to(message, told[:index])
     read_back = READ_BACK.search(message.content) or _repeats(details, told[:index])
     if before or (read_back and len(details) >= 2):
         return Row(f"agreed #{message.seq}", message, chunks, category="DECISION", before=before)
-    return Row(f"accepted #{message.seq}", message, chunks)
+    return Row(f"accepted #{message.seq}", message, chunks, category="STATE")
 
 
 def _telling_chunks(message: Message) -> Iterator[Chunk]:
@@ -133,14 +135,22 @@ def _telling_chunks(message: Message) -> Iterator[Chunk]:
             yield from sentence.chunks
 
 
-def _corrected(earlier: Sequence[Message]) -> tuple[tuple[Message, tuple[Chunk, ...]], ...]:
-    """A proposal that the user corrected just before, and the correction: what was agreed on builds on both."""
-    if len(earlier) < 2 or earlier[-1].role != "user" or earlier[-2].role == "user":
+def _led_to(
+    message: Message, earlier: Sequence[Message], depth: int = 3
+) -> tuple[tuple[Message, tuple[Chunk, ...]], ...]:
+    """Earlier proposals that `message` only adjusts, with the replies to them: what is agreed now builds on them.
+
+    Either the other side did not accept the proposal, or it did and now something else has to do instead.
+    """
+    if not depth or len(earlier) < 2 or earlier[-1].role != "user" or earlier[-2].role == "user":
         return ()
-    if not (REFUSAL.match(earlier[-1].content) or CORRECTION.search(earlier[-1].content)):
+    proposal, reply = earlier[-2:]
+    open_proposal = READ_BACK.search(proposal.content) and not AFFIRMATION.match(reply.content)
+    refused = REFUSAL.match(reply.content) or CORRECTION.search(reply.content)
+    if not (open_proposal or refused or SETBACK.search(message.content)):
         return ()
-    further = _corrected(earlier[:-2])
-    return (*further, *((message, tuple(_telling_chunks(message))) for message in earlier[-2:]))
+    further = _led_to(proposal, earlier[:-2], depth - 1)
+    return (*further, *((told, tuple(_telling_chunks(told))) for told in (proposal, reply)))
 
 
 def _row_facts(row: Row, later: Sequence[Row]) -> Iterator[Fact]:
@@ -148,8 +158,8 @@ def _row_facts(row: Row, later: Sequence[Row]) -> Iterator[Fact]:
     words = row.words
     if not row.worth_telling or any(len(words & other.words) >= COVERED * len(words) for other in later):
         return
-    own = row.words
-    parts = [(m, [c for c in chunks if not c.words <= own]) for m, chunks in row.before]
+    own = frozenset(word for chunk in row.chunks for word in chunk.words)
+    parts = [(told, [c for c in chunks if not c.words <= own]) for told, chunks in row.before]
     used: Counter[str] = Counter()
     for message, chunks in (*parts, (row.message, row.chunks)):
         for chunk in chunks[:MAX_CHUNKS]:

@@ -345,5 +345,5 @@ def _is_read_out(value: str, spoken: str) -> bool:
 
 def _category(value: str) -> Category:
     if value.casefold() in _FLAGS:
-        return "STATE"
+        return "GENERAL"
     return "NUMERIC" if _NUMERIC.match(value) else "ENTITY"
