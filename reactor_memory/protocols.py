@@ -235,6 +235,14 @@ class MessageStore(Protocol):
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
         ...
 
+    async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
+        """Rewrite the `token_count` of all messages that another tokenizer than `tokenizer` counted; how many.
+
+        Nothing else of a message changes. The work is done in pages: if it is interrupted, repeat it. `count` may be
+        called in any thread.
+        """
+        ...
+
     async def check(self) -> StoreHealth:
         """Look for damage and known faults; reads only."""
         ...

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.cli.probes import MEMORY_PARTS
-from reactor_memory.cli.rendering import count, message_values, message_view, table
+from reactor_memory.cli.rendering import count, heading, message_values, message_view, table
 from reactor_memory.cli.terminal import printable
 from reactor_memory.context.draft import Freshness
 from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry
@@ -53,9 +52,7 @@ def context_view(context: Context) -> RenderableType:
         f" of {printable(report.session_id)}: {report.total_tokens:,} of {count(report.budget, 'token')}",
         f" · {report.strategy} · {_FRESHNESS[report.freshness]}",
     )
-    return Group(
-        title, *messages_view(context), Text(), Rule("the report", style="dim", align="left"), *_report(report)
-    )
+    return Group(title, *messages_view(context), Text(), heading("the report"), *_report(report))
 
 
 def messages_view(context: Context) -> Iterator[RenderableType]:
@@ -65,7 +62,7 @@ def messages_view(context: Context) -> Iterator[RenderableType]:
         if part != before:
             tokens = count(context.report.tokens.get(part, 0), "token")
             yield Text()
-            yield Rule(f"{part} · {tokens}", style="dim", align="left")
+            yield heading(f"{part} · {tokens}")
         yield message_view(message, memory=part in MEMORY_PARTS)
         before = part
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from reactor_memory.cli.context_view import context_value, messages_view
 from reactor_memory.cli.demonstration import Demonstration, Detail
-from reactor_memory.cli.rendering import count, moment, table
+from reactor_memory.cli.rendering import count, heading, moment, table
 from reactor_memory.cli.terminal import printable
 from reactor_memory.context.report import Context, Part
 from reactor_memory.models import JsonObject
@@ -40,10 +40,10 @@ def demo_view(shown: Demonstration) -> RenderableType:
         Text(),
         _steps(shown),
         Text(),
-        Rule("what the model gets", align="left"),
+        heading("what the model gets"),
         *messages_view(shown.ours),
         Text(),
-        Rule("next to take-last under the same budget", align="left"),
+        heading("next to take-last under the same budget"),
         _comparison(shown),
         *_rescued(shown),
         Text(),
@@ -125,7 +125,7 @@ def _rescued(shown: Demonstration) -> Iterator[RenderableType]:
         yield Text("\nthe session has no probes, so no details were looked for (docs/formats.md)", style="dim")
         return
     yield Text()
-    yield Rule(f"rescued: {count(len(rescued), 'detail')} that take-last has lost", align="left")
+    yield heading(f"rescued: {count(len(rescued), 'detail')} that take-last has lost")
     made = table("detail", "answer", "said at", "in our context", right=("said at",))
     for detail in rescued[:SHOWN_DETAILS]:
         said = ", ".join(f"{position + 1}" for position in detail.probe.evidence[-1:])

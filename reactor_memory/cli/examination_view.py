@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
-from rich.rule import Rule
 from rich.text import Text
 
 from reactor_memory.cli.examination import Examination
-from reactor_memory.cli.rendering import count, moment, table
+from reactor_memory.cli.rendering import count, heading, moment, table
 from reactor_memory.cli.terminal import printable
 
 
@@ -28,7 +27,7 @@ def examination_view(found: Examination) -> RenderableType:
 
 
 def _section(title: str, body: RenderableType) -> tuple[RenderableType, ...]:
-    return Text(), Rule(title, style="dim", align="left"), body
+    return Text(), heading(title), body
 
 
 def _database(found: Examination) -> RenderableType:

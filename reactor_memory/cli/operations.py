@@ -14,17 +14,25 @@ from reactor_memory.cli.log_lines import log_to_stderr
 
 
 @click.command()
+@click.option("--recount", is_flag=True, help="Count messages again that another tokenizer counted.")
 @with_common_options
-async def migrate(invocation: Invocation) -> None:
+async def migrate(invocation: Invocation, recount: bool) -> None:
     """Bring the schema of the database up to date.
 
     SQLite files are brought up to date whenever they are opened; PostgreSQL only by this command, or by
     store.auto_migrate.
+
+    After a change of tokens.encoding, messages of the old one are counted again at every load; --recount stores the
+    new counts.
     """
+    from reactor_memory.cli import rendering
+
     settings = invocation.settings(store={"auto_migrate": True})
     async with invocation.container(settings, creates=True) as container:
-        health = await container.message_store().check()
-    invocation.show(dict(health.details), lambda: f"schema {dict(health.details).get('schema', '')} is up to date")
+        store, counter = container.message_store(), container.message_counter()
+        recounted = await store.recount(counter.name, counter.counted) if recount else 0
+        schema = dict((await store.check()).details).get("schema", "")
+    invocation.show({"schema": schema, "recounted": recounted}, lambda: rendering.migrated(schema, recounted))
 
 
 @click.command()

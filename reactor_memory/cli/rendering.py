@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.console import Group, RenderableType
 from rich.padding import Padding
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -62,6 +63,11 @@ def moment(microseconds: int) -> str:
         return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError, OSError):
         return f"{microseconds} us"
+
+
+def heading(title: str) -> Rule:
+    """A line across the page that begins with a title."""
+    return Rule(Text(title, style="bold"), style="dim", align="left")
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
@@ -134,6 +140,10 @@ def summary(view: SummaryView) -> RenderableType:
     if view.last_error:
         lines.append(f"the work failed ({view.last_error}), {count(view.attempts, 'time')} in a row")
     return Group(*lines, Text(printable(view.narrative)))
+
+
+def migrated(schema: str, recounted: int) -> RenderableType:
+    return f"schema {schema} is up to date" + (f", {count(recounted, 'message')} counted again" if recounted else "")
 
 
 def deleted(gone: Sequence[str]) -> RenderableType:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -282,6 +282,16 @@ class InMemoryStore:
             if not each.purged and each.session.deleted_at is not None and each.session.deleted_at < before
         )
         return self._purge(islice(waiting, limit))
+
+    async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
+        rewritten = 0
+        for conversation in self._data.conversations.values():
+            for position, message in enumerate(conversation.messages):
+                if message.tokenizer != tokenizer:
+                    recounted = replace(message, token_count=count(message), tokenizer=tokenizer)
+                    conversation.messages[position] = recounted
+                    rewritten += 1
+        return rewritten
 
     async def check(self) -> StoreHealth:
         conversations = self._data.conversations.values()

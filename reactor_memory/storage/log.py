@@ -5,8 +5,9 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TypeAlias
 
 from reactor_memory.errors import (
     IdempotencyConflictError,
@@ -33,6 +34,11 @@ from reactor_memory.storage.steps import Batch, Rows, Step, Steps
 
 EVERYTHING = 2**63 - 1
 """Larger than any position, time or number of rows."""
+
+MessageKey: TypeAlias = tuple[str, str, int]
+"""Group, conversation and seq of a stored message."""
+
+BEFORE_ALL: MessageKey = ("", "", 0)
 
 _FIRST_CHUNK = 64
 
@@ -395,6 +401,29 @@ def purge_deleted(*, before: int, limit: int) -> Steps[int]:
     for _, session_id, deleted_at in rows:
         purged += yield from _purge(session_id, deleted_at)
     return purged
+
+
+# Counting again
+
+
+def recount_page(
+    tokenizer: str, count: Callable[[Message], int], *, after: MessageKey, limit: int
+) -> Steps[tuple[int, MessageKey | None]]:
+    """Recount the next messages behind `after`: how many, and the last one of them (None: there are no more)."""
+    position = {"group_id": after[0], "conversation_id": after[1], "seq": after[2]}
+    rows = yield Step("messages_of_other_tokenizers", position | {"tokenizer": tokenizer, "limit": limit})
+    counted = [(row[0], row[1], message_from(row[2:])) for row in rows]
+    yield Batch(
+        "store_token_count",
+        [
+            key_of(session_id) | {"seq": message.seq, "token_count": count(message), "tokenizer": tokenizer}
+            for _, session_id, message in counted
+        ],
+    )
+    if len(rows) < limit:
+        return len(rows), None
+    group_id, session_id, message = counted[-1]
+    return len(rows), (group_id, session_id, message.seq or 0)
 
 
 # Checking

@@ -25,6 +25,9 @@ from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, Cont
 from reactor_memory.storage import derived, log
 from reactor_memory.storage.steps import P, Steps, T
 
+RECOUNT_PAGE = 500
+"""Messages that are counted again in one transaction: appends wait meanwhile."""
+
 
 class SqlStore(ABC):
     """The log and everything derived from it in one database (`MessageStore` and `SummaryStore`)."""
@@ -90,6 +93,13 @@ class SqlStore(ABC):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
+
+    async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
+        rewritten, after = 0, log.BEFORE_ALL
+        while after is not None:
+            page, after = await self._write(log.recount_page, tokenizer, count, after=after, limit=RECOUNT_PAGE)
+            rewritten += page
+        return rewritten
 
     # What is derived from it
 

@@ -8,6 +8,7 @@ from reactor_memory.testing.branching import Forks, Withdrawal
 from reactor_memory.testing.lifecycle import Deletion, Listing, Loading, Purge
 from reactor_memory.testing.log import AppendAndRead, Idempotency, Ownership, RoundTrips
 from reactor_memory.testing.random_histories import RandomHistories
+from reactor_memory.testing.recounting import Recounting
 
 
 @pytest.mark.anyio
@@ -22,6 +23,7 @@ class MessageStoreConformance(
     Purge,
     Listing,
     Loading,
+    Recounting,
     RandomHistories,
 ):
     """What every `MessageStore` promises. The fixture `store` gives an opened, empty one."""

@@ -143,6 +143,26 @@ def test_migrating_makes_the_database(run: Run, folder: Path) -> None:
     assert run("sessions", "--store", "new.db").out.strip() == "no sessions"
 
 
+@pytest.mark.parametrize("is_postgres", [False, pytest.param(True, marks=pytest.mark.postgres)])
+def test_messages_of_another_tokenizer_are_counted_again(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, is_postgres: bool
+) -> None:
+    store = request.getfixturevalue("postgres_dsn") if is_postgres else "log.db"
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(12)})
+    run("import", file, "--store", store)
+    exact = run("context", "s1", "--store", store, "--json").json["report"]["total_tokens"]
+    assert run("migrate", "--recount", "--store", store, "--json").json["recounted"] == 0
+    monkeypatch.setenv("REACTOR_MEMORY_TOKENS__COUNTER", "estimate")
+    assert run("migrate", "--store", store, "--json").json["recounted"] == 0
+    assert run("migrate", "--recount", "--store", store, "--json").json["recounted"] == 12
+    assert "counted again" not in run("migrate", "--recount", "--store", store).out
+    monkeypatch.delenv("REACTOR_MEMORY_TOKENS__COUNTER")
+    assert (
+        run("migrate", "--recount", "--store", store).out.strip().endswith("is up to date, 12 messages counted again")
+    )
+    assert run("context", "s1", "--store", store, "--json").json["report"]["total_tokens"] == exact
+
+
 @pytest.mark.postgres
 def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, empty_postgres_dsn: str) -> None:
     file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2)})
