@@ -102,16 +102,13 @@ class PostgresStore(SqlStore):
         values = _append_values(request)
         rows = await self._retrying(lambda connection: _fetch(connection, Step("append", values)), may_retry)
         if not rows:
-            return await self._append_after_all(request)
+            # There is no session that it may continue. The long form says why, or appends if that changed since
+            return await self._write(log.append, request)
         last_seq, known_seq, known_fingerprint, known_size, owner_id, deleted_at = rows[0]
         if last_seq is not None:
             return log.appended_until(request, last_seq)
         log.check_owner_and_deletion(request.session_id, request.user_id, owner_id=owner_id, deleted_at=deleted_at)
         return log.replay(request, known_seq, known_fingerprint, known_size)
-
-    async def _append_after_all(self, request: AppendRequest) -> Appended:
-        """The statement found no session to continue: say why, in a transaction that appends if it changed since."""
-        return await self._write(log.append, request)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         step = Step(_context_query(query), _context_values(query))
@@ -135,21 +132,17 @@ class PostgresStore(SqlStore):
         return await self._retrying(work, _collided)
 
     async def _retrying(self, work: Callable[[Connection], Awaitable[T]], may_retry: MayRetry) -> T:
-        for pause in _RETRY_PAUSES_SECONDS:
+        pauses = iter(_RETRY_PAUSES_SECONDS)
+        while True:
             try:
                 return await self._once(work)
             except ReactorMemoryError:
                 raise
             except Exception as error:
-                if not may_retry(error):
+                pause = next(pauses, None)
+                if pause is None or not may_retry(error):
                     raise translate(error) from None
             await anyio.sleep(pause)
-        try:
-            return await self._once(work)
-        except ReactorMemoryError:
-            raise
-        except Exception as error:
-            raise translate(error) from None
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         if self._pool is None:

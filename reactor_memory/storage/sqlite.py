@@ -62,6 +62,7 @@ class SqliteStore(SqlStore):
     async def _connect(self, prepare: Callable[[sqlite3.Connection], None]) -> aiosqlite.Connection:
         """A prepared connection; its thread is not left running when that fails or is cancelled."""
         connection = aiosqlite.connect(self._path, timeout=self._busy_timeout_seconds, isolation_level=None)
+        connection._thread.daemon = True  # pyright: ignore[reportPrivateUsage] (who forgets `close` can still exit)
         try:
             await connection
         except BaseException:
@@ -87,12 +88,13 @@ class SqliteStore(SqlStore):
             await anyio.sleep(_BUSY_PAUSE_SECONDS)
 
     async def close(self) -> None:
-        await self._appends.finish()
-        reader, self._reader = self._reader, None
-        writer, self._writer = self._writer, None
-        for connection in (reader, writer):
-            if connection is not None:
-                await connection.close()
+        with anyio.CancelScope(shield=True):
+            await self._appends.finish()
+            reader, self._reader = self._reader, None
+            writer, self._writer = self._writer, None
+            for connection in (reader, writer):
+                if connection is not None:
+                    await connection.close()
 
     async def append(self, request: AppendRequest) -> Appended:
         if self._writer is None:

@@ -114,6 +114,12 @@ class TestConnections:
         await store.close()
         assert sorted([(await each).first_seq for each in appends]) == list(range(1, 101))
 
+    async def test_a_program_that_forgets_to_close_ends(self, tmp_path: Path) -> None:
+        program = "import sys, anyio\nfrom reactor_memory.storage.sqlite import SqliteStore\n"
+        program += "store = SqliteStore(sys.argv[1])\nanyio.run(store.open)"
+        with anyio.fail_after(60):
+            await anyio.run_process([sys.executable, "-c", program, str(tmp_path / "memory.db")])
+
 
 class TestFaults:
     async def test_a_file_of_another_kind(self, tmp_path: Path) -> None:
