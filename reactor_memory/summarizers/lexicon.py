@@ -43,7 +43,7 @@ READ_BACK = _phrases(
 
 SETBACK = _phrases(
     "unfortunately|couldn't|could not|unable|not able|wasn't able|did not manage|didn't manage|unavailable",
-    "not available|isn't available|can't find|cannot find|sold out|no longer",
+    "not available|isn't available|can't find|cannot find|sold out|no longer|nothing is available|an error|failed to",
 )
 """Words of somebody who could not do what was agreed and offers something else."""
 

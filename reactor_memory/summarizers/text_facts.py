@@ -26,11 +26,13 @@ from reactor_memory.summarizers.lexicon import (
 )
 
 USER = "the user"
+AGREED = "agreed"
 TOLD = "told"
 MAX_SENTENCE_CHARACTERS = 256
 MAX_CHUNKS = 24
 READ_BACK_SHARE = 0.6
 MIN_EARLIER = 2
+MIN_AGREED_WORDS = 4
 COVERED = 0.9
 MAX_KIND_CHARACTERS = 100
 
@@ -73,6 +75,8 @@ class Row(NamedTuple):
 
     @property
     def worth_telling(self) -> bool:
+        if self.anchor.startswith(AGREED):
+            return len(self.words) >= MIN_AGREED_WORDS
         details = [word for chunk in self.chunks for word in chunk.details]
         return len(details) >= (2 if self.anchor.startswith(TOLD) else 1)
 
@@ -123,16 +127,26 @@ def _row(told: Sequence[Message], index: int) -> Row:
     if not accepted:
         return Row(f"{TOLD} #{message.seq}", message, chunks)
     before = _led_to(message, told[:index])
-    read_back = READ_BACK.search(message.content) or _repeats(details, told[:index])
-    if before or (read_back and len(details) >= 2):
-        return Row(f"agreed #{message.seq}", message, chunks, category="DECISION", before=before)
+    read_out = bool(READ_BACK.search(message.content))
+    if before or read_out or (len(details) >= 2 and _repeats(details, told[:index])):
+        whole = _all_chunks(message) if read_out else chunks
+        return Row(f"{AGREED} #{message.seq}", message, whole, category="DECISION", before=before)
     return Row(f"accepted #{message.seq}", message, chunks, category="STATE")
 
 
 def _telling_chunks(message: Message) -> Iterator[Chunk]:
+    """The chunks of the sentences with details; what a user ruled is told word for word elsewhere."""
     for sentence in read_sentences(message.content):
         if sentence.details and not (message.role == "user" and _category_of(sentence)):
             yield from sentence.chunks
+
+
+def _all_chunks(message: Message) -> tuple[Chunk, ...]:
+    return tuple(chunk for sentence in read_sentences(message.content) for chunk in sentence.chunks)
+
+
+def _detailed(message: Message) -> tuple[Chunk, ...]:
+    return tuple(chunk for chunk in _all_chunks(message) if chunk.details)
 
 
 def _led_to(
@@ -150,7 +164,7 @@ def _led_to(
     if not (open_proposal or refused or SETBACK.search(message.content)):
         return ()
     further = _led_to(proposal, earlier[:-2], depth - 1)
-    return (*further, *((told, tuple(_telling_chunks(told))) for told in (proposal, reply)))
+    return (*further, (proposal, tuple(_telling_chunks(proposal))), (reply, _detailed(reply)))
 
 
 def _row_facts(row: Row, later: Sequence[Row]) -> Iterator[Fact]:
