@@ -18,8 +18,7 @@ Count: TypeAlias = Callable[[str], int]
 Identity: TypeAlias = tuple[str, str, bool, bool]
 
 _ACT_RANK = {"statement": 0, "decision": 1, "correction": 2}
-_FACT_OVERHEAD_TOKENS = 2
-"""What a fact costs in its line beside its value: the separator, now and then a label."""
+_SEPARATOR = "; "
 
 
 def fold(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -47,7 +46,7 @@ def working_set(facts: Sequence[Fact], *, max_tokens: int, count: Count) -> tupl
 
     What an anchor's facts of the same worth say stays together. A larger `max_tokens` never loses a fact.
     """
-    if sum(len(fact.value.encode()) + _FACT_OVERHEAD_TOKENS for fact in facts) <= max_tokens:
+    if sum(len(f"{fact.anchor}{_SEPARATOR}{fact.value}".encode()) for fact in facts) <= max_tokens:
         return tuple(facts), False  # a token is at least one byte, so nothing needs to be counted
     bundles: dict[tuple[str, float], list[Fact]] = {}
     for fact in facts:
@@ -138,8 +137,8 @@ def _verified(facts: Iterable[Fact]) -> Iterable[Fact]:
 
 
 def _tokens(bundle: Sequence[Fact], count: Count) -> int:
-    text = "; ".join([bundle[0].anchor, *(fact.value for fact in bundle)])
-    return count(text) + _FACT_OVERHEAD_TOKENS * len(bundle)
+    """About what the bundle costs as a line: the number in an anchor weighs as much as the labels of its values."""
+    return count(_SEPARATOR.join([bundle[0].anchor, *(fact.value for fact in bundle)]))
 
 
 def _rank(costed: tuple[Sequence[Fact], int]) -> tuple[float, float, int, str]:

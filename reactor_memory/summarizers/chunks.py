@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reactor_memory.summarizers.lexicon import DETAIL_WORDS, STOP_WORDS
 
-MAX_CHARACTERS = 16_000
+MAX_CHARACTERS = 8_000
 """How much of one text is read; the recall index covers the rest."""
 MAX_CHUNK_WORDS = 16
 MAX_WORD_CHARACTERS = 100
