@@ -11,7 +11,7 @@ import msgspec
 from reactor_memory.context.draft import ContextLimits, Draft
 from reactor_memory.context.recall import TurnRanking
 from reactor_memory.context.report import Context
-from reactor_memory.context.strategies import Missing, Plan, PlanRequest, Strategy
+from reactor_memory.context.strategies import LONGEST_TURN_SEGMENTS, Missing, Plan, PlanRequest, Strategy
 from reactor_memory.context.trimming import assemble, trim
 from reactor_memory.errors import StoreError
 from reactor_memory.models import Layout, Message, Value
@@ -192,7 +192,7 @@ class ContextLoader:
             user_id=request.user_id,
             last_count=limits.take_last_count,
             trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
-            max_messages=_most_messages(limits, by_tokens=by_tokens),
+            max_messages=_most_messages(limits, most if by_tokens else None),
             max_tokens=max(most, 1),
             overhead=limits.overhead,
             budget=request.budget or 0,
@@ -244,9 +244,9 @@ class ContextLoader:
             after = page[-1].seq or before
 
 
-def _most_messages(limits: ContextLimits, *, by_tokens: bool) -> int:
-    """By tokens, the count is no limit of its own. By messages, room for a window whose oldest turn is a long one."""
-    if by_tokens:
-        return max(limits.max_window_tokens // max(1, limits.overhead), limits.take_last_count)
-    longest_turn = 4 * max(1, limits.segment_message_count)
+def _most_messages(limits: ContextLimits, max_tokens: int | None) -> int:
+    """By tokens, as many as empty messages would fit. By count, room for a window whose oldest turn is a long one."""
+    if max_tokens is not None:
+        return max(max_tokens // max(1, limits.overhead), limits.take_last_count)
+    longest_turn = LONGEST_TURN_SEGMENTS * max(1, limits.segment_message_count)
     return max(limits.trigger_message_count + longest_turn, limits.take_last_count)
