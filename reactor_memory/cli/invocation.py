@@ -29,7 +29,6 @@ class Invocation:
     store: str | None
     user_id: str | None
     as_json: bool
-    verbose: bool
 
     def settings(self, **sections: Any) -> Settings:
         """The settings, with what the options and the command decide on top."""
@@ -62,16 +61,13 @@ class Invocation:
     def show(self, value: object, render: Callable[[], Any]) -> None:
         """Print `value` as JSON when that was asked for, else what `render` makes of it."""
         if self.as_json:
-            self.print_json(value)
+            import msgspec
+
+            click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
         else:
             from reactor_memory.cli.terminal import console
 
             console().print(render())
-
-    def print_json(self, value: object) -> None:
-        import msgspec
-
-        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 AsyncCommand: TypeAlias = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, int | None]]
@@ -94,7 +90,7 @@ def with_common_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
         from reactor_memory.cli.log_lines import log_to_stderr
 
         log_to_stderr(verbose=verbose)
-        invocation = Invocation(store=store, user_id=user_id, as_json=as_json, verbose=verbose)
+        invocation = Invocation(store=store, user_id=user_id, as_json=as_json)
         return anyio.run(partial(body, invocation, **arguments))
 
     return run

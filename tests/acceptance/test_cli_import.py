@@ -6,8 +6,7 @@ import gzip
 import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -167,27 +166,39 @@ def test_a_refused_export_leaves_the_old_file(run: Run, folder: Path) -> None:
 SESSIONS = {f"s{number}": small_talk(230) for number in range(8)}
 
 
-@contextmanager
-def stuck_after(database: Path, messages: int) -> Iterator[int]:
-    """Wait until so many messages are stored, then hold the database; how many they are by then."""
-    while rows(database) < messages:
-        threading.Event().wait(0.005)
+def hold_up(database: Path, *, after: int, joins: int) -> None:
+    """Let every insert behind the first `after` messages count as many rows as they have `joins` of."""
+    tables = ", ".join(f"messages AS m{number}" for number in range(joins))
     with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield connection.execute("SELECT count(*) FROM messages").fetchone()[0]
-        connection.execute("ROLLBACK")
+        connection.execute("DROP TRIGGER IF EXISTS hold_up")
+        connection.execute(
+            "CREATE TRIGGER hold_up BEFORE INSERT ON messages "
+            f"WHEN (SELECT count(*) FROM messages) >= {after} BEGIN SELECT count(*) FROM {tables}; END"
+        )
+
+
+def let_go(database: Path) -> None:
+    with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER hold_up")
+
+
+def wait_for(database: Path, messages: int) -> None:
+    while rows(database) < messages:
+        threading.Event().wait(0.01)
 
 
 def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: Start, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
-    for messages in (1, 250, 900):
+    run("migrate", "--store", database)
+    for after, whole_batches in ((50, 0), (250, 230), (700, 690), (1500, 1480)):
+        hold_up(database, after=after, joins=6)
         process = start("import", file, "--store", database)
-        with stuck_after(database, messages) as stored:
-            process.kill()
-            assert process.wait() == -signal.SIGKILL
-        assert 0 < stored < 8 * 230
-        assert rows(database) >= stored
+        wait_for(database, whole_batches)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert rows(database) == whole_batches
+    let_go(database)
     assert run("import", file, "--store", database).code == 0
     for line in read_lines(file):
         assert exported(run, line.session_id, "--store", database) == list(line.messages)
@@ -197,11 +208,14 @@ def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: 
 def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
+    run("migrate", "--store", database)
+    hold_up(database, after=200, joins=2)
     process = start("import", file, "--store", database)
-    with stuck_after(database, 300):
-        process.send_signal(signal.SIGINT)
+    wait_for(database, 230)
+    process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err.strip()) == (130, "")
+    let_go(database)
     assert run("import", file, "--store", database).code == 0
     assert exported(run, "s7", "--store", database) == small_talk(230)
 
