@@ -69,7 +69,7 @@ def _answer(detail: Detail) -> str:
 
 def _steps(shown: Demonstration) -> RenderableType:
     pace, report = shown.pace, shown.ours.report
-    steps = table("", "", "", right=())
+    steps = table("", "", "")
     steps.show_header = False
     saved = f"session {printable(shown.session_id)}: {count(len(shown.messages), 'message')}, {_period(shown)}"
     steps.add_row("1 saved", f"{saved}, {count(shown.tokens, 'token')}", _seconds(pace.saving))
@@ -149,11 +149,16 @@ def _closing(shown: Demonstration) -> Iterator[RenderableType]:
     size = f"{count(shown.tokens, 'token')} of conversation in {shown.ours.report.total_tokens:,} ({ratio:.0%})."
     yield Text(size + kept, style="bold")
     yield Text()
-    next_steps = table("", "", right=())
+    session = printable(shown.session_id)
+    next_steps = table("", "")
     next_steps.show_header = False
     next_steps.add_row("reactor-memory demo --budget 1000", "the same in half of it")
     next_steps.add_row("reactor-memory demo FILE", "your own conversation (docs/formats.md)")
     next_steps.add_row("reactor-memory demo --store demo.db", "keep the database, then:")
-    next_steps.add_row("  reactor-memory context ID --store demo.db", "with REACTOR_MEMORY_SUMMARY__ENABLED=true")
-    next_steps.add_row("  reactor-memory facts ID --store demo.db", "every fact, with the message that states it")
+    next_steps.add_row(
+        f"  reactor-memory context {session} --store demo.db", "with REACTOR_MEMORY_SUMMARY__ENABLED=true"
+    )
+    next_steps.add_row(
+        f"  reactor-memory facts {session} --store demo.db", "every fact, with the message that states it"
+    )
     yield next_steps

@@ -10,7 +10,12 @@ from reactor_memory.errors import ConfigurationError
 DEFAULT_BUDGET = 2000
 
 budget_option = click.option(
-    "--budget", type=click.IntRange(min=1), default=DEFAULT_BUDGET, show_default=True, metavar="TOKENS"
+    "--budget",
+    type=click.IntRange(min=1),
+    default=DEFAULT_BUDGET,
+    show_default=True,
+    metavar="TOKENS",
+    help="How large the context may be.",
 )
 
 
