@@ -203,3 +203,38 @@ async def test_background_work_that_hangs_holds_up_no_load() -> None:
         if not store.failures:
             break
     assert at > 10
+
+
+async def test_a_load_does_without_the_layout_that_it_cannot_store() -> None:
+    """It is an optimisation of later loads, so a fault there is none of this one."""
+    store = FaultyStore(InMemoryStore(), at=1, mode="before", for_ever=True, methods={"put_layout"})
+    async with memory_on(store) as container:
+        agent = Agent(container)
+        for number in range(1, LENGTH // BATCH + 1):
+            await agent.save_to("s", number)
+        await agent.manager.drain()
+        await agent.load("s")
+    assert store.failures == 1
+    check_context(agent.contexts[0])
+
+
+async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
+    """Nobody has to ask again: the worker itself tries again."""
+    for at in count(1):
+        log = InMemoryStore()
+        store = FaultyStore(log, at=at, mode="before", methods=BACKGROUND_CALLS)
+        async with memory_on(store) as container:
+            agent = Agent(container)
+            for number in range(1, LENGTH // BATCH + 1):
+                await agent.save_to("s", number)
+            with anyio.fail_after(10):
+                while not await covers(log, LENGTH):  # noqa: ASYNC110 - what is waited for is a state
+                    await anyio.sleep(0.005)
+        if not store.failures:
+            break
+    assert at > 10
+
+
+async def covers(store: InMemoryStore, seq: int) -> bool:
+    summary = await store.get_summary("s")
+    return summary is not None and summary.covered_seq >= seq
