@@ -39,7 +39,7 @@ class LoadingOptions(Value, frozen=True, kw_only=True):
     limits: ContextLimits
     window_growth: Literal["auto", "messages", "tokens"] = "auto"
     lazy_timeout_seconds: float = 3.0
-    recall_share: float = 0.15
+    recall_share: float = 0.3
     settings_fingerprint: str = ""
 
 

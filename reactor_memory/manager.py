@@ -31,6 +31,7 @@ from reactor_memory.turn import Turn
 from reactor_memory.validation import (
     MessageLimits,
     check_idempotency_key,
+    check_message,
     check_messages,
     check_session_id,
     check_user_id,
@@ -105,7 +106,8 @@ class ConversationManager:
         `message` is the user message to come: counted, put last, not saved. `budget` (tokens) holds for the messages
         of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
         With a `query`, older turns that answer it come back verbatim. `history`, if given, is used instead of the
-        stored session, and nothing is read. An unknown session is an empty one: a conversation may begin.
+        stored session, however long or empty it is, and nothing is read. An unknown session is an empty one: a
+        conversation may begin.
 
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
@@ -114,7 +116,7 @@ class ConversationManager:
             session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
         )
         if history is not None:
-            return self._loader.from_history(request, self._checked(history, field="history"))
+            return self._loader.from_history(request, self._checked_history(history))
         loaded = await self._loader.load(request)
         return self._loader.assemble(loaded, request.current)
 
@@ -361,6 +363,13 @@ class ConversationManager:
         batch = tuple(messages)
         check_messages(batch, self._options.limits, field=field)
         return batch
+
+    def _checked_history(self, history: Iterable[Message]) -> Sequence[Message]:
+        """It is not stored, so the limit of a batch does not hold for it."""
+        messages = tuple(history)
+        for position, message in enumerate(messages):
+            check_message(message, self._options.limits, field=f"history[{position}]")
+        return messages
 
     async def _prepared(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         now = self._clock()

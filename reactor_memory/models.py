@@ -248,7 +248,8 @@ class Layout(Value, frozen=True, kw_only=True):
     """Where the window of a context starts and which lines its memory blocks hold.
 
     It stays the same between evictions, so that everything left of the window is the same bytes turn after turn.
-    `fact_tokens` and `narrative_tokens` are what the two blocks cost as messages, overhead included.
+    `fact_tokens` and `narrative_tokens` are what the two blocks cost as messages, overhead included; `left_out` counts
+    the lines for which there was no room.
     `seq` is the length of the session when it was made, `epoch` the one of the summary that it was made from: with
     another epoch the layout shows something that went out of view since, and must not be used.
     """
@@ -259,6 +260,7 @@ class Layout(Value, frozen=True, kw_only=True):
     narrative: tuple[BlockLine, ...] = ()
     fact_tokens: int = 0
     narrative_tokens: int = 0
+    left_out: int = 0
     covered_seq: int = 0
     epoch: int = 0
 

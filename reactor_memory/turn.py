@@ -39,12 +39,13 @@ class Turn:
         self._answer = Message.assistant(answer) if isinstance(answer, str) else answer
 
     async def stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
-        """Pass a streamed answer through. It is the answer once it is complete; a broken stream is none."""
+        """Pass a streamed answer through. It is the answer once it is complete; a broken or empty stream is none."""
         parts: list[str] = []
         async for chunk in chunks:
             parts.append(chunk)
             yield chunk
-        self.answer("".join(parts))
+        if text := "".join(parts):
+            self.answer(text)
 
     def saved_messages(self) -> tuple[Message, ...]:
         """What is stored at the end: the user message, the tool traffic, the answer."""

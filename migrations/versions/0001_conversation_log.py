@@ -155,7 +155,7 @@ def _context_layouts() -> None:
         _text("settings_fingerprint"),
         _number("seq"),
         _number("window_start_seq"),
-        _text("fact_lines"),  # JSON: [tokens, lines]
+        _text("fact_lines"),  # JSON: [tokens, lines, lines left out]
         _text("narrative"),  # the same
         _number("covered_seq"),
         _number("epoch"),

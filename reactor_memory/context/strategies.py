@@ -7,7 +7,7 @@ once more with the outcome, which a strategy must accept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, fit_memory
@@ -145,6 +145,7 @@ class Hierarchical:
             narrative=tuple(narrative.lines[index] for index in fitted[1].kept),
             fact_tokens=fitted[0].tokens,
             narrative_tokens=fitted[1].tokens,
+            left_out=len(facts.lines) + len(narrative.lines) - sum(len(block.kept) for block in fitted),
             covered_seq=summary.covered_seq,
             epoch=summary.epoch,
         )
@@ -213,7 +214,15 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
         unread=stale + hole,
         covered_seq=layout.covered_seq,
         freshness=freshness,
+        notes=tuple(_notes(layout, summary)),
     )
+
+
+def _notes(layout: Layout, summary: Summary) -> Iterator[str]:
+    if layout.left_out:
+        yield f"{layout.left_out} lines of memory were left out when the window last moved: no room in the budget"
+    if summary.truncated:
+        yield "the ledger holds more facts than the summary: summary.max_fact_tokens"
 
 
 def _from(messages: Sequence[Message], seq: int) -> Sequence[Message]:

@@ -49,7 +49,7 @@ def assemble(
     facts, narrative = _fit_memory(draft, least, room, limits, count_text)
     room -= facts.tokens + narrative.tokens
     window = newest_turns(draft.window, 0, window_end, room, cost)
-    recalled = _recall(draft, window.start, room - least.tokens, cost)
+    recalled = _recall(draft, window, least, room, cost)
     if recalled.tokens > room - window.tokens:
         window = newest_turns(draft.window, 0, window_end, room - recalled.tokens, cost)
     shown = [
@@ -182,15 +182,17 @@ def _block(
     return block_part(part, message, lines, fitted)
 
 
-def _recall(draft: Draft, window_start: int, room: int, cost: Count) -> ShownPart:
-    """What was recalled, in `room` tokens, less what the window shows. Beside the smallest window it has to fit; the
-    turns above that make room for it.
+def _recall(draft: Draft, window: Cut, least: Cut, room: int, cost: Count) -> ShownPart:
+    """What was recalled, less what `window` shows. Beside the smallest window, and the newest turn as a whole, it has to
+    fit into `room` tokens; the turns above that make room for it.
     """
     if not draft.recalled:
         return ShownPart("recalled", (), 0, 0, ())
-    shown = {message.seq for message in draft.window[window_start:]}
+    newest_turn = draft.window[turns.last_turn_start(draft.window, 0, window.end) : window.end]
+    room -= max(least.tokens, sum(map(cost, newest_turn)))
+    shown = {message.seq for message in draft.window[window.start :]}
     recalled = [message for message in draft.recalled if message.seq not in shown]
-    part = cut_part("recalled", recalled, 0, newest_turns(recalled, 0, len(recalled), room, cost), cost)
+    part = cut_part("recalled", recalled, 0, _whole_turns(recalled, room, cost), cost)
     repeated = [
         ReportEntry(part="recalled", first=seq, last=seq, count=1, reason="already_shown", tokens=cost(message))
         for message in draft.recalled
@@ -199,6 +201,13 @@ def _recall(draft: Draft, window_start: int, room: int, cost: Count) -> ShownPar
     return part._replace(
         offered=len(draft.recalled), entries=(*(("dropped", entry) for entry in repeated), *part.entries)
     )
+
+
+def _whole_turns(recalled: Sequence[Message], room: int, cost: Count) -> Cut:
+    """The newest recalled turns that fit. A part of a turn answers nothing."""
+    cut = newest_turns(recalled, 0, len(recalled), room, cost)
+    begins_turn = cut.start in (0, cut.end) or recalled[cut.start].role == "user"
+    return cut if begins_turn else Cut(cut.end, cut.end)
 
 
 def _heading(draft: Draft, limits: ContextLimits) -> Heading:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import anyio.to_thread
+
 from reactor_memory.models import Extraction, Fact, Message
 from reactor_memory.summarizers.chunks import Sentence, read_sentences
 from reactor_memory.summarizers.lexicon import AFFIRMATION
@@ -31,16 +33,23 @@ class ExtractiveSummarizer:
         return "1"
 
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
-        """Facts in the order of the messages and the one or two sentences that hold the most details."""
-        told = _telling_sentences(messages)
-        return Extraction(
-            facts=tuple(_facts(messages)),
-            narrative=" ".join(_ended(sentence) for sentence in told),
-            headline=_shortened(told[0], MAX_HEADLINE_CHARACTERS) if told else "",
-        )
+        """Facts in the order of the messages and the one or two sentences that hold the most details.
+
+        Works in a thread: large messages take tens of milliseconds, and the agent is talking meanwhile.
+        """
+        return await anyio.to_thread.run_sync(_extract, messages)
 
     async def aclose(self) -> None:
         """Nothing to give back."""
+
+
+def _extract(messages: Sequence[Message]) -> Extraction:
+    told = _telling_sentences(messages)
+    return Extraction(
+        facts=tuple(_facts(messages)),
+        narrative=" ".join(_ended(sentence) for sentence in told),
+        headline=_shortened(told[0], MAX_HEADLINE_CHARACTERS) if told else "",
+    )
 
 
 def _facts(messages: Sequence[Message]) -> Iterator[Fact]:

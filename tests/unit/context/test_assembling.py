@@ -111,6 +111,12 @@ def test_recall_is_given_up_before_the_smallest_window() -> None:
     )
 
 
+def test_a_recalled_turn_comes_whole_or_not_at_all() -> None:
+    proposal = draft(window=chat(1, first=11), recalled=chat(1))
+    assert assembled(proposal, Message.user("q"), budget=41).report.tokens["recalled"] == 20
+    assert assembled(proposal, Message.user("q"), budget=40).report.tokens == {"window": 20, "current": 1}
+
+
 def test_what_the_window_shows_is_not_shown_again_as_recalled() -> None:
     window = chat(2, first=3)
     context = assembled(draft(window=window, recalled=(*chat(1), *window[:2])), Message.user("q"))

@@ -170,6 +170,15 @@ def test_facts_of_messages_that_the_window_shows_stay_out_of_the_block() -> None
     assert seqs(plan)[0] == 21
 
 
+def test_lines_that_the_budget_has_no_room_for_are_counted() -> None:
+    plan = Hierarchical()(request(chat(80), summary_of(70), limits={"budget": 1_500, "window_growth": "tokens"}))
+    assert plan.layout is not None
+    assert len(plan.draft.fact_lines) + plan.layout.left_out == 70
+    assert plan.draft.notes == (
+        f"{plan.layout.left_out} lines of memory were left out when the window last moved: no room in the budget",
+    )
+
+
 def test_unverified_facts_are_not_shown() -> None:
     summary = replace(
         summary_of(0),
