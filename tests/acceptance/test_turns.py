@@ -92,6 +92,13 @@ async def test_a_broken_stream_is_no_answer() -> None:
         assert await stored(container) == ["what now?"]
 
 
+async def test_an_empty_stream_is_no_answer() -> None:
+    async with memory(scripted()) as container:
+        async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+            assert [chunk async for chunk in turn.stream(words("", ""))] == ["", ""]
+        assert await stored(container) == ["what now?"]
+
+
 async def test_inside_a_tool_loop_every_context_fits_and_keeps_its_pairs() -> None:
     async with memory(scripted()) as container:
         manager = container.conversation_manager()
