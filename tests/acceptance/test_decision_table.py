@@ -235,6 +235,20 @@ async def test_the_callers_own_history_is_used_instead_of_the_stored_one(url: st
     assert context.report.freshness == "history"
 
 
+async def test_the_callers_own_history_may_be_empty_or_longer_than_a_batch() -> None:
+    async with memory(scripted(), limits={"max_batch_messages": 10}) as container:
+        manager = container.conversation_manager()
+        empty = await manager.load_history("s", history=[], message=Message.user("now"))
+        long = await manager.load_history("s", history=talk(40), message=Message.user("now"))
+        with pytest.raises(InvalidInputError) as caught:
+            await manager.load_history("s", history=[*talk(2), Message.user("nul \x00")])
+        nothing = await manager.load_history("s", history=[])
+    assert texts(empty.messages) == ["now"]
+    assert texts(long.messages) == [*texts(talk(40)), "now"]
+    assert nothing.messages == []
+    assert caught.value.field == "history[2].content"
+
+
 async def test_switched_off_later_the_same_data_is_take_last(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     async with memory(scripted(), url) as container:
