@@ -183,8 +183,8 @@ def _block(
 
 
 def _recall(draft: Draft, window: Cut, least: Cut, room: int, cost: Count) -> ShownPart:
-    """What was recalled, less what `window` shows. Beside the smallest window, and the newest turn as a whole, it has to
-    fit into `room` tokens; the turns above that make room for it.
+    """What was recalled, less what `window` shows. It has to fit into `room` tokens beside the smallest window and the
+    newest turn as a whole; the turns above that make room for it.
     """
     if not draft.recalled:
         return ShownPart("recalled", (), 0, 0, ())
