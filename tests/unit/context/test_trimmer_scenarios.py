@@ -125,6 +125,22 @@ def test_a_budget_of_nothing_is_refused_with_the_smallest_that_works(budget: int
     assert kept([Message.user("first"), Message.assistant("answer"), last], 4) == [last]
 
 
+@pytest.mark.parametrize("budget", [-1, -100])
+@pytest.mark.parametrize("systems", [0, 1, 2])
+@pytest.mark.parametrize("users", [0, 1, 2])
+@pytest.mark.parametrize("pairs", [0, 1, 2])
+def test_whatever_the_history_a_negative_budget_is_refused(budget: int, systems: int, users: int, pairs: int) -> None:
+    """The smallest budget that works shows the question of the newest turn and its newest pair, if there are any."""
+    messages = [Message.system(f"memory {index}") for index in range(systems)]
+    messages += [Message.user(f"question {index}") for index in range(users)]
+    messages += [message for index in range(pairs) for message in pair(str(index))]
+    with pytest.raises(BudgetExceededError) as raised:
+        kept(messages, budget)
+    shown = kept(messages, raised.value.minimum)
+    expected = ["user"] * (users > 0) + ["assistant", "tool"] * (pairs > 0)
+    assert [message.role for message in shown] == expected
+
+
 def test_a_user_message_larger_than_the_budget_is_cut_with_a_mark() -> None:
     (message,) = kept([Message.user("x" * 500)], 100)
     assert MARK in message.content

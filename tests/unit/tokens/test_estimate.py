@@ -14,6 +14,8 @@ count = EstimateCounter().count
         ("", 0),
         ("a", 1),
         (" ", 1),
+        ("   ", 1),
+        ("Hello World", 2),
         ("a" * 100, 25),
         ("中" * 30, 20),
         ("ひ" * 30, 20),
@@ -21,12 +23,21 @@ count = EstimateCounter().count
         ("😀😁😂", 3),
         ("a" * 40 + "한" * 15, 20),
         ("я" * 30, 10),
+        ("a" * 2_000, 500),
+        ("a" * 2_001, 500),
+        ("a" * 3_000 + "한" * 3_000, 2_750),
         ("a" * 50_000, 12_500),
         ("\ud800", 1),
     ],
 )
 def test_known_values(text: str, tokens: int):
     assert count(text) == tokens
+    assert count(text) == tokens, "counting again changes nothing"
+
+
+@pytest.mark.parametrize("letter", ["한", "中", "ひ", "カ"])
+def test_chinese_japanese_and_korean_cost_more_than_latin_of_the_same_length(letter: str):
+    assert all(count(letter * length) > count("a" * length) for length in range(3, 100))
 
 
 @given(st.text(), st.text())

@@ -1,0 +1,105 @@
+"""Facts come back from every store as they were, whatever they say and however many they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from reactor_memory.models import Category, Fact, Lease, Segment, Summary, facts_to_json
+from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.testing.builders import append_messages, numbered, wall_clock
+
+pytestmark = pytest.mark.anyio
+
+VALUES = {
+    "quotes": "it's \"quoted\" `twice`, 'DROP TABLE facts; --",
+    "scripts": "서울 東京 Köln Москва مرحبا",
+    "emoji": "👩‍👩‍👧 ✈️ 🇰🇷",
+    "long": "x" * 5_000,
+    "json": '{"status": ["a", null, {"b": "\\u0041"}]}',
+    "lines": "one\ntwo\r\n\ttabs \u2028",
+}
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def closed_store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    if request.param == "postgres":
+        return PostgresStore(request.getfixturevalue("postgres_dsn"))
+    return InMemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "memory.db")
+
+
+@pytest.fixture
+async def store(closed_store: Any) -> AsyncIterator[Any]:
+    await closed_store.open()
+    yield closed_store
+    await closed_store.close()
+
+
+def fact(seq: int, value: str, category: Category = "GENERAL") -> Fact:
+    return Fact(anchor=value[:200], key=value[:200], value=value, category=category, source_seq=seq, verified=True)
+
+
+async def leased(store: Any) -> Lease:
+    lease = await store.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000)
+    assert lease is not None
+    return lease
+
+
+async def record(store: Any, facts: list[Fact]) -> None:
+    """The facts, in the ledger and in the summary."""
+    await append_messages(store, "s", numbered(4))
+    segment = Segment(
+        conversation_id="s", start_seq=1, end_seq=4, source_hash="h", summarizer="scripted", prompt_version="1"
+    )
+    summary = Summary(facts_json=facts_to_json(tuple(facts)), covered_seq=4, version=1)
+    lease = await leased(store)
+    assert await store.record_segment(lease, segment, facts, summary)
+    await store.release(lease, due_at=None)
+
+
+async def check(store: Any, facts: list[Fact]) -> None:
+    summary = await store.get_summary("s")
+    assert summary.facts() == tuple(facts)
+    session, _ = await store.read_background("s")
+    assert (await store.read_ledger("s", session.branch)).facts == tuple(facts)
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
+async def test_whatever_a_fact_says_it_comes_back_unchanged(store: Any, value: str) -> None:
+    facts = [fact(1, value)]
+    await record(store, facts)
+    await check(store, facts)
+
+
+async def test_every_category_comes_back(store: Any) -> None:
+    facts = [fact(1, f"value of {category}", category) for category in get_args(Category)]
+    await record(store, facts)
+    await check(store, facts)
+
+
+async def test_a_hundred_facts_with_quotes_come_back_in_their_order(store: Any) -> None:
+    facts = [fact(1 + number % 4, f'it\'s "number" {number}') for number in range(100)]
+    await record(store, facts)
+    await check(store, facts)
+
+
+async def test_a_summary_without_facts_comes_back(store: Any) -> None:
+    await record(store, [])
+    await check(store, [])
+
+
+async def test_a_summary_grows_from_ten_facts_to_a_hundred(store: Any) -> None:
+    facts = [fact(1, f"value {number}") for number in range(100)]
+    await record(store, facts[:10])
+    lease = await leased(store)
+    for version, count in enumerate(range(20, 101, 10), start=2):
+        summary = Summary(facts_json=facts_to_json(tuple(facts[:count])), covered_seq=4, version=version)
+        assert await store.put_summary(lease, summary)
+        assert await store.get_summary("s") == summary
+    assert len((await store.get_summary("s")).facts()) == 100

@@ -1,0 +1,80 @@
+"""The values themselves: what they are when little is said, compared by content, immutable."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from msgspec.structs import replace
+
+from reactor_memory.models import Category, Extraction, Fact, Message, Segment, Summary, Usage, facts_to_json
+
+FACT = Fact(anchor="order", key="number", value="A-1", source_seq=3)
+
+
+def test_categories_and_their_order() -> None:
+    assert get_args(Category) == ("ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL")
+
+
+def test_a_fact_of_which_little_is_said_is_a_general_unverified_statement_of_the_user() -> None:
+    assert (FACT.category, FACT.act, FACT.said_by, FACT.failed, FACT.verified) == (
+        "GENERAL",
+        "statement",
+        "user",
+        False,
+        False,
+    )
+
+
+def test_equal_content_is_equal_and_a_copy_changes_one_field() -> None:
+    assert Fact(anchor="order", key="number", value="A-1", source_seq=3) == FACT
+    for change in ({"key": "total"}, {"value": "A-2"}, {"category": "ENTITY"}, {"source_seq": 4}, {"anchor": "x"}):
+        changed = replace(FACT, **change)
+        assert changed != FACT
+        assert replace(changed, **{name: getattr(FACT, name) for name in change}) == FACT
+
+
+def test_a_value_cannot_be_changed() -> None:
+    for value, field in ((FACT, "value"), (Message.user("a"), "content"), (Summary(), "narrative")):
+        with pytest.raises(AttributeError):
+            setattr(value, field, "changed")
+
+
+def test_a_new_summary_covers_nothing_and_says_nothing() -> None:
+    summary = Summary()
+    assert (summary.covered_seq, summary.facts(), summary.narrative, summary.version) == (0, (), "", 0)
+    assert summary.is_empty
+    assert Summary() == summary
+    assert not replace(summary, narrative="They talked.").is_empty
+
+
+@pytest.mark.parametrize("category", get_args(Category))
+def test_facts_of_every_category_stand_in_a_summary_in_their_order(category: Category) -> None:
+    facts = (replace(FACT, category=category), replace(FACT, key="total", value="1"), FACT)
+    assert Summary(facts_json=facts_to_json(facts)).facts() == facts
+
+
+def test_an_extraction_costs_nothing_until_usage_is_stated() -> None:
+    assert Extraction(narrative="n").usage == Usage(tokens_read=0, tokens_written=0)
+    assert Extraction() == Extraction(facts=(), narrative="", headline="")
+    segment = Segment(
+        conversation_id="s", start_seq=1, end_seq=2, source_hash="h", summarizer="scripted", prompt_version="1"
+    )
+    assert segment.usage == Usage()
+
+
+def test_short_ways_to_make_a_message() -> None:
+    made = [
+        Message.user("a"),
+        Message.assistant("b"),
+        Message.system("c"),
+        Message.tool("d", tool_call_id="1"),
+        Message.assistant(),
+    ]
+    assert [(message.role, message.content) for message in made] == [
+        ("user", "a"),
+        ("assistant", "b"),
+        ("system", "c"),
+        ("tool", "d"),
+        ("assistant", ""),
+    ]
