@@ -160,7 +160,7 @@ async def test_cancelled_at_any_await_of_its_life_a_container_is_closed(url: str
     for at in count():
         with anyio.fail_after(30):
             cancelled = await cancelled_at(live(f"s{at}"), at, way)
-            await eventually(lambda: asyncio.all_tasks() <= tasks)
+            assert asyncio.all_tasks() <= tasks
             await eventually(lambda: not database_threads() - threads)
         if not cancelled:
             break
@@ -170,6 +170,47 @@ async def test_cancelled_at_any_await_of_its_life_a_container_is_closed(url: str
         for number in range(at):
             saved = await manager.read_messages(f"s{number}", user_id=USER)
             assert texts(saved) in ([], texts(talk(30)))
+
+
+async def test_a_turn_cancelled_inside_its_block_keeps_the_question(url: str, way: Way) -> None:
+    async def ask(manager: ConversationManager) -> None:
+        async with manager.turn("s", QUESTION, user_id=USER):
+            started.set()
+            await anyio.sleep_forever()
+
+    async with memory(scripted(), url, **NARROW) as container:
+        manager = container.conversation_manager()
+        started = anyio.Event()
+        if way == "task":
+            asking = asyncio.create_task(ask(manager))
+            await started.wait()
+            asking.cancel()
+            await asyncio.wait([asking])
+        else:
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask, manager)
+                await started.wait()
+                group.cancel_scope.cancel()
+        assert texts(await manager.read_messages("s", user_id=USER)) == [QUESTION.content]
+
+
+async def test_a_worker_cut_short_gives_its_lease_back(url: str) -> None:
+    summarizer = scripted()
+    summarizer.hold()
+    lasting = {**NARROW, "background": {"lease_seconds": 600, "close_grace_seconds": 0}}
+    async with memory(summarizer, url, **lasting) as container:
+        manager, store = container.conversation_manager(), container.summary_store()
+        await save(manager, "s", talk(30))
+        with anyio.fail_after(10):
+            await eventually(lambda: summarizer.running == 1)
+        before = await store.work_state("s", SUMMARIZE)
+        await container.summary_scheduler().close()
+        after = await store.work_state("s", SUMMARIZE)
+    assert before is not None
+    assert before.lease_until > 0
+    assert after is not None
+    assert after.lease_until == 0
+    assert after.due_at is not None, "the work is left to somebody else"
 
 
 # -- what nothing may leave behind ------------------------------------------------------------------------------------

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import anyio
 import pytest
+from dependency_injector import providers
 
-from reactor_memory import ConversationManager
-from tests.acceptance.scenes import USER, memory, save, scripted, talk
+from reactor_memory import Container, ConversationManager, SummarizationError, open_memory
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.testing import append_messages
+from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
+from tests.faulty_store import FaultyStore
 
 pytestmark = pytest.mark.anyio
 
@@ -61,3 +65,26 @@ async def test_loads_of_two_processes_share_the_calls(url: str) -> None:
         _, freshness = await load_at_once(one.conversation_manager(), other.conversation_manager())
     assert sorted(call.seqs for call in [*left.calls, *right.calls]) == DUE
     assert freshness == {"fresh"}
+
+
+async def test_while_the_breaker_of_the_provider_is_open_a_load_asks_for_nothing() -> None:
+    down = scripted().then(*[SummarizationError("unavailable", "no answer")] * 9)
+    store = FaultyStore(InMemoryStore(), at=0, mode="before", methods={"claim"})
+
+    def configure(container: Container) -> None:
+        container.message_store.override(providers.Object(store))
+        container.summarizer.override(providers.Object(down))
+
+    patient = {"backoff_seconds": 60, "max_backoff_seconds": 60}
+    trips = {"enabled": True, "breaker_failures": 1, "breaker_open_seconds": 600}
+    async with open_memory(settings(summary=trips, background=patient), configure=configure) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        await manager.drain()
+        await append_messages(container.message_store(), "other", talk(22), user_id=USER)  # as another process does
+        claims = store.calls
+        context = await manager.load_history("other", user_id=USER)
+        await manager.drain()
+    assert len(down.calls) == 1
+    assert store.calls == claims
+    assert context.report.freshness == "failed"

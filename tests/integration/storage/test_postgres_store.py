@@ -47,15 +47,28 @@ async def break_connections(operator: asyncpg.Connection) -> None:
     )
 
 
-class TestRaces:
-    async def test_the_same_key_from_many_at_once(self, store: PostgresStore) -> None:
-        async def save(number: int) -> tuple[int, int]:
-            appended = await append_messages(store, "s", numbered(2), idempotency_key=f"k{number % 10}")
-            return number % 10, appended.first_seq
+async def held_up(operator: asyncpg.Connection, number: int) -> None:
+    """Wait until so many connections wait for a lock."""
+    waiting = """SELECT COUNT(*) FROM pg_stat_activity
+                 WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0"""
+    async with asyncio.timeout(10):
+        while await operator.fetchval(waiting) < number:
+            await operator.execute("SELECT pg_stat_clear_snapshot()")
 
-        answers = await asyncio.gather(*(save(number) for number in range(80)))
-        assert len(set(answers)) == 10
-        assert [message.seq for message in await store.read("s", None)] == list(range(1, 21))
+
+class TestRaces:
+    async def test_the_same_key_from_many_at_once(self, store: PostgresStore, operator: asyncpg.Connection) -> None:
+        """All of them look for the key in vain: a lock on the session lets none store it before that."""
+        await append_messages(store, "s", numbered(1))
+        async with operator.transaction():
+            await operator.execute("SELECT 1 FROM conversations FOR UPDATE")
+            saves = [
+                asyncio.create_task(append_messages(store, "s", numbered(2), idempotency_key="k")) for _ in range(5)
+            ]
+            await held_up(operator, len(saves))
+        answers = [(appended.first_seq, appended.last_seq) for appended in await asyncio.gather(*saves)]
+        assert answers == [(2, 3)] * 5
+        assert [message.seq for message in await store.read("s", None)] == [1, 2, 3]
 
     async def test_the_first_save_of_two_users(self, store: PostgresStore) -> None:
         results = await asyncio.gather(

@@ -1,0 +1,129 @@
+"""Do the tests bite? Every guard that is named in `mutants.toml` is removed in turn, and its tests must fail then.
+
+Run it with ``make mutants``, or ``python tests/mutants.py WORD`` for the guards that have the word in their name. It
+works on copies of the checkout. A guard that is removed unnoticed, one whose text is no longer there, and tests that
+fail or are missing without any change make it fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "tests" / "mutants.toml"
+NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "docs", "benchmarks")
+COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
+HANGING = ["--timeout=30", "--timeout-method=thread"]  # ends the process, whatever hangs
+TIMEOUT_SECONDS = 120
+PASSED, FAILED = 0, 1
+
+
+class Mutant(NamedTuple):
+    """A guard, the text that makes it, what stands there without it, and the tests that must notice."""
+
+    guard: str
+    file: str
+    find: str
+    replace: str
+    tests: str
+
+
+class Verdict(NamedTuple):
+    mutant: Mutant
+    outcome: str
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        return self.outcome == "noticed"
+
+
+def run_tests(folder: Path, arguments: list[str]) -> tuple[int, str]:
+    """The exit code of pytest, and what it printed."""
+    try:
+        done = subprocess.run(
+            [*COMMAND, *HANGING, *arguments],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return -1, "took too long"
+    return done.returncode, done.stdout
+
+
+def judge(mutant: Mutant, folder: Path) -> Verdict:
+    """Try a mutant in a copy of the checkout."""
+    begun = time.monotonic()
+    file = folder / mutant.file
+    original = file.read_text(encoding="utf-8")
+    if original.count(mutant.find) != 1:
+        return Verdict(mutant, f"text found {original.count(mutant.find)} times", 0.0)
+    file.write_text(original.replace(mutant.find, mutant.replace), encoding="utf-8")
+    code, _ = run_tests(folder, shlex.split(mutant.tests))
+    file.write_text(original, encoding="utf-8")
+    outcome = {PASSED: "SURVIVED", FAILED: "noticed"}.get(code, f"tests did not run (exit code {code})")
+    return Verdict(mutant, outcome, time.monotonic() - begun)
+
+
+def judge_all(mutants: list[Mutant], folder: Path) -> list[Verdict]:
+    """As many at a time as there are processors, each in a copy of its own."""
+    copies: SimpleQueue[Path] = SimpleQueue()
+    workers = os.cpu_count() or 1
+    for number in range(workers):
+        copies.put(Path(shutil.copytree(ROOT, folder / str(number), ignore=NOT_COPIED)))
+
+    def judge_in_a_copy(mutant: Mutant) -> Verdict:
+        copy = copies.get()
+        verdict = judge(mutant, copy)
+        copies.put(copy)
+        print(f"{verdict.outcome:12} {verdict.seconds:5.1f} s  {mutant.guard}", flush=True)
+        return verdict
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(judge_in_a_copy, mutants))
+
+
+def unsound(mutants: list[Mutant], folder: Path) -> list[str]:
+    """The tests of the table that fail, or are missing, while every guard stands: they would prove nothing."""
+    copy = Path(shutil.copytree(ROOT, folder / "unchanged", ignore=NOT_COPIED))
+    found: list[str] = []
+    for tests in dict.fromkeys(mutant.tests for mutant in mutants):
+        code, output = run_tests(copy, shlex.split(tests))
+        if code != PASSED:
+            found.append(f"{tests}\n{output}")
+    return found
+
+
+def main(words: list[str]) -> int:
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))["mutant"]
+    mutants = [Mutant(**row) for row in table]
+    chosen = [mutant for mutant in mutants if all(word in mutant.guard for word in words)]
+    with tempfile.TemporaryDirectory(prefix="reactor-memory-mutants-") as folder:
+        verdicts = judge_all(chosen, Path(folder))
+        unusable = unsound([verdict.mutant for verdict in verdicts if verdict.is_good], Path(folder))
+    bad = [verdict for verdict in verdicts if not verdict.is_good]
+    print(f"\n{len(verdicts)} guards removed, {len(verdicts) - len(bad)} noticed")
+    for verdict in bad:
+        print(f"{verdict.outcome}: {verdict.mutant.guard} ({verdict.mutant.file})\n    {verdict.mutant.tests}")
+    for text in unusable:
+        print(f"fails without any change: {text}")
+    return 1 if bad or unusable or not verdicts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
