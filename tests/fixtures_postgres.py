@@ -1,10 +1,10 @@
-"""Fixtures: one PostgreSQL server and one migrated database for a session of tests."""
+"""Fixtures: one PostgreSQL server for a session of tests, a database of its own for every test."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.postgres_server import PostgresServer, empty, running_server
+from tests.postgres_server import PostgresServer, running_server
 
 
 @pytest.fixture(scope="session")
@@ -13,17 +13,11 @@ def postgres_server() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def _migrated_dsn(postgres_server: PostgresServer) -> Iterator[str]:
+@pytest.fixture
+def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of a migrated, empty database for this test alone."""
     with postgres_server.database(migrated=True) as dsn:
         yield dsn
-
-
-@pytest.fixture
-def postgres_dsn(_migrated_dsn: str) -> str:
-    """The address of a migrated, empty database."""
-    empty(_migrated_dsn)
-    return _migrated_dsn
 
 
 @pytest.fixture

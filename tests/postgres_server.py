@@ -16,42 +16,40 @@ import asyncpg
 
 from reactor_memory.storage.postgres import PostgresStore
 
-TABLES = (
-    "conversations",
-    "messages",
-    "segments",
-    "facts",
-    "conversation_summaries",
-    "context_layouts",
-    "background_work",
-)
-
-
 class PostgresServer:
-    """Makes databases and empties them. To make or drop one costs ten times as much as to empty it."""
+    """Makes databases: empty ones, and migrated ones as copies of a template that is migrated once."""
 
     def __init__(self, admin_dsn: str) -> None:
         self._admin_dsn = admin_dsn
         self._prefix = f"test_{uuid4().hex[:12]}"
         self._numbers = count()
+        self._template: str | None = None
 
     @contextmanager
     def database(self, *, migrated: bool) -> Iterator[str]:
         """The address of a fresh database, dropped afterwards."""
         name = f"{self._prefix}_{next(self._numbers)}"
-        dsn = urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{name}"))
-        execute(self._admin_dsn, f"CREATE DATABASE {name}")
+        # Copying files is twice as fast as writing them through the log of the server.
+        source = f" TEMPLATE {self._migrated_template()} STRATEGY = file_copy" if migrated else ""
+        execute(self._admin_dsn, f"CREATE DATABASE {name}{source}")
         try:
-            if migrated:
-                asyncio.run(_migrate(dsn))
-            yield dsn
+            yield self._dsn(name)
         finally:
             execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
+    def _migrated_template(self) -> str:
+        if self._template is None:
+            self._template = f"{self._prefix}_template"
+            execute(self._admin_dsn, f"CREATE DATABASE {self._template}")
+            asyncio.run(_migrate(self._dsn(self._template)))
+        return self._template
 
-def empty(dsn: str) -> None:
-    """Take everything out of a migrated database. For so little, DELETE is seven times as fast as TRUNCATE."""
-    execute(dsn, *(f"DELETE FROM {table}" for table in TABLES))
+    def _dsn(self, name: str) -> str:
+        return urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{name}"))
+
+    def drop_template(self) -> None:
+        if self._template is not None:
+            execute(self._admin_dsn, f"DROP DATABASE {self._template} WITH (FORCE)")
 
 
 def execute(dsn: str, *statements: str) -> None:
@@ -76,7 +74,9 @@ async def _migrate(dsn: str) -> None:
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
     with _admin_dsn() as dsn:
-        yield PostgresServer(dsn)
+        server = PostgresServer(dsn)
+        yield server
+        server.drop_template()
 
 
 @contextmanager
