@@ -2,11 +2,25 @@
 
 from collections.abc import AsyncIterator
 
+import os
+
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from tests.fake_gemini import FakeGemini
 
 pytest_plugins = ["tests.fixtures_postgres"]
+
+
+# A slow machine is no failure. The full run of checks uses the same examples every time; elsewhere they vary.
+hypothesis_settings.register_profile(
+    "reactor-memory",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+hypothesis_settings.load_profile("reactor-memory")
 
 
 @pytest.fixture
