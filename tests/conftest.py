@@ -1,8 +1,7 @@
 """Settings that hold for every test."""
 
-from collections.abc import AsyncIterator
-
 import os
+from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import HealthCheck
