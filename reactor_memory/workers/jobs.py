@@ -164,7 +164,7 @@ class LedgerJob:
 
 
 class FullJob:
-    """The seed's way: after every save, all messages before the window again, with the facts known so far."""
+    """Summaries made anew after every save, from all messages before the window and the facts known so far."""
 
     def __init__(
         self,

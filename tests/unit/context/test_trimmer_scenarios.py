@@ -1,4 +1,4 @@
-"""The trimmer scenarios of the seed project, on `trim`: message trimming, pair integrity, context window.
+"""The trimmer scenarios of the arc-reactor project, on `trim`: message trimming, pair integrity, context window.
 
 Every character is a token and messages cost no overhead, as in the originals. Where this library promises something
 else on purpose, the name of the test says what.
