@@ -16,6 +16,7 @@ import asyncpg
 
 from reactor_memory.storage.postgres import PostgresStore
 
+
 class PostgresServer:
     """Makes databases: empty ones, and migrated ones as copies of a template that is migrated once."""
 

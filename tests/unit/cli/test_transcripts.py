@@ -60,7 +60,8 @@ def test_what_is_written_is_read_again(written: list[Message], session_id: str) 
 
 
 def test_only_what_is_set_is_written() -> None:
-    message = Message.user("hi", visibility="".join(["us", "er"]), created_at=1_770_000_000_000_001, seq=4, token_count=1, tokenizer="t")
+    built = "".join(["us", "er"])  # equal to the default, yet another object
+    message = Message.user("hi", visibility=built, created_at=1_770_000_000_000_001, seq=4, token_count=1)
     assert json.loads(to_line("s", [message])) == {
         "id": "s",
         "messages": [{"role": "user", "content": "hi", "at": "2026-02-02T02:40:00.000001+00:00"}],
