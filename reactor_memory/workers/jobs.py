@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import anyio
 import msgspec
 
 from reactor_memory.ledger.sealing import next_segment
@@ -18,6 +19,9 @@ from reactor_memory.protocols import SUMMARIZE, Clock, MessageStore, SummaryStor
 from reactor_memory.validation import fingerprint
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
+
+RELEASE_SECONDS = 2.0
+"""How long giving a lease back may take while everything else is cancelled; after that the lease runs out by itself."""
 
 
 class LeaseLostError(Exception):
@@ -122,17 +126,18 @@ class LedgerJob:
         )
         if lease is None:
             raise LeaseLostError
-        covered = 0
+        covered, is_done = 0, False
         try:
             summary = await self._summaries.get_summary(owner_id)
             covered = summary.covered_seq if summary else 0
-            while not enough(covered):
+            while not is_done and not enough(covered):
                 after = await self._step(lease, trigger=0)
-                if after is None:
-                    break
-                covered = after
+                is_done = after is None
+                covered = covered if after is None else after
         finally:
-            await self._summaries.release(lease, due_at=None, attempts=lease.attempts)
+            due_at = None if is_done else self._clock()
+            with anyio.CancelScope(shield=True), anyio.move_on_after(RELEASE_SECONDS):
+                await self._summaries.release(lease, due_at=due_at, attempts=lease.attempts)
         return covered
 
     def _segment(

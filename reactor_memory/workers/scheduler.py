@@ -15,7 +15,7 @@ from reactor_memory.protocols import SUMMARIZE, Clock, SummaryStore
 from reactor_memory.workers.backoff import backoff_seconds
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.extraction import BreakerOpenError
-from reactor_memory.workers.jobs import LeaseLostError, SummaryJob
+from reactor_memory.workers.jobs import RELEASE_SECONDS, LeaseLostError, SummaryJob
 
 log = logging.getLogger(__name__)
 
@@ -299,7 +299,7 @@ class SummaryWorkers:
     ) -> float | None:
         kept = 0 if done else lease.attempts if attempts is None else attempts
         due_at = None if due_in is None else self._clock() + int(due_in * 1e6)
-        with anyio.CancelScope(shield=True), anyio.move_on_after(2):
+        with anyio.CancelScope(shield=True), anyio.move_on_after(RELEASE_SECONDS):
             await self._summaries.release(lease, due_at=due_at, attempts=kept, parked=parked, error=error)
         return pause
 

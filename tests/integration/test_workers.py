@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from dependency_injector import providers
 
-from reactor_memory import Container, Message, SessionDeletedError, SummarizationError
-from reactor_memory.models import Extraction, WorkState
+from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_memory
+from reactor_memory.models import Extraction, Lease, WorkState
 from reactor_memory.protocols import SUMMARIZE
-from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.testing import append_messages
+from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -276,6 +280,47 @@ async def test_inherited_messages_are_sealed_once_under_their_owner() -> None:
     assert [part.conversation_id for part in branch] == ["s", "s", "s", *[fork.session_id] * 3]
     read = [seq for call in summarizer.calls for seq in call.seqs]
     assert read == sorted(set(read))
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: bool) -> None:
+    """The fork needs the segments before it only, or failed: the root's other segments stay due."""
+    summarizer = scripted().then(*[DOWN] * fails)
+    patient = {"backoff_seconds": 60, "max_backoff_seconds": 60}
+    async with memory(summarizer, summary={"trigger_message_count": 60}, background=patient) as container:
+        manager, store = container.conversation_manager(), container.summary_store()
+        await save(manager, "s", talk(70))
+        fork = await manager.fork("s", at_seq=25, user_id=USER)
+        await manager.drain()
+        await store.forget(["s"])
+        await append_messages(container.message_store(), "s", talk(10, start=71), user_id=USER, work_every=10)
+        await save(manager, fork.session_id, talk(50, start=25))
+        await manager.drain()
+        due = await store.due(SUMMARIZE, now=container.clock()())
+    assert "s" in due
+
+
+async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> None:
+    class SavingStore(InMemoryStore):
+        """Saves more at the moment when its worker has found nothing left to do."""
+
+        async def release(self, lease: Lease, **outcome: Any) -> None:
+            if not more_is_saved:
+                more_is_saved.append(True)
+                await save(container.conversation_manager(), "s", talk(10, start=31))
+            await super().release(lease, **outcome)
+
+    def configure(container: Container) -> None:
+        container.message_store.override(providers.Object(SavingStore()))
+        container.summarizer.override(providers.Object(scripted()))
+
+    more_is_saved: list[bool] = []
+    async with open_memory(settings(), configure=configure) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await container.conversation_manager().drain()
+        summary = await container.summary_store().get_summary("s")
+    assert summary is not None
+    assert summary.covered_seq == 40
 
 
 async def test_text_of_messages_and_facts_stays_out_of_the_logs(caplog: pytest.LogCaptureFixture) -> None:
