@@ -15,10 +15,11 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "tests" / "mutants.toml"
@@ -27,6 +28,9 @@ COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
 HANGING = ["--timeout=30", "--timeout-method=thread"]  # ends the process, whatever hangs
 TIMEOUT_SECONDS = 120
 PASSED, FAILED = 0, 1
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Mutant(NamedTuple):
@@ -80,33 +84,35 @@ def judge(mutant: Mutant, folder: Path) -> Verdict:
     return Verdict(mutant, outcome, time.monotonic() - begun)
 
 
-def judge_all(mutants: list[Mutant], folder: Path) -> list[Verdict]:
-    """As many at a time as there are processors, each in a copy of its own."""
-    copies: SimpleQueue[Path] = SimpleQueue()
-    workers = os.cpu_count() or 1
-    for number in range(workers):
-        copies.put(Path(shutil.copytree(ROOT, folder / str(number), ignore=NOT_COPIED)))
+class Copies:
+    """Copies of the checkout, as many as there are processors; one job at a time uses each."""
 
-    def judge_in_a_copy(mutant: Mutant) -> Verdict:
-        copy = copies.get()
-        verdict = judge(mutant, copy)
-        copies.put(copy)
-        print(f"{verdict.outcome:12} {verdict.seconds:5.1f} s  {mutant.guard}", flush=True)
-        return verdict
+    def __init__(self, folder: Path) -> None:
+        self._free: SimpleQueue[Path] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        for number in range(os.cpu_count() or 1):
+            self._free.put(Path(shutil.copytree(ROOT, folder / str(number), ignore=NOT_COPIED)))
 
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(judge_in_a_copy, mutants))
+    def map(self, job: Callable[[T, Path], R], items: Iterable[T]) -> list[R]:
+        def with_a_copy(item: T) -> R:
+            copy = self._free.get()
+            result = job(item, copy)
+            self._free.put(copy)
+            return result
+
+        return list(self._pool.map(with_a_copy, items))
 
 
-def unsound(mutants: list[Mutant], folder: Path) -> list[str]:
-    """The tests of the table that fail, or are missing, while every guard stands: they would prove nothing."""
-    copy = Path(shutil.copytree(ROOT, folder / "unchanged", ignore=NOT_COPIED))
-    found: list[str] = []
-    for tests in dict.fromkeys(mutant.tests for mutant in mutants):
-        code, output = run_tests(copy, shlex.split(tests))
-        if code != PASSED:
-            found.append(f"{tests}\n{output}")
-    return found
+def judged(mutant: Mutant, copy: Path) -> Verdict:
+    verdict = judge(mutant, copy)
+    print(f"{verdict.outcome:12} {verdict.seconds:5.1f} s  {mutant.guard}", flush=True)
+    return verdict
+
+
+def fault_of(tests: str, copy: Path) -> str:
+    """What is wrong with tests while every guard stands: such tests would prove nothing. Empty: nothing."""
+    code, output = run_tests(copy, shlex.split(tests))
+    return "" if code == PASSED else f"{tests}\n{output}"
 
 
 def main(words: list[str]) -> int:
@@ -114,8 +120,10 @@ def main(words: list[str]) -> int:
     mutants = [Mutant(**row) for row in table]
     chosen = [mutant for mutant in mutants if all(word in mutant.guard for word in words)]
     with tempfile.TemporaryDirectory(prefix="reactor-memory-mutants-") as folder:
-        verdicts = judge_all(chosen, Path(folder))
-        unusable = unsound([verdict.mutant for verdict in verdicts if verdict.is_good], Path(folder))
+        copies = Copies(Path(folder))
+        verdicts = copies.map(judged, chosen)
+        noticing = dict.fromkeys(verdict.mutant.tests for verdict in verdicts if verdict.is_good)
+        unusable = list(filter(None, copies.map(fault_of, noticing)))
     bad = [verdict for verdict in verdicts if not verdict.is_good]
     print(f"\n{len(verdicts)} guards removed, {len(verdicts) - len(bad)} noticed")
     for verdict in bad:
