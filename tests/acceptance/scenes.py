@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, Settings, open_memory
@@ -74,3 +75,10 @@ def texts(messages: Sequence[Message]) -> list[str]:
 def memory_blocks(messages: Sequence[Message]) -> list[Message]:
     """The messages of a context that are not stored ones: the memory blocks."""
     return [message for message in messages if message.seq is None and message.role == "system"]
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    """Until it holds: what is waited for is a state that no event announces."""
+    with anyio.fail_after(5):
+        while not holds():  # noqa: ASYNC110
+            await anyio.sleep(0.005)

@@ -1,0 +1,194 @@
+"""Scenarios of the arc-reactor project in which many things happen at once. `README.md` beside this file lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from itertools import cycle, islice
+from pathlib import Path
+
+import anyio
+import pytest
+
+from reactor_memory import ConversationManager, SessionDeletedError, SessionNotFoundError
+from reactor_memory.context.report import Context
+from reactor_memory.context.verification import verify
+from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+async def test_a_hundred_sessions_begin_at_once_and_none_is_dropped(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        async with anyio.create_task_group() as group:
+            for number in range(100):
+                group.start_soon(save, manager, f"s{number}", talk(2))
+        page = await manager.list_sessions(user_id=USER, limit=200)
+        assert {row.session_id for row in page.sessions} == {f"s{number}" for number in range(100)}
+        for number in (0, 99):
+            assert len((await manager.load_history(f"s{number}", user_id=USER)).messages) == 2
+
+
+async def test_a_hundred_saves_to_one_session_are_all_kept(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        async with anyio.create_task_group() as group:
+            for number in range(100):
+                group.start_soon(save, manager, "s", talk(1, start=2 * number + 1))
+        messages = await manager.read_messages("s", user_id=USER)
+    assert [message.seq for message in messages] == list(range(1, 101))
+    assert sorted(texts(messages)) == sorted(talk(1, start=2 * number + 1)[0].content for number in range(100))
+
+
+async def test_writers_and_readers_at_once_see_whole_histories(url: str) -> None:
+    """Every snapshot is a gap-free prefix of turns; every context fits its report."""
+    async with memory(scripted(delay_seconds=0.001), url) as container:
+        manager = container.conversation_manager()
+        count = container.message_counter().of
+        await save(manager, "s", talk(2))
+        lengths: list[int] = []
+
+        async def read() -> None:
+            snapshot = await manager.read_messages("s", user_id=USER)
+            assert [message.seq for message in snapshot] == list(range(1, len(snapshot) + 1))
+            assert [message.role for message in snapshot] == ["user", "assistant"] * (len(snapshot) // 2)
+            lengths.append(len(snapshot))
+            check(await manager.load_history("s", user_id=USER), count)
+
+        async with anyio.create_task_group() as group:
+            for number in range(50):
+                group.start_soon(save, manager, "s", talk(2, start=2 * number + 3))
+                group.start_soon(read)
+        await manager.drain()
+        check(await manager.load_history("s", user_id=USER), count)
+        assert len(await manager.read_messages("s", user_id=USER)) == 102
+    assert len(lengths) == 50
+    assert min(lengths) >= 2
+
+
+def check(context: Context, count: object) -> None:
+    assert verify(context, count=count) == []  # type: ignore[arg-type]
+    window = [message.seq or 0 for message in context.messages if message.seq is not None]
+    assert window == list(range(window[0], window[-1] + 1))
+    assert context.report.unread == () or context.report.freshness in ("catching_up", "failed", "none", "stale")
+
+
+async def test_loads_at_once_of_a_fresh_session_are_the_same_and_ask_nobody(url: str) -> None:
+    summarizer = scripted(delay_seconds=0.01)
+    async with memory(summarizer, url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(40))
+        await manager.drain()
+        calls = len(summarizer.calls)
+        digests: list[str] = []
+
+        async def load() -> None:
+            digests.append((await manager.load_history("s", user_id=USER)).report.digest)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(load)
+    assert len(digests) == 10
+    assert len(set(digests)) == 1
+    assert len(summarizer.calls) == calls
+
+
+async def test_saves_to_five_sessions_at_once_end_in_five_whole_summaries(url: str) -> None:
+    async with memory(scripted(delay_seconds=0.001), url) as container:
+        manager = container.conversation_manager()
+        async with anyio.create_task_group() as group:
+            for number in range(20):
+                group.start_soon(save, manager, f"s{number % 5}", talk(8, start=number // 5 * 8 + 1))
+        await manager.drain()
+        for number in range(5):
+            summary = await manager.get_summary(f"s{number}", user_id=USER)
+            assert summary is not None
+            assert summary.covered_seq == 30
+            facts = {fact.value for fact in await manager.read_facts(f"s{number}", user_id=USER)}
+            stored = await manager.read_messages(f"s{number}", user_id=USER, until=30)
+            assert facts == {message.content.split()[-1] for message in stored if message.role == "user"}
+
+
+async def test_saves_over_sessions_of_three_users_keep_lists_and_owners_apart(url: str) -> None:
+    users = ("alice", "bob", "carol")
+    owners = dict(zip([f"s{number}" for number in range(12)], cycle(users), strict=False))
+    async with memory(scripted(), url, summary={"enabled": False}) as container:
+        manager = container.conversation_manager()
+        async with anyio.create_task_group() as group:
+            for number, session_id in enumerate(islice(cycle(owners), 240)):
+                group.start_soon(save, manager, session_id, talk(1, start=2 * number + 1), owners[session_id])
+        for user_id in users:
+            own = {session_id for session_id, owner in owners.items() if owner == user_id}
+            page = await manager.list_sessions(user_id=user_id)
+            assert {row.session_id: row.last_seq for row in page.sessions} == dict.fromkeys(own, 20)
+            for session_id in own:
+                assert (await manager.get_session(session_id, user_id=user_id)).owner_id == user_id
+        assert (await manager.list_sessions(user_id="dave")).sessions == ()
+
+
+async def attempt(step: Awaitable[object]) -> None:
+    """A session that is gone, or not there yet, is said so, and nothing else goes wrong."""
+    try:
+        await step
+    except (SessionDeletedError, SessionNotFoundError):
+        return
+
+
+async def live(manager: ConversationManager, session_id: str) -> None:
+    async with anyio.create_task_group() as group:
+        for start in range(1, 41, 8):
+            group.start_soon(attempt, save(manager, session_id, talk(8, start=start)))
+            group.start_soon(attempt, manager.load_history(session_id, user_id=USER))
+            await anyio.sleep(0.001)
+        group.start_soon(attempt, manager.delete(session_id, user_id=USER))
+        group.start_soon(attempt, save(manager, session_id, talk(2)))
+
+
+async def test_saves_loads_and_a_deletion_in_any_order_end_in_deleted_sessions(url: str) -> None:
+    async with memory(scripted(delay_seconds=0.002), url) as container:
+        manager = container.conversation_manager()
+        async with anyio.create_task_group() as group:
+            for number in range(5):
+                group.start_soon(live, manager, f"s{number}")
+        await manager.drain()
+        for number in range(5):
+            with pytest.raises(SessionDeletedError):
+                await manager.load_history(f"s{number}", user_id=USER)
+            assert await container.summary_store().get_summary(f"s{number}") is None
+        assert (await manager.list_sessions(user_id=USER)).sessions == ()
+
+
+async def test_ten_sessions_made_loaded_and_deleted_leave_no_summary(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager, store = container.conversation_manager(), container.summary_store()
+        for number in range(10):
+            session_id = f"s{number}"
+            await save(manager, session_id, talk(32))
+            await manager.drain()
+            assert (await manager.load_history(session_id, user_id=USER)).report.freshness == "fresh"
+            session = await manager.get_session(session_id, user_id=USER)
+            await manager.delete(session_id, user_id=USER)
+            assert await store.get_summary(session_id) is None
+            ledger = await store.read_ledger(session_id, session.branch)
+            assert (ledger.segments, ledger.facts) == ((), ())
+        assert await store.list_work("summarize") == ()
+
+
+async def test_five_saves_and_five_loads_in_turn_while_a_summary_is_being_made(url: str) -> None:
+    """However slow the summarizer, a load shows the newest messages."""
+    summarizer = scripted()
+    summarizer.hold()
+    async with memory(
+        summarizer, url, summary={"lazy_timeout_seconds": 0.02}, background={"close_grace_seconds": 0}
+    ) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(20))
+        for start in range(21, 31, 2):
+            await save(manager, "s", talk(2, start=start))
+            context = await manager.load_history("s", user_id=USER)
+            assert texts(context.messages) == texts(talk(20, start=start - 18))
