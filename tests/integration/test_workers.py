@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from reactor_memory.models import Extraction, Lease, WorkState
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import append_messages
-from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk, texts
+from tests.acceptance.scenes import USER, eventually, memory, save, scripted, settings, talk, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -26,12 +25,6 @@ async def work_state(container: Container, session_id: str = "s") -> WorkState:
     state = await container.summary_store().work_state(session_id, SUMMARIZE)
     assert state is not None
     return state
-
-
-async def eventually(holds: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
-        while not holds():  # noqa: ASYNC110 - what is waited for is a state, not an event
-            await anyio.sleep(0.005)
 
 
 async def test_a_save_returns_before_the_summarizer_is_asked() -> None:
