@@ -242,7 +242,7 @@ def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
 def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
         limits=MessageLimits(**settings.limits.model_dump()),
-        work_every=settings.summary.segment_message_count if settings.summary.enabled else None,
+        work_every=settings.summary.segment_message_count,
         delete_grace_days=settings.store.delete_grace_days,
     )
 

@@ -48,10 +48,12 @@ PAGE = 500
 
 
 class ManagerOptions(Value, frozen=True, kw_only=True):
-    """`work_every` is None while summaries are switched off."""
+    """`work_every`: after so many messages the background work of a session becomes due, whether this process does it
+    or not. So whoever switches summaries on later finds all that there is to do.
+    """
 
     limits: MessageLimits
-    work_every: int | None = None
+    work_every: int = 10
     delete_grace_days: int = 0
 
 

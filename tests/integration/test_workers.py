@@ -327,3 +327,15 @@ async def test_text_of_messages_and_facts_stays_out_of_the_logs(caplog: pytest.L
     assert caplog.records
     assert "A-00" not in caplog.text
     assert all("A-00" not in str(vars(record)) for record in caplog.records)
+
+
+async def test_a_worker_finds_what_was_saved_while_summaries_were_switched_off(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    async with memory(scripted(), url, summary={"enabled": False}) as container:
+        await save(container.conversation_manager(), "s", talk(40))
+    async with memory(scripted(), url) as container:
+        assert await container.work_poller().run_once() == 1
+        summary = await container.summary_store().get_summary("s")
+        assert await container.work_poller().run_once() == 0
+    assert summary is not None
+    assert summary.covered_seq == 40
