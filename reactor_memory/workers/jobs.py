@@ -74,8 +74,10 @@ class LedgerJob:
         if not sealable:
             return None
         owner = owner_of(session, sealable[-1].seq or 0)
-        if owner != session.session_id and await self._seal_for(owner, sealable[-1].seq or 0):
-            return summary.covered_seq
+        if owner != session.session_id:
+            ledger = await self._sealed_by(owner, session, sealable[-1].seq or 0)
+            if covered_by(ledger) > summary.covered_seq:
+                return await self._put(lease, summary, self._fold.whole(ledger))
         return await self._seal(lease, session, summary, sealable)
 
     async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Message]]:
@@ -116,11 +118,16 @@ class LedgerJob:
         folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
         return await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
 
-    async def _seal_for(self, owner_id: str, until_seq: int) -> bool:
-        """Let the conversation that owns inherited messages seal them, under its own lease."""
-        return await self._run_owner(owner_id, lambda covered: covered >= until_seq) >= until_seq
+    async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
+        """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.
 
-    async def _run_owner(self, owner_id: str, enough: Callable[[int], bool]) -> int:
+        It does not reach `until_seq` where the owner cuts at another place, behind the fork: then the branch has to
+        seal these messages itself.
+        """
+        await self._run_owner(owner_id, lambda covered: covered >= until_seq)
+        return await self._summaries.read_ledger(session.session_id, session.branch)
+
+    async def _run_owner(self, owner_id: str, enough: Callable[[int], bool]) -> None:
         lease = await self._summaries.claim(
             owner_id, SUMMARIZE, now=self._clock(), lease_microseconds=self._lease_microseconds
         )
@@ -138,7 +145,6 @@ class LedgerJob:
             due_at = None if is_done else self._clock()
             with anyio.CancelScope(shield=True), anyio.move_on_after(RELEASE_SECONDS):
                 await self._summaries.release(lease, due_at=due_at, attempts=lease.attempts)
-        return covered
 
     def _segment(
         self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extraction: Extraction

@@ -10,7 +10,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_memory
-from reactor_memory.models import Extraction, Lease, WorkState
+from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import append_messages
@@ -273,6 +273,32 @@ async def test_inherited_messages_are_sealed_once_under_their_owner() -> None:
     assert [part.conversation_id for part in branch] == ["s", "s", "s", *[fork.session_id] * 3]
     read = [seq for call in summarizer.calls for seq in call.seqs]
     assert read == sorted(set(read))
+
+
+async def test_a_fork_inside_a_turn_seals_what_its_owner_cut_elsewhere(tmp_path: Path) -> None:
+    """The user speaks where the root's agent went on working: there the branch has a border that the root has not."""
+    summarizer = scripted()
+    work = [
+        message
+        for call in map(str, range(6))
+        for message in (
+            Message.assistant(tool_calls=[ToolCall(id=call, name="look")]),
+            Message.tool("found", tool_call_id=call),
+        )
+    ]
+    async with memory(summarizer, f"sqlite:///{tmp_path / 'memory.db'}") as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", [Message.user("go on"), *work, Message.assistant("done"), *talk(20)])
+        await manager.drain()
+        fork = await manager.fork("s", at_seq=12, user_id=USER)
+        await save(manager, fork.session_id, talk(20))
+        with anyio.fail_after(5):
+            await manager.drain()
+        root = await manager.read_segments("s", user_id=USER)
+        branch = await manager.read_segments(fork.session_id, user_id=USER)
+    assert (root[0].start_seq, root[0].end_seq) == (1, 14)
+    assert [(part.start_seq, part.end_seq) for part in branch] == [(1, 11), (12, 21), (22, 31)]
+    assert {part.conversation_id for part in branch} == {fork.session_id}
 
 
 @pytest.mark.parametrize("fails", [True, False])
