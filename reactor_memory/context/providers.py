@@ -103,14 +103,18 @@ def _add(turns: list[JsonObject], role: str, blocks: list[JsonObject]) -> None:
 def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> JsonObject:
     """`contents` and `system_instruction` in the dict form of google-genai.
 
-    A call's `metadata["thought_signature"]` (bytes, or base64 text as it was stored) goes back with the call. Results
-    of calls made together stand in one content, as the API requires.
+    A call's `metadata["thought_signature"]` (bytes, or base64 text as it was stored) goes back with the call. As the
+    API requires, results of calls made together stand in one content, and neighbours of the model are one content: a
+    call may follow the user or a result only.
     """
     contents: list[JsonObject] = []
     for message, results in _exchanges(_conversation(messages)):
         parts = _gemini_parts(message)
-        if parts:
-            contents.append({"role": "model" if message.role in _ASSISTANT else "user", "parts": parts})
+        role = "model" if message.role in _ASSISTANT else "user"
+        if role == "model" and contents and contents[-1]["role"] == "model":
+            contents[-1]["parts"] += parts
+        elif parts:
+            contents.append({"role": role, "parts": parts})
         names = {call.id: call.name for call in message.tool_calls}
         responses = [_gemini_response(key, names[key], answers) for key, answers in _by_call(results).items()]
         if responses:

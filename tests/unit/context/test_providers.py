@@ -137,6 +137,14 @@ def test_gemini_gets_calls_responses_and_signatures_back() -> None:
     assert sent.parts[1].thought_signature is None
 
 
+def test_gemini_gets_what_the_model_said_before_a_call_together_with_the_call() -> None:
+    said = [Message.user("hi"), Message.assistant("let me look"), Message.assistant(tool_calls=CALLS[:1])]
+    contents = to_gemini([*said, Message.tool("here", tool_call_id="1"), Message.user("thanks")])["contents"]
+    assert [content["role"] for content in contents] == ["user", "model", "user", "user"]
+    assert [next(iter(part)) for part in contents[1]["parts"]] == ["text", "function_call"]
+    assert [next(iter(part)) for part in contents[2]["parts"]] == ["function_response"]
+
+
 def test_a_summary_message_is_shown_as_system() -> None:
     summary = Message(role="summary", content="earlier")
     assert to_openai([summary]) == [{"role": "system", "content": "earlier"}]
