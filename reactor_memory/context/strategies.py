@@ -128,7 +128,7 @@ class Hierarchical:
 
     def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
         """The blocks for a window that begins at `start`: what the window does not say itself."""
-        shown = [fact for fact in summary.facts() if fact.verified and fact.source_seq < start]
+        shown = [fact for fact in summary.facts() if fact.source_seq < start]
         facts = Block(FACTS_HEADER, render_facts(shown, count=request.count_text))
         narrative = Block(NARRATIVE_HEADER, render_narrative(summary.narrative, count=request.count_text))
         fitted = fit_memory(
