@@ -61,13 +61,27 @@ class SqliteStore(SqlStore):
 
     async def _connect(self, prepare: Callable[[sqlite3.Connection], None]) -> aiosqlite.Connection:
         """A prepared connection; its thread is not left running when that fails or is cancelled."""
-        connection = aiosqlite.connect(self._path, timeout=self._busy_timeout_seconds, isolation_level=None)
+        opened: list[sqlite3.Connection] = []
+
+        def open_file() -> sqlite3.Connection:
+            # Not bound to its thread, so that it can be closed when its thread has ended
+            opened.append(
+                sqlite3.connect(
+                    self._path, timeout=self._busy_timeout_seconds, isolation_level=None, check_same_thread=False
+                )
+            )
+            return opened[0]
+
+        connection = aiosqlite.Connection(open_file, iter_chunk_size=64)
         connection._thread.daemon = True  # pyright: ignore[reportPrivateUsage] (who forgets `close` can still exit)
         try:
             await connection
         except BaseException:
-            # aiosqlite has told the thread to end, which it must have done before the event loop is closed
+            # aiosqlite has told the thread to end, which it must have done before the event loop is closed, and has
+            # forgotten what the thread opened
             connection._thread.join()  # pyright: ignore[reportPrivateUsage]
+            for left in opened:
+                left.close()
             raise
         try:
             await self._prepare(connection, prepare)

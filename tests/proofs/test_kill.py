@@ -12,6 +12,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class Journal:
 def test_kill_loses_nothing_acknowledged_of_sqlite(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     kill_and_compare(f"sqlite:///{path}")
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 

@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -102,11 +104,11 @@ class TestParsing:
 
 
 @pytest.fixture(scope="module")
-def empty_database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    for statement in migration_statements("sqlite", None):
-        connection.execute(statement).fetchall()
-    return connection
+def empty_database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in migration_statements("sqlite", None):
+            connection.execute(statement).fetchall()
+        yield connection
 
 
 class TestOnSqlite:
