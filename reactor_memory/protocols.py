@@ -293,10 +293,11 @@ class SummaryStore(Protocol):
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         """Message `seq` of the conversation went out of view: delete the facts and the narrative of the segments of
-        these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays,
-        `version` and `epoch` go up by one), drop the layouts of these branches, and make the background work due.
-        When every segment that holds it is stale already, none of this changes anything. Always take the leases of
-        these branches away (the fence goes up), so that a worker that read the message cannot store what it found.
+        these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays, what
+        of it no segment covers is stale, `version` and `epoch` go up by one), drop the layouts of these branches, and
+        make the background work due. When every segment that holds it is stale already, none of this changes
+        anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
+        message cannot store what it found.
         """
         ...
 

@@ -139,16 +139,25 @@ def _refold(branch: Session, seq: int, now: int, refold: Refold) -> Steps[None]:
     stored = yield from get_summary(branch.session_id)
     if stored is None or stored.covered_seq < seq:
         return
-    folded = replace(
-        refold((yield from read_ledger(branch.branch))),
+    folded = refolded(stored, (yield from read_ledger(branch.branch)), refold, now)
+    yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
+    yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
+
+
+def refolded(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary:
+    """What follows `stored`. What it covered without segments (`full` mode) waits for a new extraction, too."""
+    folded = refold(ledger)
+    start = ledger.segments[-1].end_seq + 1 if ledger.segments else 1
+    missing = ((start, stored.covered_seq),) if start <= stored.covered_seq else ()
+    return replace(
+        folded,
         covered_seq=stored.covered_seq,
         version=stored.version + 1,
         epoch=stored.epoch + 1,
+        stale_ranges=folded.stale_ranges + missing,
         created_at=stored.created_at,
         updated_at=now,
     )
-    yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
-    yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
 
 
 def forget(session_ids: Sequence[str]) -> Steps[None]:

@@ -57,6 +57,7 @@ from reactor_memory.storage.branches import (
     segments_of_branch,
     shows,
 )
+from reactor_memory.storage.derived import refolded
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 
 
@@ -516,14 +517,7 @@ class InMemoryStore:
         stored = derived.summary
         if stored is None or stored.covered_seq < seq:
             return
-        derived.summary = replace(
-            refold(self._ledger(branch.branch)),
-            covered_seq=stored.covered_seq,
-            version=stored.version + 1,
-            epoch=stored.epoch + 1,
-            created_at=stored.created_at,
-            updated_at=now,
-        )
+        derived.summary = refolded(stored, self._ledger(branch.branch), refold, now)
         self._work(branch.session_id, SUMMARIZE).make_due(now)
 
     def _purge(self, conversations: Iterator[_Conversation]) -> int:

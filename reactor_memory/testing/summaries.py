@@ -514,6 +514,7 @@ class Invalidation:
         await self.withdraw(store, 4)
         summary = await self.summary(store, "s")
         assert (summary.narrative, summary.covered_seq, summary.version, summary.epoch) == ("", 4, 2, 1)
+        assert summary.stale_ranges == ((1, 4),)
 
     async def test_a_segment_of_a_fork_that_begins_before_the_fork(self, store: Store) -> None:
         await append_messages(store, "s", numbered(6))

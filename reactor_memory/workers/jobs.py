@@ -105,16 +105,22 @@ class LedgerJob:
     async def _repair(self, lease: Lease, session: Session, summary: Summary) -> int | None:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         stale = next((segment for segment in ledger.segments if segment.stale), None)
-        if stale is None:
-            return await self._put(lease, summary, self._fold.whole(ledger))
-        if stale.conversation_id != session.session_id:
+        if stale is not None and stale.conversation_id != session.session_id:
             await self._run_owner(stale.conversation_id, lambda covered: False)
             return summary.covered_seq
-        length = stale.end_seq - stale.start_seq + 1
-        _, messages = await self._messages.read_background(session.session_id, after=stale.start_seq - 1, limit=length)
-        left = [message for message in messages if (message.seq or 0) <= stale.end_seq]
+        start, end = (stale.start_seq, stale.end_seq) if stale else (covered_by(ledger) + 1, summary.covered_seq)
+        if start <= end:
+            return await self._read_again(lease, session, summary, ledger, start, end)
+        return await self._put(lease, summary, self._fold.whole(ledger))
+
+    async def _read_again(
+        self, lease: Lease, session: Session, summary: Summary, ledger: Ledger, start: int, end: int
+    ) -> int:
+        """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
+        _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
+        left = [message for message in messages if (message.seq or 0) <= end]
         extraction = await self._extractor.extract(left)
-        segment = self._segment(session.session_id, stale.start_seq, stale.end_seq, left, extraction)
+        segment = self._segment(session.session_id, start, end, left, extraction)
         folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
         return await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
 

@@ -243,6 +243,32 @@ async def test_a_withdrawn_message_takes_its_facts_with_it_and_the_segment_is_re
     assert summarizer.calls[-1].seqs == tuple(range(21, 29))
 
 
+@pytest.mark.parametrize("then", ["full", "ledger"])
+async def test_a_covered_message_withdrawn_in_full_mode_is_forgotten_and_the_others_are_read_again(
+    tmp_path: Path, then: str
+) -> None:
+    """Also by whoever goes on in the other mode: what was covered without segments is in no ledger."""
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    full = {"mode": "full", "trigger_message_count": 4, "recent_message_count": 1}
+    idle = {"enabled": False}
+    async with memory(scripted(), url, summary=full) as container:
+        await save(container.conversation_manager(), "s", talk(12))
+        await container.conversation_manager().drain()
+    async with memory(scripted(), url, summary=full, background=idle) as container:
+        manager = container.conversation_manager()
+        await manager.withdraw("s", user_id=USER)
+        await manager.withdraw("s", user_id=USER)
+        summary = await manager.get_summary("s", user_id=USER)
+        assert summary is not None
+        assert (summary.is_empty, summary.stale_ranges) == (True, ((1, 11),))
+    async with memory(scripted(), url, summary={**full, "mode": then}) as container:
+        manager = container.conversation_manager()
+        summary = await manager.summarize("s", user_id=USER)
+    assert summary is not None
+    assert [fact.value for fact in summary.facts()] == [f"A-{number:04}" for number in (1, 3, 5, 7, 9)]
+    assert (summary.stale_ranges, summary.covered_seq) == ((), 11)
+
+
 async def test_a_fork_takes_over_the_facts_before_it_without_a_call() -> None:
     summarizer = scripted()
     async with memory(summarizer) as container:
