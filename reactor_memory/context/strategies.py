@@ -112,7 +112,7 @@ class Hierarchical:
             )
         if gap > waits:
             return self._make_do(request, summary)
-        if summary.is_empty:
+        if summary.is_empty and summary.covered_seq:
             return take_last(request, "empty")
         layout = self._layout(request, summary, min(start, summary.covered_seq + 1))
         keep = None if summary.stale_ranges else layout
@@ -201,8 +201,9 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     window = _from(request.rows.messages, layout.window_start_seq)
     summary = request.rows.summary or Summary()
     first = (window[0].seq or 1) if window else layout.window_start_seq
-    hole = ((layout.window_start_seq, first - 1),) if first > layout.window_start_seq else ()
-    stale = tuple(part for part in summary.stale_ranges if part[0] < first)
+    reads_on = bool(request.rows.messages) and (request.rows.messages[0].seq or 0) < layout.window_start_seq
+    hole = ((layout.window_start_seq, first - 1),) if first > layout.window_start_seq and not reads_on else ()
+    stale = tuple((start, min(end, first - 1)) for start, end in summary.stale_ranges if start < first)
     return Draft(
         strategy="hierarchical",
         session_id=request.session_id,

@@ -195,6 +195,30 @@ def test_up_to_a_segment_may_wait_and_is_shown_verbatim() -> None:
     assert seqs(plan) == list(range(13, 31))
 
 
+def test_before_the_first_segment_everything_is_shown_verbatim() -> None:
+    plan = Hierarchical()(request(chat(21)))
+    assert plan.missing is None
+    assert seqs(plan) == list(range(1, 22))
+    assert (plan.draft.freshness, plan.draft.unread) == ("fresh", ())
+
+
+def test_a_summary_that_says_nothing_is_take_last() -> None:
+    plan = Hierarchical()(request(chat(30), Summary(covered_seq=20, version=1)))
+    assert (plan.draft.strategy, plan.draft.freshness, seqs(plan)[0]) == ("take_last", "empty", 11)
+
+
+def test_of_a_stale_range_only_what_the_window_does_not_show_is_unread() -> None:
+    stale = summary_of(24, stale_ranges=((11, 24),))
+    plan = Hierarchical()(request(chat(30), stale))
+    assert (seqs(plan)[0], plan.draft.unread) == (21, ((11, 20),))
+
+
+def test_withdrawn_messages_before_the_window_are_not_called_unread() -> None:
+    messages = (*chat(20), *chat(10, start=23))
+    plan = Hierarchical()(request(messages, summary_of(20)))
+    assert (seqs(plan)[0], plan.draft.unread) == (23, ())
+
+
 def test_more_than_a_segment_is_asked_for() -> None:
     plan = Hierarchical()(request(chat(60), summary_of(20)))
     assert plan.missing is not None
