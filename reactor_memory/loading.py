@@ -222,9 +222,12 @@ class ContextLoader:
     # -- recall -------------------------------------------------------------------------------------------------
 
     async def _with_recalled(self, request: LoadRequest, draft: Draft, limits: ContextLimits) -> Draft:
-        """With an explicit query: the older turns that answer it best, verbatim."""
-        before = (draft.window[0].seq or 1) if draft.window else 1
-        if not request.query or before <= 1:
+        """With an explicit query: the turns that answer it best among those that the window has no room for, verbatim."""
+        if not request.query or not draft.window:
+            return draft
+        shown = self.assemble(Loaded(draft=draft, limits=limits), request.current).report.window_start_seq
+        before = (draft.window[-1].seq or 0) + 1 if shown is None else shown
+        if before <= 1:
             return draft
         ranking = TurnRanking(request.query)
         async for page in self._older(request, before):

@@ -331,3 +331,14 @@ async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) ->
     assert "the password hint is walrus" in texts(context.messages)
     assert context.report.tokens["recalled"] > 0
     assert context.report.total_tokens <= 400
+
+
+async def test_an_explicit_query_brings_back_what_the_budget_cut_from_a_short_session(url: str) -> None:
+    """The store read these messages for the window, which had no room for them."""
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
+        await save(manager, "s", talk(16, start=3))
+        context = await manager.load_history("s", user_id=USER, budget=150, query="What was the hint with the walrus?")
+    assert "the password hint is walrus" in texts(context.messages)
+    assert context.report.total_tokens <= 150
