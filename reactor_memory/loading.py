@@ -222,7 +222,7 @@ class ContextLoader:
     # -- recall -------------------------------------------------------------------------------------------------
 
     async def _with_recalled(self, request: LoadRequest, draft: Draft, limits: ContextLimits) -> Draft:
-        """With an explicit query: the turns that answer it best among those that the window has no room for, verbatim."""
+        """With an explicit query: of what the window has no room for, the turns that answer it best, verbatim."""
         if not request.query or not draft.window:
             return draft
         shown = self.assemble(Loaded(draft=draft, limits=limits), request.current).report.window_start_seq
