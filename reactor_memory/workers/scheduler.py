@@ -114,8 +114,9 @@ class SummaryWorkers:
     # -- the protocol -------------------------------------------------------------------------------------------
 
     def messages_saved(self, session_id: str, last_seq: int) -> None:
-        if last_seq > self._options.trigger_message_count and self._options.run_jobs:
-            self.request(session_id)
+        due = last_seq > self._options.trigger_message_count and not self._is_parked(session_id)
+        if due and self._options.run_jobs:
+            self._wake(session_id)
 
     def request(self, session_id: str) -> None:
         """Look whether there is work for the session, parked or not. Returns at once."""

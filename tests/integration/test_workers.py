@@ -13,7 +13,7 @@ from reactor_memory import Container, Message, SessionDeletedError, Summarizatio
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage.in_memory import InMemoryStore
-from reactor_memory.testing import append_messages
+from reactor_memory.testing import ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, memory, save, scripted, settings, talk, texts
 
 pytestmark = pytest.mark.anyio
@@ -93,6 +93,22 @@ async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
     assert reported == state
     assert len(summarizer.calls) == 3, "a load does not ask for parked work"
     assert context.report.freshness == "failed"
+
+
+async def test_saves_leave_parked_work_alone() -> None:
+    """Or a session that a provider refuses would cost a call for every turn."""
+    summarizer = ScriptedSummarizer(default=SummarizationError("refused", "no answer"))
+    background = {"max_attempts": 2, "backoff_seconds": 0.001, "max_backoff_seconds": 60}
+    async with memory(summarizer, background=background) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 2)
+        await manager.drain()
+        for start in range(31, 51, 2):
+            await save(manager, "s", talk(2, start=start))
+            await manager.drain()
+        assert (await work_state(container)).parked
+    assert len(summarizer.calls) == 2
 
 
 async def test_parked_work_is_done_when_asked_for_by_name() -> None:
