@@ -102,9 +102,11 @@ class Hierarchical:
 
     def _evict(self, request: PlanRequest) -> Plan:
         summary = request.rows.summary or Summary()
-        start = _minimum_start(request)
-        gap = start - 1 - summary.covered_seq
         waits = request.limits.segment_message_count
+        start = _minimum_start(request)
+        if not waits and request.rows.session:  # no summary will ever reach into the newest messages
+            start = min(start, request.rows.session.last_seq - request.limits.recent_message_count + 1)
+        gap = start - 1 - summary.covered_seq
         if gap > waits and request.outcome is None:
             return Plan(
                 draft=Draft(strategy="hierarchical", session_id=request.session_id),

@@ -232,6 +232,12 @@ def test_in_full_mode_nothing_may_wait(covered: int) -> None:
     assert plan.missing.until_seq == 50
 
 
+def test_in_full_mode_a_tight_budget_asks_for_no_more_than_there_will_be() -> None:
+    plan = Hierarchical()(request(chat(30), summary_of(20), limits={"segment_message_count": 0, "budget": 100}))
+    assert plan.missing is None
+    assert (plan.draft.freshness, seqs(plan)[0]) == ("fresh", 21)
+
+
 @pytest.mark.parametrize(
     ("outcome", "covered", "freshness"),
     [
