@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from hashlib import blake2b
 from typing import Any, Literal, cast
 
 import anyio
@@ -179,8 +180,8 @@ class ConversationManager:
         loaded = await self._loader.load(request)
         turn = Turn(
             message,
-            self._loader.assemble(loaded, [message]),
-            assemble=lambda current: self._loader.assemble(loaded, current),
+            self._loader.assemble(loaded, request.current),
+            assemble=lambda current: self._loader.assemble(loaded, tuple(map(_as_given, current))),
         )
         try:
             yield turn
@@ -194,7 +195,7 @@ class ConversationManager:
 
         The key of the whole turn stays free for the turn that succeeds.
         """
-        failed_key = None if key is None else f"{key}#interrupted"
+        failed_key = None if key is None else f"interrupted {blake2b(key.encode()).hexdigest()}"
         with anyio.CancelScope(shield=True):
             try:
                 await self.save_history(session_id, [message], user_id=user_id, idempotency_key=failed_key)
@@ -353,7 +354,7 @@ class ConversationManager:
         return LoadRequest(
             session_id=session_id,
             user_id=user_id,
-            current=current,
+            current=tuple(map(_as_given, current)),
             budget=budget,
             system=system,
             tools=tuple(tools or ()),
@@ -396,6 +397,11 @@ class ConversationManager:
 
 def ledger_end(ledger: Ledger) -> int:
     return ledger.segments[-1].end_seq if ledger.segments else 0
+
+
+def _as_given(message: Message) -> Message:
+    """The message without what a store says of a stored one: that may be of another text by now."""
+    return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
 
 
 def _check_positive(field: str, value: int) -> None:

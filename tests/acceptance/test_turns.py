@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from reactor_memory import IdempotencyConflictError, Message, SessionOwnershipError, ToolCall
@@ -45,6 +46,35 @@ async def test_a_turn_that_fails_saves_the_question_only_and_passes_the_error_on
             async with manager.turn("s", QUESTION, user_id=USER) as turn:
                 turn.add(Message.assistant(str(1 // 0)))
         assert await stored(container) == ["what now?"]
+
+
+async def test_a_turn_that_fails_under_the_longest_key_saves_the_question() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="k" * 255):
+                    raise ZeroDivisionError
+        assert await stored(container) == ["what now?"]
+
+
+async def test_a_stored_message_that_was_changed_is_counted_again() -> None:
+    """What the store said of it holds for its old text."""
+    async with memory(scripted()) as container:
+        manager, counter = container.conversation_manager(), container.message_counter()
+        await save(manager, "s", [Message.user("short"), Message.assistant("yes")])
+        (asked, _) = await manager.read_messages("s", user_id=USER)
+        longer = msgspec.structs.replace(asked, content="long " * 500)
+        async with manager.turn("s", longer, user_id=USER, budget=200) as turn:
+            call, result = (
+                Message.assistant(tool_calls=[ToolCall(id="c", name="t")]),
+                Message.tool("", tool_call_id="c"),
+            )
+            turn.add(
+                call, msgspec.structs.replace(result, content="long " * 500, token_count=1, tokenizer=counter.name)
+            )
+            contexts = [turn.context, turn.current_context()]
+    assert [verify(context, count=counter.counted) for context in contexts] == [[], []]
 
 
 async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
