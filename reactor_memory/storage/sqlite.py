@@ -144,9 +144,11 @@ class SqliteStore(SqlStore):
 async def run_on_thread(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
     """Run `work` as a whole on the thread of the connection; only plain values may come back.
 
-    aiosqlite offers one statement per call; its private `_execute` takes any function.
+    aiosqlite offers one statement per call; its private `_execute` takes any function. It also writes what it is given
+    into its debug log: a function without arguments says nothing of messages.
     """
-    return cast(T, await connection._execute(work, connection._conn))  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+    raw = connection._conn  # pyright: ignore[reportPrivateUsage]
+    return cast(T, await connection._execute(lambda: work(raw)))  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
 
 
 # What follows runs on the thread of a connection

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from traceback import format_tb
 
 import anyio
 import anyio.abc
@@ -175,9 +176,11 @@ class SummaryWorkers:
         try:
             with work.scope:
                 await self._until_done(session_id, work)
-        except Exception:
-            # The last resort for a fault in a store or plug-in: it must not take the other sessions down.
-            log.exception("background work stopped", extra={"session_id": session_id})
+        except Exception as error:
+            # The last resort for a fault in a store or plug-in: it must not take the other sessions down. What its
+            # author wrote into the text of the exception may be the text of a message, so only the frames are told.
+            fields = {"session_id": session_id, "reason": type(error).__name__}
+            log.error("background work stopped\n%s", "".join(format_tb(error.__traceback__)), extra=fields)  # noqa: TRY400
             work.outcome = "failed"
         finally:
             del self._works[session_id]

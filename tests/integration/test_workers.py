@@ -384,14 +384,20 @@ async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> Non
     assert summary.covered_seq == 40
 
 
-async def test_text_of_messages_and_facts_stays_out_of_the_logs(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_text_of_messages_and_facts_stays_out_of_the_logs(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, kind: str
+) -> None:
+    """Out of those of the driver, too, and whatever the exception of a plug-in says."""
     caplog.set_level("DEBUG")
-    summarizer = scripted().then(DOWN, RuntimeError("a fault of a plug-in"), Extraction())
-    async with memory(summarizer) as container:
+    url = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path / 'memory.db'}"}[kind]
+    summarizer = scripted().then(RuntimeError("cannot read A-0001"), DOWN, Extraction())
+    async with memory(summarizer, url) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(30))
         await manager.drain()
-        await manager.load_history("s", user_id=USER)
+        await manager.load_history("s", user_id=USER, message=Message.user("where is A-0001?"))
+        await manager.withdraw("s", user_id=USER)
     assert caplog.records
     assert "A-00" not in caplog.text
     assert all("A-00" not in str(vars(record)) for record in caplog.records)
