@@ -95,7 +95,7 @@ async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
     assert context.report.freshness == "failed"
 
 
-async def test_saves_leave_parked_work_alone() -> None:
+async def test_saves_and_loads_leave_parked_work_alone() -> None:
     """Or a session that a provider refuses would cost a call for every turn."""
     summarizer = ScriptedSummarizer(default=SummarizationError("refused", "no answer"))
     background = {"max_attempts": 2, "backoff_seconds": 0.001, "max_backoff_seconds": 60}
@@ -104,10 +104,12 @@ async def test_saves_leave_parked_work_alone() -> None:
         await save(manager, "s", talk(30))
         await eventually(lambda: len(summarizer.calls) == 2)
         await manager.drain()
-        for start in range(31, 51, 2):
+        for start in range(31, 71, 2):
             await save(manager, "s", talk(2, start=start))
+            context = await manager.load_history("s", user_id=USER)
             await manager.drain()
         assert (await work_state(container)).parked
+    assert context.report.freshness == "catching_up"
     assert len(summarizer.calls) == 2
 
 
