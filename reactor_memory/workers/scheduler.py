@@ -11,7 +11,7 @@ import anyio
 import anyio.abc
 
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError, StoreError, SummarizationError
-from reactor_memory.models import Lease, Value
+from reactor_memory.models import Lease, Value, WorkState
 from reactor_memory.protocols import SUMMARIZE, Clock, SummaryStore
 from reactor_memory.workers.backoff import backoff_seconds
 from reactor_memory.workers.breaker import CircuitBreaker
@@ -44,6 +44,8 @@ class _Work:
         self.covered_seq = 0
         self.again = False
         self.waiting_loads = 0
+        self.asked_by_name = False
+        self.announced = False
         self.outcome = ""
         self.resting = False
         self.setbacks = 0
@@ -122,7 +124,9 @@ class SummaryWorkers:
     def request(self, session_id: str) -> None:
         """Look whether there is work for the session, parked or not. Returns at once."""
         self._parked.pop(session_id, None)
-        self._wake(session_id)
+        work = self._wake(session_id)
+        if work is not None:
+            work.asked_by_name = True
 
     async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:
         if self._breaker.is_open:
@@ -219,7 +223,7 @@ class SummaryWorkers:
         """Do all there is. None when done, else the seconds until it should be tried again."""
         assert self._slots is not None
         async with self._slots:
-            lease = await self._claim(session_id)
+            lease = await self._claim(session_id) if self._options.run_jobs else await self._announce(session_id, work)
             if lease is None:
                 return await self._watch(session_id, work)
             try:
@@ -236,18 +240,31 @@ class SummaryWorkers:
             return await self._give_back(lease, due_in=None, pause=None, done=True)
 
     async def _claim(self, session_id: str) -> Lease | None:
-        if not self._options.run_jobs:
-            return None
         return await self._summaries.claim(
             session_id, SUMMARIZE, now=self._clock(), lease_microseconds=self._lease_microseconds
         )
+
+    async def _announce(self, session_id: str, work: _Work) -> None:
+        """Make the work due for the process that does it, once, unless that knows of it, or gave it up unasked."""
+        state = await self._summaries.work_state(session_id, SUMMARIZE)
+        if work.announced or (state is not None and _is_known(state, asked=work.asked_by_name)):
+            return
+        work.announced = True
+        if lease := await self._claim(session_id):
+            await self._give_back(lease, due_in=0.0, pause=None)
 
     async def _watch(self, session_id: str, work: _Work) -> float | None:
         """Another process does the work: look how far it is while a load waits for it, else leave it alone."""
         summary = await self._summaries.get_summary(session_id)
         work.covered_seq = summary.covered_seq if summary else 0
         work.tell()
-        return BUSY_POLL_SECONDS if work.waiting_loads else None
+        if not work.waiting_loads or (not self._options.run_jobs and await self._is_at_rest(session_id)):
+            return None
+        return BUSY_POLL_SECONDS
+
+    async def _is_at_rest(self, session_id: str) -> bool:
+        state = await self._summaries.work_state(session_id, SUMMARIZE)
+        return state is None or state.parked or (state.due_at is None and not state.lease_until)
 
     async def _steps(self, lease: Lease, work: _Work) -> None:
         summary = await self._summaries.get_summary(lease.session_id)
@@ -318,3 +335,10 @@ class SummaryWorkers:
     @property
     def _lease_microseconds(self) -> int:
         return int(self._options.lease_seconds * 1e6)
+
+
+def _is_known(state: WorkState, *, asked: bool) -> bool:
+    """Whether the work is due, or being done, or was given up and nobody has asked for it since."""
+    if state.parked:
+        return not asked
+    return state.due_at is not None or state.lease_until > 0

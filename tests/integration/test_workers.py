@@ -415,3 +415,24 @@ async def test_a_worker_finds_what_was_saved_while_summaries_were_switched_off(t
         assert await container.work_poller().run_once() == 0
     assert summary is not None
     assert summary.covered_seq == 40
+
+
+async def test_a_process_without_workers_announces_what_another_is_to_do(tmp_path: Path) -> None:
+    """Nothing was appended to the fork that would make its work due. A wait ends when nothing more can be done."""
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    none, eager = {"enabled": False}, {"poll_seconds": 0.01}
+    async with memory(scripted(), url, background=none) as web, memory(scripted(), url, background=eager) as worker:
+        manager, poller = web.conversation_manager(), worker.work_poller()
+        await save(manager, "s", talk(60))
+        await poller.run_once()
+        fork = await manager.fork("s", at_seq=46, user_id=USER)
+        assert (await manager.load_history(fork.session_id, user_id=USER)).report.freshness == "catching_up"
+        await manager.drain()
+        assert await poller.run_once() == 1
+        assert (await manager.load_history(fork.session_id, user_id=USER)).report.freshness == "fresh"
+        await save(manager, "s", talk(3, start=61))
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(poller.run)
+                await manager.summarize("s", user_id=USER)
+                group.cancel_scope.cancel()
