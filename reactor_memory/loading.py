@@ -177,10 +177,12 @@ class ContextLoader:
         )
 
     async def _wait(self, session_id: str, missing: Missing) -> str:
-        is_far = missing.segments > LAZY_SEGMENTS
-        patience = 0.0 if is_far else self._options.lazy_timeout_seconds
-        outcome = await self._scheduler.ensure(session_id, missing.until_seq, timeout_seconds=patience)
-        return "catching_up" if is_far else outcome
+        if missing.segments > LAZY_SEGMENTS:
+            await self._scheduler.ensure(session_id, missing.until_seq, timeout_seconds=0)
+            return "catching_up"
+        return await self._scheduler.ensure(
+            session_id, missing.until_seq, timeout_seconds=self._options.lazy_timeout_seconds
+        )
 
     def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
         by_tokens = limits.window_growth == "tokens" or everything_unsealed

@@ -31,6 +31,7 @@ from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
 from reactor_memory.validation import (
     MessageLimits,
+    check_agent_name,
     check_idempotency_key,
     check_message,
     check_messages,
@@ -141,6 +142,7 @@ class ConversationManager:
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
         check_idempotency_key(idempotency_key)
+        check_agent_name(agent_name)
         batch = self._checked(messages, field="messages")
         request = AppendRequest(
             session_id=session_id,

@@ -60,6 +60,12 @@ def check_idempotency_key(value: object) -> None:
         _check_id("idempotency_key", value)
 
 
+def check_agent_name(value: object) -> None:
+    """Raises `InvalidInputError`. None is allowed: no agent in particular."""
+    if value is not None:
+        _check_id("agent_name", value)
+
+
 def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
     """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
     if not messages:

@@ -322,6 +322,15 @@ async def test_bad_arguments_are_named(arguments: dict[str, object], field: str)
     assert caught.value.field.startswith(field)
 
 
+@pytest.mark.parametrize("name", ["user_id", "agent_name", "idempotency_key"])
+async def test_what_a_store_cannot_keep_is_refused_at_every_argument_of_a_save(name: str, url: str) -> None:
+    async with memory(scripted(), url) as container:
+        for value in ("nul \x00", "surrogate \ud800", ""):
+            with pytest.raises(InvalidInputError) as caught:
+                await container.conversation_manager().save_history("s", talk(1), **{name: value})
+            assert caught.value.field == name
+
+
 async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) -> None:
     async with memory(scripted(), url, summary={"enabled": False}) as container:
         manager = container.conversation_manager()
