@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
 
+import anyio
 import msgspec
 
 from reactor_memory.context.draft import ContextLimits, Draft
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 
 LAZY_SEGMENTS = 2
 """A load waits for at most this many segments; more would take longer than a turn may."""
+
+LAYOUT_SECONDS = 0.25
+"""A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
 
 RECALL_PAGE = 500
 
@@ -142,12 +146,13 @@ class ContextLoader:
     async def _keep(self, request: LoadRequest, layout: Layout) -> None:
         """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise."""
         try:
-            await self._summaries.put_layout(
-                request.session_id,
-                layout,
-                budget=request.budget or 0,
-                settings_fingerprint=self._options.settings_fingerprint,
-            )
+            with anyio.move_on_after(LAYOUT_SECONDS):
+                await self._summaries.put_layout(
+                    request.session_id,
+                    layout,
+                    budget=request.budget or 0,
+                    settings_fingerprint=self._options.settings_fingerprint,
+                )
         except StoreError as error:
             fields = {"session_id": request.session_id, "reason": type(error).__name__}
             log.warning("layout not stored", extra=fields)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,7 @@ from reactor_memory.models import Extraction, Fact
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import ScriptedSummarizer
-from tests.acceptance.scenes import USER, extract, settings, talk, texts
+from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
 from tests.faulty_store import FaultyStore, Mode
 
 pytestmark = pytest.mark.anyio
@@ -216,6 +217,19 @@ async def test_a_load_does_without_the_layout_that_it_cannot_store() -> None:
         await agent.load("s")
     assert store.failures == 1
     check_context(agent.contexts[0])
+
+
+async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    async with memory(scripted(), f"sqlite:///{path}", store={"busy_timeout_seconds": 60}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(40))
+        await manager.drain()
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with anyio.fail_after(10):
+                context = await manager.load_history("s", user_id=USER)
+    assert context.report.freshness == "fresh"
 
 
 async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
