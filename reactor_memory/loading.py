@@ -14,7 +14,7 @@ from reactor_memory.context.recall import TurnRanking
 from reactor_memory.context.report import Context
 from reactor_memory.context.strategies import LONGEST_TURN_SEGMENTS, Missing, Plan, PlanRequest, Strategy
 from reactor_memory.context.trimming import assemble, trim
-from reactor_memory.errors import StoreError
+from reactor_memory.errors import InvalidInputError, StoreError
 from reactor_memory.models import Layout, Message, Value
 from reactor_memory.protocols import (
     ContextQuery,
@@ -210,16 +210,18 @@ class ContextLoader:
         growth = self._options.window_growth
         if growth == "auto":
             growth = "tokens" if explicit else "messages"
-        budget = request.budget if request.budget is not None else limits.budget - self._reserved(request)
-        return msgspec.structs.replace(
-            limits, budget=max(budget, 0), window_growth=growth, on_overflow=request.on_overflow
-        )
+        budget = request.budget if request.budget is not None else self._left_by(request)
+        return msgspec.structs.replace(limits, budget=budget, window_growth=growth, on_overflow=request.on_overflow)
 
-    def _reserved(self, request: LoadRequest) -> int:
-        """Tokens of what stands before the context: the system prompt and the tools."""
+    def _left_by(self, request: LoadRequest) -> int:
+        """Tokens that the system prompt and the tools leave of what the model takes in."""
         system = self._counter.of_text(request.system) + self._options.limits.overhead if request.system else 0
         tools = sum(self._counter.of_text(msgspec.json.encode(tool).decode()) for tool in request.tools)
-        return system + tools
+        left = self._options.limits.budget - system - tools
+        if left <= 0:
+            taken = f"takes {system} tokens and the tools {tools}; the model takes in {self._options.limits.budget}"
+            raise InvalidInputError("system", f"{taken} (context.max_tokens less the reserved output)")
+        return left
 
     def _cost(self, message: Message) -> int:
         return self._counter.of(message) + self._options.limits.overhead

@@ -48,6 +48,9 @@ COUNT_IN_THREAD_CHARACTERS = 8_000
 
 PAGE = 500
 
+MAX_POSITION = 2**63 - 1
+"""The largest number of a column of whole numbers."""
+
 
 class ManagerOptions(Value, frozen=True, kw_only=True):
     """`work_every`: after so many messages the background work of a session becomes due, whether this process does it
@@ -174,7 +177,8 @@ class ConversationManager:
     ) -> AsyncGenerator[Turn]:
         """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer.
 
-        If the block raises or is cancelled, the user message alone is saved, and the exception goes on.
+        If the block raises or is cancelled, or what it tells cannot be stored, the user message alone is saved, and
+        the exception goes on.
         """
         request = self._load_request(
             session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
@@ -190,7 +194,11 @@ class ConversationManager:
         except BaseException:
             await self._save_interrupted(session_id, message, user_id, idempotency_key)
             raise
-        await self.save_history(session_id, turn.saved_messages(), user_id=user_id, idempotency_key=idempotency_key)
+        try:
+            await self.save_history(session_id, turn.saved_messages(), user_id=user_id, idempotency_key=idempotency_key)
+        except InvalidInputError:
+            await self._save_interrupted(session_id, message, user_id, idempotency_key)
+            raise
 
     async def _save_interrupted(self, session_id: str, message: Message, user_id: str | None, key: str | None) -> None:
         """Keep what the user said, also while being cancelled. The exception under way matters more than a fault here.
@@ -242,6 +250,9 @@ class ConversationManager:
         for name, value in (("last", last), ("limit", limit)):
             if value is not None:
                 _check_positive(name, value)
+        for name, value in (("after", after), ("until", until)):
+            if value is not None:
+                _check_position(name, value)
         return await self._messages.read(session_id, user_id, after=after, until=until, last=last, limit=limit)
 
     async def stream_messages(
@@ -280,7 +291,8 @@ class ConversationManager:
         """
         session = await self.get_session(session_id, user_id=user_id)
         self._scheduler.request(session_id)
-        await self._scheduler.ensure(session_id, session.last_seq, timeout_seconds=timeout_seconds)
+        beyond = session.last_seq + 1  # never covered, so this waits until there is nothing left to do
+        await self._scheduler.ensure(session_id, beyond, timeout_seconds=timeout_seconds)
         return await self._summaries.get_summary(session_id)
 
     async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
@@ -301,6 +313,7 @@ class ConversationManager:
     async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
         """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`."""
         check_session_id(session_id, creating=False)
+        _check_position("at_seq", at_seq)
         group_id = session_id.partition("~")[0]
         return await self._messages.fork(
             session_id, user_id, at_seq=at_seq, fork_id=f"{group_id}~{self._random(12)}", now=self._clock()
@@ -309,6 +322,8 @@ class ConversationManager:
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
         """Take back the newest message (which `seq` names, if given). Facts drawn from it go with it."""
         check_session_id(session_id, creating=False)
+        if seq is not None:
+            _check_position("seq", seq)
         now = self._clock()
         withdrawn = await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold)
         if not self._stores_are_one:
@@ -359,7 +374,7 @@ class ConversationManager:
             current=tuple(map(_as_given, current)),
             budget=budget,
             system=system,
-            tools=tuple(tools or ()),
+            tools=_checked_tools(tools),
             query=query,
             on_overflow=overflow,
         )
@@ -406,6 +421,24 @@ def _as_given(message: Message) -> Message:
     return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
 
 
+def _checked_tools(tools: Iterable[Any] | None) -> tuple[Any, ...]:
+    """The declarations of the tools. They are counted as the JSON that the provider gets."""
+    checked = tuple(tools or ())
+    for index, tool in enumerate(checked):
+        try:
+            msgspec.json.encode(tool)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"tools[{index}]", "must be a JSON object") from error
+    return checked
+
+
 def _check_positive(field: str, value: int) -> None:
-    if value < 1:
-        raise InvalidInputError(field, f"must be at least 1, is {value}")
+    _check_position(field, value, least=1)
+
+
+def _check_position(field: str, value: object, *, least: int = 0) -> None:
+    """A whole number that every store can hold."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInputError(field, f"must be a whole number, is a {type(value).__name__}")
+    if not least <= value <= MAX_POSITION:
+        raise InvalidInputError(field, f"must be at least {least} and at most {MAX_POSITION}")

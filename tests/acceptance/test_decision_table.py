@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -313,6 +315,10 @@ async def test_a_budget_is_kept_and_named_when_it_is_too_small(url: str) -> None
         ({"budget": 0}, "budget"),
         ({"message": Message.assistant("no user message")}, "message"),
         ({"message": Message.user("nul \x00")}, "message"),
+        ({"budget": "many"}, "budget"),
+        ({"budget": 2**80}, "budget"),
+        ({"tools": [{"name": "look"}, object()]}, "tools[1]"),
+        ({"system": "You are a clerk. " * 40_000}, "system"),
     ],
 )
 async def test_bad_arguments_are_named(arguments: dict[str, object], field: str) -> None:
@@ -351,3 +357,24 @@ async def test_an_explicit_query_brings_back_what_the_budget_cut_from_a_short_se
         context = await manager.load_history("s", user_id=USER, budget=150, query="What was the hint with the walrus?")
     assert "the password hint is walrus" in texts(context.messages)
     assert context.report.total_tokens <= 150
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda manager: manager.read_messages("s", after=-1), "after"),
+        (lambda manager: manager.read_messages("s", until=2**70), "until"),
+        (lambda manager: manager.read_messages("s", last=0), "last"),
+        (lambda manager: manager.fork("s", at_seq="three"), "at_seq"),
+        (lambda manager: manager.withdraw("s", seq=2**64), "seq"),
+        (lambda manager: manager.list_sessions(limit=0), "limit"),
+    ],
+)
+async def test_positions_that_no_store_could_hold_are_named(
+    call: Callable[[Any], Awaitable[object]], field: str
+) -> None:
+    async with memory(scripted()) as container:
+        await container.conversation_manager().save_history("s", talk(4))
+        with pytest.raises(InvalidInputError) as caught:
+            await call(container.conversation_manager())
+    assert caught.value.field == field

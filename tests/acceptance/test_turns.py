@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from reactor_memory import IdempotencyConflictError, Message, SessionOwnershipError, ToolCall
+from reactor_memory import IdempotencyConflictError, InvalidInputError, Message, SessionOwnershipError, ToolCall
 from reactor_memory.context.verification import verify
 from reactor_memory.middleware import ModelCall, memory_middleware
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
@@ -82,6 +82,14 @@ async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
         with anyio.move_on_after(0.02):
             async with container.conversation_manager().turn("s", QUESTION, user_id=USER):
                 await anyio.sleep_forever()
+        assert await stored(container) == ["what now?"]
+
+
+async def test_a_turn_whose_traffic_cannot_be_stored_saves_the_question_only() -> None:
+    async with memory(scripted()) as container:
+        with pytest.raises(InvalidInputError, match="NUL"):
+            async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+                turn.answer("nul \x00")
         assert await stored(container) == ["what now?"]
 
 
