@@ -12,8 +12,8 @@ from typing import IO, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from reactor_memory.cli.probes import Probe
 from reactor_memory.errors import ImportFormatError
+from reactor_memory.evaluation.probes import Probe
 from reactor_memory.models import JsonObject, Message, Role, ToolCall, Visibility
 
 T = TypeVar("T")

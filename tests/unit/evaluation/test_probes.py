@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.cli.demonstration import refuted
-from reactor_memory.cli.probes import Probe, context_units, find, message_unit, request_units
 from reactor_memory.context.report import Context, ContextReport, Part
+from reactor_memory.evaluation.probes import Probe, context_units, find, message_unit, request_units
 from reactor_memory.models import Message, ToolCall
 
 LATTE = Probe(question="Which drink was order 13087?", anchor=("13087", "#13087"), value=("Latte", "caffè latte"))
