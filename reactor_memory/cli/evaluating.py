@@ -95,6 +95,7 @@ async def evaluate(invocation: Invocation, plan: Plan, contexts: IO[bytes] | Non
             task = bar.add_task(f"{run.file.name} {run.variant} {run.questions} {run.strategy}", total=sizes[run.file])
             async with open_memory(_settings(invocation, run.strategy), configure=meter) as container:
                 outcomes = await _replay(container, invocation, plan, run, contexts, partial(bar.advance, task))
+            bar.update(task, visible=False)
             results += map(run.result, outcomes)
     return results
 

@@ -1,4 +1,4 @@
-"""The file format of `import`, `export` and `demo`: JSON Lines, a session a line (docs/formats.md)."""
+"""The file format of `import`, `export`, `demo` and `eval`: JSON Lines, a session a line (docs/formats.md)."""
 
 from __future__ import annotations
 
