@@ -13,6 +13,7 @@ from reactor_memory.evaluation.sessions import VARIANTS
 from reactor_memory.evaluation.strategies import STRATEGIES
 
 QUESTIONS = ("off", "on")
+STDOUT = "-"
 
 
 def _list_option(name: str, each: click.ParamType[Any], default: Iterable[str], text: str) -> Callable[..., Any]:
@@ -24,6 +25,18 @@ def _list_option(name: str, each: click.ParamType[Any], default: Iterable[str], 
     return click.option(name, callback=listed, default=",".join(default), show_default=True, metavar="LIST", help=text)
 
 
+def _file_option(name: str, argument: str, *, text: str) -> Callable[..., Any]:
+    """An option for a file that is written at the end; it is refused at once if there is no folder for it."""
+
+    def checked(context: click.Context, option: click.Parameter, file: IO[bytes] | None) -> IO[bytes] | None:
+        if file is not None and not Path(file.name).parent.is_dir():
+            raise click.BadParameter("there is no such folder", context, option)
+        return file
+
+    written = click.File("wb", lazy=True, atomic=True)
+    return click.option(name, argument, type=written, callback=checked, metavar="FILE", help=text)
+
+
 @click.command("eval")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_list_option("--budgets", click.IntRange(min=1), ("1000", "2000", "4000", "8000"), "Tokens of a context.")
@@ -31,16 +44,8 @@ def _list_option(name: str, each: click.ParamType[Any], default: Iterable[str], 
 @_list_option("--variants", click.Choice(list(VARIANTS)), VARIANTS, "Sessions as they are, or without tools.")
 @_list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "Whether the model is asked for a detail.")
 @click.option("--sessions", type=click.IntRange(min=1), metavar="N", help="Only the first N sessions of each file.")
-@click.option(
-    "--json",
-    "results",
-    type=click.File("wb", lazy=True, atomic=True),
-    metavar="FILE",
-    help="Write the results as JSON.",
-)
-@click.option(
-    "--contexts", type=click.File("wb", lazy=True, atomic=True), metavar="FILE", help="Write every final context."
-)
+@_file_option("--json", "results", text="Write the results as JSON; `-`: print them, and no table.")
+@_file_option("--contexts", "contexts", text="Write every context in which a detail was looked for, as JSONL.")
 @with_store_options
 async def eval_(
     invocation: Invocation,
@@ -75,7 +80,8 @@ async def eval_(
     )
     with named_or_temporary_store(invocation) as with_store:
         found = await evaluate(with_store, plan, contexts)
-    console().print(evaluation_view(found))
+    if results is None or results.name != STDOUT:
+        console().print(evaluation_view(found))
     if results is not None:
         results.write(results_json(found))
     return 1 if any(result.violations for result in found) else 0

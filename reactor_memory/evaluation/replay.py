@@ -6,14 +6,17 @@ before anything is measured, so that the numbers do not depend on how fast it is
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+import anyio
 import msgspec
 
 from reactor_memory.container import Container
 from reactor_memory.context.report import Context
+from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.evaluation.metrics import TextCount, ratio
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.reading import tokens_read
@@ -111,6 +114,14 @@ class _Replay:
         self._keep = keep
 
     async def run(self, advance: Advance) -> None:
+        """Replay it, and leave nothing of it in the store, however that ends."""
+        try:
+            await self._replay(advance)
+        finally:
+            with anyio.CancelScope(shield=True), contextlib.suppress(SessionNotFoundError):
+                await self._manager.delete(self._session_id, user_id=self._user_id)
+
+    async def _replay(self, advance: Advance) -> None:
         for tally in self._tallies.values():
             tally.begin_session()
         for turn in split_turns(self._session.messages):
@@ -120,7 +131,6 @@ class _Replay:
             advance(len(turn))
         for case, tally in self._tallies.items():
             await self._look_for_probes(case, tally)
-        await self._manager.delete(self._session_id, user_id=self._user_id)
 
     async def _measure_turn(self, first: Message) -> None:
         """The contexts that a turn begins with, if it begins with a user message."""

@@ -52,6 +52,11 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
             assert f"{result['survival']:.3f}" in shown.out
 
 
+def test_the_results_alone_go_to_a_program(run: Run, file: Path) -> None:
+    shown = run("eval", file, "--budgets", "600", "--sessions", 1, "--variants", "tools", "--json", "-")
+    assert len(shown.json["results"]) == 2 * 3
+
+
 def test_memory_keeps_what_take_last_loses(run: Run, folder: Path, file: Path) -> None:
     run("eval", file, "--budgets", "600", "--variants", "tools", "--questions", "off", "--json", "out.json")
     survival = {
@@ -123,9 +128,11 @@ def test_a_broken_rule_is_named_and_ends_with_code_1(
         (["--questions", "maybe"], "'maybe' is not one of 'off', 'on'."),
         (["--budgets", "1000,many"], "'many' is not a valid integer range."),
         (["--budgets", "0"], "0 is not in the range x>=1."),
+        (["--json", "nowhere/out.json"], "there is no such folder"),
+        (["--contexts", "nowhere/out.jsonl"], "there is no such folder"),
     ],
 )
-def test_a_choice_that_is_unknown_is_refused_with_the_known_ones(
+def test_what_cannot_be_done_is_refused_before_anything_is_replayed(
     run: Run, file: Path, arguments: list[str], problem: str
 ) -> None:
     refused = run("eval", file, *arguments)

@@ -118,6 +118,21 @@ async def test_take_last_is_limited_by_the_budget_alone_and_full_context_by_noth
     assert (whole.budget, whole.survival, whole.violations) == (None, 1, 0)
 
 
+@pytest.mark.parametrize("fails", ["at the end", "before the first save"])
+async def test_a_replay_that_fails_leaves_nothing(
+    settings_of: Callable[[str], Settings], monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    if fails == "before the first save":
+        monkeypatch.setattr("reactor_memory.evaluation.tally.Tally.add_turn", fail)
+    async with open_memory(settings_of("hierarchical"), configure=meter) as container:
+        with pytest.raises(ZeroDivisionError):
+            await replay_sessions(container, [SESSION], BUDGETS, "off", keep=fail)
+        assert (await container.conversation_manager().list_sessions()).sessions == ()
+
+
 async def test_a_session_without_messages_measures_nothing(settings_of: Callable[[str], Settings]) -> None:
     async with open_memory(settings_of("take-last"), configure=meter) as container:
         (empty,) = await replay_sessions(container, [LabelledSession(name="s", messages=())], [100], "off")
