@@ -128,12 +128,14 @@ def _settings(invocation: Invocation, strategy: str) -> Settings:
 
 
 def _check(file: Path, count: int | None, settings: Settings) -> int:
-    """How many messages are replayed. Raises `ImportFormatError` for what cannot be stored."""
-    limits, seen = manager_options(settings).limits, dict[str, str]()
-    sizes = [check_line(line, limits, seen) for line in islice(read_lines(file), count)]
-    if not sizes:
+    """How many messages are replayed. Raises `ImportFormatError` for what cannot be stored, or is no probe."""
+    limits, seen, size = manager_options(settings).limits, dict[str, str](), 0
+    for line in islice(read_lines(file), count):
+        size += check_line(line, limits, seen)
+        line.probes()
+    if not size:
         raise ImportFormatError(str(file), "holds no session")
-    return sum(sizes)
+    return size
 
 
 def _sessions(file: Path, count: int | None) -> Iterator[LabelledSession]:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from reactor_memory.cli.evaluating import Result
-from reactor_memory.cli.rendering import heading, table
+from reactor_memory.cli.rendering import count, heading, table
 from reactor_memory.cli.terminal import printable
 
 NUMBERS = ("budget", "survival", "probes", "reading", "reuse", "weighted", "broken", "p50 us", "p99 us")
@@ -26,7 +26,10 @@ def evaluation_view(results: Sequence[Result]) -> RenderableType:
     for title, group in groupby(results, _title):
         views += [heading(title), _table(group), Text()]
     problems = dict.fromkeys(problem for result in results for problem in result.problems)
-    return Group(*views, *(Text(f"broken: {problem}", style="red") for problem in problems))
+    views += [Text(f"broken: {problem}", style="red") for problem in problems]
+    if behind := sum(result.behind for result in results):
+        views.append(Text(f"{count(behind, 'context')} had a memory that was behind: summarizing failed", style="red"))
+    return Group(*views)
 
 
 def _title(result: Result) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from reactor_memory.context.draft import Freshness
 from reactor_memory.context.report import Context
 from reactor_memory.context.verification import verify
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
@@ -13,14 +14,18 @@ from reactor_memory.models import Message, Value
 
 SHOWN_PROBLEMS = 5
 
+BEHIND: frozenset[Freshness] = frozenset({"stale", "catching_up", "failed"})
+"""What a memory is when its background work failed: elsewhere it is drained before a context is loaded."""
+
 
 class Measures(Value, frozen=True, kw_only=True):
     """The numbers of a tally. Shares are None when there was nothing to take a share of.
 
     `survival` is the share of `probes` that were found. `prefix_reuse` is the mean over turns of the share of a context
     that the previous one began with too; `prefix_reuse_weighted` is the same share of all tokens together.
-    `violations` are the broken rules, over all contexts, and `problems` the first of them. Times are those of a load,
-    in microseconds. `digest` is SHA-256 over the digests of all contexts in order.
+    `violations` are the broken rules, over all contexts, and `problems` the first of them. `behind` counts the contexts
+    whose memory did not get ready, because a summarizer failed. Times are those of a load, in microseconds. `digest` is
+    SHA-256 over the digests of all contexts in order.
     """
 
     survival: float | None
@@ -29,6 +34,7 @@ class Measures(Value, frozen=True, kw_only=True):
     prefix_reuse_weighted: float | None
     violations: int
     problems: tuple[str, ...]
+    behind: int
     p50_us: int
     p99_us: int
     digest: str
@@ -44,6 +50,7 @@ class Tally:
         self._times: list[int] = []
         self._digest = hashlib.sha256()
         self._violations = 0
+        self._behind = 0
         self._problems: list[str] = []
         self._found = 0
         self._probes = 0
@@ -69,6 +76,7 @@ class Tally:
         """Any context: it is checked, timed and goes into the digest."""
         self._times.append(microseconds)
         self._digest.update(context.report.digest.encode())
+        self._behind += context.report.freshness in BEHIND
         problems = [*verify(context, count=self._count.of), *role_order_breaks(context)]
         self._violations += len(problems)
         self._problems += problems[: SHOWN_PROBLEMS - len(self._problems)]
@@ -88,6 +96,7 @@ class Tally:
             prefix_reuse_weighted=ratio(sum(s for s, _ in self._reuses), sum(w for _, w in self._reuses)),
             violations=self._violations,
             problems=tuple(self._problems),
+            behind=self._behind,
             p50_us=percentile(self._times, 0.5),
             p99_us=percentile(self._times, 0.99),
             digest=self._digest.hexdigest(),

@@ -16,7 +16,7 @@ SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 LENGTH = 60
 KEYS = {
     *("file", "strategy", "budget", "variant", "questions", "survival", "probes", "read_amplification"),
-    *("prefix_reuse", "prefix_reuse_weighted", "violations", "problems", "p50_us", "p99_us", "digest"),
+    *("prefix_reuse", "prefix_reuse_weighted", "violations", "problems", "behind", "p50_us", "p99_us", "digest"),
 }
 
 
@@ -45,7 +45,7 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
     assert max(map(len, shown.out.splitlines())) <= 100
     for result in results:
         assert set(result) == KEYS
-        assert result["violations"] == 0
+        assert result["violations"] == result["behind"] == 0
         assert len(result["digest"]) == 64
         assert (result["budget"] is None) == (result["strategy"] == "full-context")
         if result["variant"] == "tools":
@@ -148,5 +148,7 @@ def test_a_broken_file_is_refused_before_anything_is_replayed(
     refused = run("eval", file, "bad.jsonl")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.startswith("error: bad.jsonl:1: messages[0].content: ")
+    (folder / "probe.jsonl").write_text('{"id": "s1", "messages": [{"role": "user", "content": "a"}], "probes": [1]}\n')
+    assert run("eval", "probe.jsonl").err.startswith("error: probe.jsonl:1: ")
     (folder / "empty.jsonl").write_text("\n")
     assert run("eval", "empty.jsonl").err == "error: empty.jsonl: holds no session\n"

@@ -11,6 +11,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory.container import Container, open_memory
+from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.reading import meter
 from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
@@ -85,6 +86,13 @@ async def test_delays_in_the_background_change_no_byte(
     assert [outcome.violations for outcome in quick] == [0, 0]
 
 
+@pytest.mark.postgres
+async def test_every_database_gives_the_same_bytes(settings_of: Callable[[str], Settings], postgres_dsn: str) -> None:
+    elsewhere = Settings(store={"url": postgres_dsn}, **STRATEGIES["hierarchical"])
+    here, there = await replayed(settings_of("hierarchical"), "on"), await replayed(elsewhere, "on")
+    assert [outcome.digest for outcome in here] == [outcome.digest for outcome in there]
+
+
 async def test_every_message_is_read_about_once(settings_of: Callable[[str], Settings]) -> None:
     remembering = await replayed(settings_of("hierarchical"), "off")
     forgetting = await replayed(settings_of("take-last"), "off")
@@ -116,6 +124,22 @@ async def test_take_last_is_limited_by_the_budget_alone_and_full_context_by_noth
         (whole,) = await replay_sessions(container, [SESSION], [None], "off", keep=kept.append)
     assert len(kept[-1].context.messages) == len(SESSION.messages)
     assert (whole.budget, whole.survival, whole.violations) == (None, 1, 0)
+
+
+async def test_a_summarizer_that_fails_shows(tmp_path: Path) -> None:
+    class Failing(ExtractiveSummarizer):
+        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+            raise SummarizationError("refused", "does not want to", retryable=False)
+
+    def configure(container: Container) -> None:
+        container.summarizer.override(providers.Object(Failing()))
+        meter(container)
+
+    settings = Settings(store={"url": f"sqlite:///{tmp_path}/eval.db"}, **STRATEGIES["hierarchical"])
+    async with open_memory(settings, configure=configure) as container:
+        (outcome,) = await replay_sessions(container, [SESSION], [200], "off")
+    assert outcome.behind > 0
+    assert outcome.violations == 0
 
 
 @pytest.mark.parametrize("fails", ["at the end", "before the first save"])
