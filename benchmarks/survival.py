@@ -17,8 +17,8 @@ from pathlib import Path
 
 from reactor_memory import Container, Settings, open_memory
 from reactor_memory.cli.importing import Importer
-from reactor_memory.cli.probes import Probe, context_units, find
 from reactor_memory.cli.transcripts import Line, read_lines
+from reactor_memory.evaluation.probes import Probe, context_units, find
 
 HIERARCHICAL = {"store": {"url": "memory://"}, "summary": {"enabled": True}}
 TAKE_LAST = {"store": {"url": "memory://"}, "history": {"strategy": "take_last", "max_conversation_turns": 10_000}}

@@ -1,7 +1,7 @@
 """`reactor-memory`: the library for a person with a terminal, and for scripts.
 
-Exit codes: 0 done, 1 done and something is wrong (`doctor`, `demo`), 2 refused: nothing was changed, and one line on
-stderr says why, 130 interrupted. A command imports what it needs when it runs, so help is instant.
+Exit codes: 0 done, 1 done and something is wrong (`doctor`, `demo`, `eval`), 2 refused: nothing was changed, and one
+line on stderr says why, 130 interrupted. A command imports what it needs when it runs, so help is instant.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ commands = LazyGroup(
         "summarize": Lazy("reactor_memory.cli.memory:summarize", "Do the background work of a session now."),
         "fork": Lazy("reactor_memory.cli.sessions:fork", "Branch off a session at a message."),
         "delete": Lazy("reactor_memory.cli.sessions:delete", "Delete a session and everything derived from it."),
+        "eval": Lazy("reactor_memory.cli.eval:eval_", "Measure what contexts keep, by replaying sessions."),
         "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),
         "worker": Lazy("reactor_memory.cli.operations:worker", "Do the background work of a database."),
         "doctor": Lazy("reactor_memory.cli.operations:doctor", "Check settings, plug-ins, tokenizer and database."),

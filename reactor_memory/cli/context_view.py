@@ -8,11 +8,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reactor_memory.cli.probes import MEMORY_PARTS
 from reactor_memory.cli.rendering import count, heading, message_values, message_view, table
 from reactor_memory.cli.terminal import printable
 from reactor_memory.context.draft import Freshness
 from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry
+from reactor_memory.evaluation.probes import MEMORY_PARTS
 from reactor_memory.models import JsonObject
 
 _REASONS: dict[Reason, str] = {

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_common_options
 from reactor_memory.cli.memory import budget_option
 from reactor_memory.errors import ImportFormatError
 
@@ -39,7 +37,7 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
     from reactor_memory.cli.demo_view import demo_value, demo_view
     from reactor_memory.cli.replay import replay
 
-    with _sample(file) as path, _database(invocation) as with_store:
+    with _sample(file) as path, named_or_temporary_store(invocation) as with_store:
         shown = await replay(with_store, _session_of(path, wanted), budget)
     invocation.show(demo_value(shown), lambda: demo_view(shown))
     if shown.refuted:
@@ -54,16 +52,6 @@ def _sample(file: Path | None) -> Generator[Path]:
     else:
         with resources.as_file(SAMPLE) as sample:
             yield sample
-
-
-@contextmanager
-def _database(invocation: Invocation) -> Generator[Invocation]:
-    """The store that was named, or one that is gone afterwards."""
-    if invocation.store is not None:
-        yield invocation
-    else:
-        with tempfile.TemporaryDirectory(prefix="reactor-memory-") as folder:
-            yield replace(invocation, store=f"sqlite:///{folder}/demo.db")
 
 
 def _session_of(path: Path, wanted: str | None) -> Line:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reactor_memory.cli.probes import Probe, context_units, find, request_units
 from reactor_memory.context.report import Context
+from reactor_memory.evaluation.probes import Probe, context_units, find, request_units
 from reactor_memory.models import Message, Value
 
 

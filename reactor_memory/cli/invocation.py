@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 from urllib.parse import quote
@@ -70,11 +71,27 @@ class Invocation:
             console().print(render())
 
 
+@contextmanager
+def named_or_temporary_store(invocation: Invocation) -> Generator[Invocation]:
+    """The store that was named, or one that is gone afterwards."""
+    if invocation.store is not None:
+        yield invocation
+    else:
+        with tempfile.TemporaryDirectory(prefix="reactor-memory-") as folder:
+            yield replace(invocation, store=f"sqlite:///{folder}/temporary.db")
+
+
 AsyncCommand: TypeAlias = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, int | None]]
 
 
 def with_common_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
-    """Adds the common options and runs `body` in an event loop; what it returns is the exit code (None: 0)."""
+    """Adds the options of all commands that print a result, and runs `body` as `with_store_options` does."""
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+    return as_json(with_store_options(body))
+
+
+def with_store_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
+    """Adds the options of all commands and runs `body` in an event loop; what it returns is the exit code (None: 0)."""
 
     @click.option(
         "--store",
@@ -83,10 +100,11 @@ def with_common_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
         help="Database, instead of the one in the settings: sqlite:///file.db, postgresql://host/name, or a file name.",
     )
     @click.option("--user", "user_id", metavar="ID", help="Who asks. An owned session answers its owner only.")
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
     @click.option("-v", "--verbose", is_flag=True, help="Log to stderr.")
     @wraps(body)
-    def run(*, store: str | None, user_id: str | None, as_json: bool, verbose: bool, **arguments: Any) -> int | None:
+    def run(
+        *, store: str | None, user_id: str | None, verbose: bool, as_json: bool = False, **arguments: Any
+    ) -> int | None:
         from reactor_memory.cli.log_lines import log_to_stderr
 
         log_to_stderr(verbose=verbose)

@@ -1,4 +1,4 @@
-"""The file format of `import`, `export` and `demo`: JSON Lines, a session a line (docs/formats.md)."""
+"""The file format of `import`, `export`, `demo` and `eval`: JSON Lines, a session a line (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import IO, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from reactor_memory.cli.probes import Probe
 from reactor_memory.errors import ImportFormatError
+from reactor_memory.evaluation.probes import Probe
 from reactor_memory.models import JsonObject, Message, Role, ToolCall, Visibility
 
 T = TypeVar("T")

@@ -24,6 +24,7 @@ COMMANDS = (
     "summarize",
     "fork",
     "delete",
+    "eval",
     "migrate",
     "worker",
     "doctor",
@@ -40,7 +41,9 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["context", "--help"], ["doctor", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["demo", "--help"], ["context", "--help"], ["doctor", "--help"], ["eval", "--help"]]
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", HELP_IN_A_FRESH_PROCESS, *arguments], cwd=CHECKOUT, capture_output=True, check=True

@@ -36,9 +36,11 @@ class Probe(Value, frozen=True, kw_only=True):
 
 
 def context_units(context: Context) -> tuple[str, ...]:
-    """What a reader of the context takes in at once, in its order."""
+    """What a reader of the context takes in at once, in its order. The message to come is none: it is the question."""
     units: list[str] = []
     for message, part in zip(context.messages, context.report.parts, strict=True):
+        if part == "current":
+            continue
         if part in MEMORY_PARTS:
             units += [line for line in message.content.split("\n") if len(line) <= MAX_LINE_CHARACTERS]
         else:

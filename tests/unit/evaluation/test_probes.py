@@ -5,26 +5,11 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.cli.demonstration import refuted
-from reactor_memory.cli.probes import Probe, context_units, find, message_unit, request_units
-from reactor_memory.context.report import Context, ContextReport, Part
+from reactor_memory.evaluation.probes import Probe, context_units, find, message_unit, request_units
 from reactor_memory.models import Message, ToolCall
+from tests.unit.evaluation.contexts import context_of
 
 LATTE = Probe(question="Which drink was order 13087?", anchor=("13087", "#13087"), value=("Latte", "caffè latte"))
-
-
-def context_of(*parts: tuple[Part, Message]) -> Context:
-    report = ContextReport(
-        session_id="s",
-        strategy="hierarchical",
-        budget=1000,
-        overhead=4,
-        total_tokens=0,
-        tokens={},
-        parts=tuple(part for part, _ in parts),
-        offered={},
-        kept=(),
-    )
-    return Context(messages=[message for _, message in parts], report=report)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +67,11 @@ def test_a_very_long_line_of_memory_is_no_unit() -> None:
     padded = "order 13087: Latte " + "x" * 400
     assert find(LATTE, context_units(context_of(("facts", Message.system(padded))))) is None
     assert find(LATTE, context_units(context_of(("window", Message.user(padded))))) == 0
+
+
+def test_the_message_to_come_is_no_unit() -> None:
+    question = Message.user("was order 13087 a Latte?")
+    assert find(LATTE, context_units(context_of(("window", Message.user("hi")), ("current", question)))) is None
 
 
 def test_the_calls_of_a_message_belong_to_its_unit() -> None:

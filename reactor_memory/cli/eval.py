@@ -1,0 +1,87 @@
+"""`eval`: how much a memory keeps at which price, measured on sessions with probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_store_options
+from reactor_memory.evaluation.sessions import VARIANTS
+from reactor_memory.evaluation.strategies import STRATEGIES
+
+QUESTIONS = ("off", "on")
+STDOUT = "-"
+
+
+def _list_option(name: str, each: click.ParamType[Any], default: Iterable[str], text: str) -> Callable[..., Any]:
+    """An option for values separated by commas; each counts once."""
+
+    def listed(context: click.Context, option: click.Parameter, value: str) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(each.convert(part.strip(), option, context) for part in value.split(",")))
+
+    return click.option(name, callback=listed, default=",".join(default), show_default=True, metavar="LIST", help=text)
+
+
+def _file_option(name: str, argument: str, *, text: str) -> Callable[..., Any]:
+    """An option for a file that is written at the end; it is refused at once if there is no folder for it."""
+
+    def checked(context: click.Context, option: click.Parameter, file: IO[bytes] | None) -> IO[bytes] | None:
+        if file is not None and not Path(file.name).parent.is_dir():
+            raise click.BadParameter("there is no such folder", context, option)
+        return file
+
+    written = click.File("wb", lazy=True, atomic=True)
+    return click.option(name, argument, type=written, callback=checked, metavar="FILE", help=text)
+
+
+@click.command("eval")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_list_option("--budgets", click.IntRange(min=1), ("1000", "2000", "4000", "8000"), "Tokens of a context.")
+@_list_option("--strategies", click.Choice(list(STRATEGIES)), STRATEGIES, "What to compare.")
+@_list_option("--variants", click.Choice(list(VARIANTS)), VARIANTS, "Sessions as they are, or without tools.")
+@_list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "Whether the model is asked for a detail.")
+@click.option("--sessions", type=click.IntRange(min=1), metavar="N", help="Only the first N sessions of each file.")
+@_file_option("--json", "results", text="Write the results as JSON; `-`: print them, and no table.")
+@_file_option("--contexts", "contexts", text="Write every context in which a detail was looked for, as JSONL.")
+@with_store_options
+async def eval_(
+    invocation: Invocation,
+    files: tuple[Path, ...],
+    budgets: tuple[int, ...],
+    strategies: tuple[str, ...],
+    variants: tuple[str, ...],
+    questions: tuple[Any, ...],
+    sessions: int | None,
+    results: IO[bytes] | None,
+    contexts: IO[bytes] | None,
+) -> int:
+    """Measure what contexts keep of long sessions, by replaying them turn by turn.
+
+    FILE is JSONL as for `reactor-memory import`, with probes. Each session is saved as an agent would, with a context
+    loaded before every turn; at its end the probes are looked for. docs/evaluation.md says what each number means. The
+    database is a temporary one unless --store names another, in which nothing stays.
+
+    Exit code 1 if a context broke a rule.
+    """
+    from reactor_memory.cli.evaluating import Plan, evaluate
+    from reactor_memory.cli.evaluation_view import evaluation_view, results_json
+    from reactor_memory.cli.terminal import console
+
+    plan = Plan(
+        files=files,
+        strategies=strategies,
+        variants=variants,
+        budgets=budgets,
+        questions=questions,
+        sessions=sessions,
+    )
+    with named_or_temporary_store(invocation) as with_store:
+        found = await evaluate(with_store, plan, contexts)
+    if results is None or results.name != STDOUT:
+        console().print(evaluation_view(found))
+    if results is not None:
+        results.write(results_json(found))
+    return 1 if any(result.violations for result in found) else 0

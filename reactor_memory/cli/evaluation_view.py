@@ -1,0 +1,58 @@
+"""The results of an evaluation, for people and for programs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from reactor_memory.cli.evaluating import Result
+from reactor_memory.cli.rendering import count, heading, table
+from reactor_memory.cli.terminal import printable
+
+NUMBERS = ("budget", "survival", "probes", "reading", "reuse", "weighted", "broken", "p50 us", "p99 us")
+
+
+def results_json(results: Sequence[Result]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode({"results": results}), indent=2) + b"\n"
+
+
+def evaluation_view(results: Sequence[Result]) -> RenderableType:
+    """A table for each way in which a file was replayed, then what rules were broken."""
+    views: list[RenderableType] = []
+    for title, group in groupby(results, _title):
+        views += [heading(title), _table(group), Text()]
+    problems = dict.fromkeys(problem for result in results for problem in result.problems)
+    views += [Text(f"broken: {problem}", style="red") for problem in problems]
+    if behind := sum(result.behind for result in results):
+        views.append(Text(f"{count(behind, 'context')} had a memory that was behind: summarizing failed", style="red"))
+    return Group(*views)
+
+
+def _title(result: Result) -> str:
+    return f"{printable(result.file)} · {result.variant} · questions {result.questions}"
+
+
+def _table(results: Iterable[Result]) -> RenderableType:
+    made = table("strategy", *NUMBERS, right=NUMBERS)
+    for result in results:
+        made.add_row(
+            result.strategy,
+            "none" if result.budget is None else f"{result.budget:,}",
+            _share(result.survival),
+            f"{result.probes:,}",
+            _share(result.read_amplification),
+            _share(result.prefix_reuse),
+            _share(result.prefix_reuse_weighted),
+            f"{result.violations:,}",
+            f"{result.p50_us:,}",
+            f"{result.p99_us:,}",
+        )
+    return made
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,165 @@
+"""Sessions replayed turn by turn through the real manager: a context before each turn, and those at the end.
+
+One replay of a session serves every budget: what a load leaves behind belongs to its budget. Background work is drained
+before anything is measured, so that the numbers do not depend on how fast it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import anyio
+import msgspec
+
+from reactor_memory.container import Container
+from reactor_memory.context.report import Context
+from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.evaluation.metrics import TextCount, ratio
+from reactor_memory.evaluation.probes import Probe
+from reactor_memory.evaluation.reading import tokens_read
+from reactor_memory.evaluation.sessions import LabelledSession, split_turns
+from reactor_memory.evaluation.tally import Measures, Tally
+from reactor_memory.models import Message
+
+Questions: TypeAlias = Literal["off", "on"]
+"""``off``: nothing is recalled, and one context answers for all probes. ``on``: turns recall as by default, and each
+probe's question is the message to come and the query of a context of its own.
+"""
+
+Advance: TypeAlias = Callable[[int], None]
+"""Told how many messages were replayed since the last call."""
+
+
+class Case(NamedTuple):
+    """What a tally is kept for. `budget` None: without one."""
+
+    budget: int | None
+    questions: Questions
+
+
+class FinalContext(NamedTuple):
+    """A context in which probes were looked for. `probe` is the one that was asked, None: all of the session's."""
+
+    session: str
+    case: Case
+    probe: Probe | None
+    context: Context
+
+
+class Outcome(Measures, frozen=True, kw_only=True):
+    """The numbers of one case. `read_amplification` is what the summarizer was given to read, by the tokens of the
+    sessions; budgets share it.
+    """
+
+    budget: int | None
+    questions: Questions
+    read_amplification: float | None
+
+
+async def replay_sessions(
+    container: Container,
+    sessions: Iterable[LabelledSession],
+    budgets: Sequence[int | None],
+    questions: Questions,
+    *,
+    user_id: str | None = None,
+    advance: Advance = lambda _: None,
+    keep: Callable[[FinalContext], None] = lambda _: None,
+) -> list[Outcome]:
+    """Replay every session once and measure all budgets. The container must be metered; what is saved is deleted.
+
+    `keep` is given every final context as soon as it is there.
+    """
+    count = TextCount(container.message_counter())
+    tallies = {Case(budget, questions): Tally(count) for budget in budgets}
+    read_before, tokens = tokens_read(container), 0
+    await _warm_up(container)
+    for session in sessions:
+        if session.messages:
+            await _Replay(container, session, tallies, user_id=user_id, keep=keep).run(advance)
+            tokens += sum(map(count.of, session.messages))
+    amplification = ratio(tokens_read(container) - read_before, tokens)
+    return [
+        Outcome(**case._asdict(), read_amplification=amplification, **msgspec.structs.asdict(tally.measures()))
+        for case, tally in tallies.items()
+    ]
+
+
+async def _warm_up(container: Container) -> None:
+    """The first load of a process waits for the tokenizer; no later one does."""
+    await container.conversation_manager().load_history(f"eval-{uuid.uuid4()}", message=Message.user("?"), query="")
+
+
+class _Replay:
+    """One session, under an id that no other session has."""
+
+    def __init__(
+        self,
+        container: Container,
+        session: LabelledSession,
+        tallies: dict[Case, Tally],
+        *,
+        user_id: str | None,
+        keep: Callable[[FinalContext], None],
+    ) -> None:
+        self._manager = container.conversation_manager()
+        self._clock = container.clock()
+        self._session = session
+        self._session_id = f"eval-{uuid.uuid4()}"
+        self._tallies = tallies
+        self._user_id = user_id
+        self._keep = keep
+
+    async def run(self, advance: Advance) -> None:
+        """Replay it, and leave nothing of it in the store, however that ends."""
+        try:
+            await self._replay(advance)
+        finally:
+            with anyio.CancelScope(shield=True), contextlib.suppress(SessionNotFoundError):
+                await self._manager.delete(self._session_id, user_id=self._user_id)
+
+    async def _replay(self, advance: Advance) -> None:
+        for tally in self._tallies.values():
+            tally.begin_session()
+        for turn in split_turns(self._session.messages):
+            await self._measure_turn(turn[0])
+            await self._manager.save_history(self._session_id, turn, user_id=self._user_id)
+            await self._manager.drain()
+            advance(len(turn))
+        for case, tally in self._tallies.items():
+            await self._look_for_probes(case, tally)
+
+    async def _measure_turn(self, first: Message) -> None:
+        """The contexts that a turn begins with, if it begins with a user message."""
+        if first.role == "user":
+            for case, tally in self._tallies.items():
+                query = "" if case.questions == "off" else None
+                tally.add_turn(*await self._load(case.budget, first, query))
+
+    async def _look_for_probes(self, case: Case, tally: Tally) -> None:
+        if case.questions == "off":
+            context, microseconds = await self._load(case.budget, None, "")
+            tally.add(context, microseconds)
+            self._look_for(self._session.probes, None, context, case, tally)
+            return
+        for probe in self._session.probes:
+            context, microseconds = await self._load(case.budget, Message.user(probe.question), probe.question)
+            tally.add(context, microseconds)
+            self._look_for([probe], probe, context, case, tally)
+
+    def _look_for(
+        self, probes: Sequence[Probe], asked: Probe | None, context: Context, case: Case, tally: Tally
+    ) -> None:
+        tally.look_for(probes, context)
+        self._keep(FinalContext(self._session.name, case, asked, context))
+
+    async def _load(self, budget: int | None, message: Message | None, query: str | None) -> tuple[Context, int]:
+        """A context, and how long it took in microseconds."""
+        start = self._clock()
+        context = await self._manager.load_history(
+            self._session_id, user_id=self._user_id, message=message, budget=budget, query=query
+        )
+        return context, self._clock() - start

@@ -1,0 +1,103 @@
+"""What the contexts of one budget add up to, over all sessions of a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from reactor_memory.context.draft import Freshness
+from reactor_memory.context.report import Context
+from reactor_memory.context.verification import verify
+from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
+from reactor_memory.evaluation.probes import Probe, context_units, find
+from reactor_memory.models import Message, Value
+
+SHOWN_PROBLEMS = 5
+
+BEHIND: frozenset[Freshness] = frozenset({"stale", "catching_up", "failed"})
+"""What a memory is when its background work failed: elsewhere it is drained before a context is loaded."""
+
+
+class Measures(Value, frozen=True, kw_only=True):
+    """The numbers of a tally. Shares are None when there was nothing to take a share of.
+
+    `survival` is the share of `probes` that were found. `prefix_reuse` is the mean over turns of the share of a context
+    that the previous one began with too; `prefix_reuse_weighted` is the same share of all tokens together.
+    `violations` are the broken rules, over all contexts, and `problems` the first of them. `behind` counts the contexts
+    whose memory did not get ready, because a summarizer failed. Times are those of a load, in microseconds. `digest` is
+    SHA-256 over the digests of all contexts in order.
+    """
+
+    survival: float | None
+    probes: int
+    prefix_reuse: float | None
+    prefix_reuse_weighted: float | None
+    violations: int
+    problems: tuple[str, ...]
+    behind: int
+    p50_us: int
+    p99_us: int
+    digest: str
+
+
+class Tally:
+    """Adds up contexts: those of the turns of a session in order, and those that probes are looked for in."""
+
+    def __init__(self, count: TextCount) -> None:
+        self._count = count
+        self._before: Sequence[Message] | None = None
+        self._reuses: list[tuple[int, int]] = []
+        self._times: list[int] = []
+        self._digest = hashlib.sha256()
+        self._violations = 0
+        self._behind = 0
+        self._problems: list[str] = []
+        self._found = 0
+        self._probes = 0
+
+    def begin_session(self) -> None:
+        """The next turn has no previous one."""
+        self._before = None
+
+    def add_turn(self, context: Context, microseconds: int) -> None:
+        """A context that a turn begins with."""
+        self.add(context, microseconds)
+        overhead = context.report.overhead
+
+        def cost(message: Message) -> int:
+            return self._count.of(message) + overhead
+
+        if self._before is not None:
+            shared = shared_prefix(self._before, context.messages, cost=cost, count_text=self._count.of_text)
+            self._reuses.append((shared, sum(map(cost, context.messages))))
+        self._before = context.messages
+
+    def add(self, context: Context, microseconds: int) -> None:
+        """Any context: it is checked, timed and goes into the digest."""
+        self._times.append(microseconds)
+        self._digest.update(context.report.digest.encode())
+        self._behind += context.report.freshness in BEHIND
+        problems = [*verify(context, count=self._count.of), *role_order_breaks(context)]
+        self._violations += len(problems)
+        self._problems += problems[: SHOWN_PROBLEMS - len(self._problems)]
+
+    def look_for(self, probes: Sequence[Probe], context: Context) -> None:
+        """How many of the probes the context holds."""
+        units = context_units(context)
+        self._found += sum(find(probe, units) is not None for probe in probes)
+        self._probes += len(probes)
+
+    def measures(self) -> Measures:
+        shares = [shared / whole for shared, whole in self._reuses if whole]
+        return Measures(
+            survival=ratio(self._found, self._probes),
+            probes=self._probes,
+            prefix_reuse=ratio(sum(shares), len(shares)),
+            prefix_reuse_weighted=ratio(sum(s for s, _ in self._reuses), sum(w for _, w in self._reuses)),
+            violations=self._violations,
+            problems=tuple(self._problems),
+            behind=self._behind,
+            p50_us=percentile(self._times, 0.5),
+            p99_us=percentile(self._times, 0.99),
+            digest=self._digest.hexdigest(),
+        )

@@ -1,0 +1,154 @@
+"""`eval`: replaying sessions and scoring what is left of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactor_memory.cli import evaluating
+from tests.acceptance.conftest import CHECKOUT, Run, small_talk, write_sessions
+
+SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
+LENGTH = 60
+KEYS = {
+    *("file", "strategy", "budget", "variant", "questions", "survival", "probes", "read_amplification"),
+    *("prefix_reuse", "prefix_reuse_weighted", "violations", "problems", "behind", "p50_us", "p99_us", "digest"),
+}
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    """The beginning of the packaged sessions, with the details that it settles."""
+    sessions = [json.loads(line) for line in gzip.decompress(SAMPLE.read_bytes()).splitlines()]
+    for session in sessions:
+        session["messages"] = session["messages"][:LENGTH]
+        session["probes"] = [probe for probe in session["probes"] if max(probe["evidence"]) < LENGTH]
+    path = folder / "cut.jsonl"
+    path.write_text("\n".join(map(json.dumps, sessions)))
+    return path
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, file: Path) -> None:
+    shown = run("eval", file, "--budgets", "600,1200", "--sessions", 1, "--json", "out.json")
+    assert (shown.code, shown.err) == (0, "")
+    results = json.loads((folder / "out.json").read_bytes())["results"]
+    assert len(results) == 2 * 2 * (2 + 2 + 1)
+    assert shown.out.count("hierarchical") == 8
+    assert max(map(len, shown.out.splitlines())) <= 100
+    for result in results:
+        assert set(result) == KEYS
+        assert result["violations"] == result["behind"] == 0
+        assert len(result["digest"]) == 64
+        assert (result["budget"] is None) == (result["strategy"] == "full-context")
+        if result["variant"] == "tools":
+            assert f"{result['survival']:.3f}" in shown.out
+
+
+def test_the_results_alone_go_to_a_program(run: Run, file: Path) -> None:
+    shown = run("eval", file, "--budgets", "600", "--sessions", 1, "--variants", "tools", "--json", "-")
+    assert len(shown.json["results"]) == 2 * 3
+
+
+def test_memory_keeps_what_take_last_loses(run: Run, folder: Path, file: Path) -> None:
+    run("eval", file, "--budgets", "600", "--variants", "tools", "--questions", "off", "--json", "out.json")
+    survival = {
+        result["strategy"]: result["survival"] for result in json.loads((folder / "out.json").read_bytes())["results"]
+    }
+    assert survival["full-context"] == 1
+    assert survival["take-last"] < 0.5 < 0.9 <= survival["hierarchical"]
+
+
+def test_every_final_context_is_written_for_another_scorer(run: Run, folder: Path, file: Path) -> None:
+    run(
+        "eval", file, "--budgets", "600", "--strategies", "hierarchical", "--variants", "tools", "--contexts", "c.jsonl"
+    )
+    contexts = lines_of(folder / "c.jsonl")
+    probes = sum(len(session["probes"]) for session in lines_of(file))
+    asked = [context for context in contexts if context["questions"] == "on"]
+    assert len(asked) == probes > 0
+    assert len(contexts) - len(asked) == len(lines_of(file))
+    for context in asked:
+        assert context["messages"][-1]["part"] == "current"
+        assert context["messages"][-1]["content"] == context["probe"]["question"]
+
+
+def test_the_same_input_gives_the_same_digests(run: Run, folder: Path, file: Path) -> None:
+    digests: list[list[str]] = []
+    for name in ("a.json", "b.json"):
+        run("eval", file, "--sessions", 1, "--budgets", "600", "--variants", "tools", "--json", name)
+        results = json.loads((folder / name).read_bytes())["results"]
+        digests.append([result["digest"] for result in results])
+    assert digests[0] == digests[1]
+
+
+def test_a_named_store_is_left_as_it_was(run: Run, folder: Path, file: Path) -> None:
+    run("import", file, "--store", "log.db")
+    before = run("sessions", "--store", "log.db", "--json").json
+    options = ("--sessions", 1, "--budgets", "600", "--strategies", "hierarchical", "--questions", "off")
+    assert run("eval", file, *options, "--store", "log.db").code == 0
+    assert run("sessions", "--store", "log.db", "--json").json == before
+
+
+def test_without_a_store_nothing_is_left_behind(run: Run, folder: Path, file: Path) -> None:
+    run("eval", file, "--sessions", 1, "--budgets", "600", "--strategies", "take-last", "--variants", "tools")
+    assert list(folder.iterdir()) == [file]
+
+
+def test_a_session_without_probes_has_no_survival(run: Run, folder: Path) -> None:
+    path = write_sessions(folder / "f.jsonl", {"s1": small_talk(30)})
+    shown = run("eval", path, "--budgets", "200", "--json", "out.json")
+    assert shown.code == 0
+    results = json.loads((folder / "out.json").read_bytes())["results"]
+    assert {result["survival"] for result in results} == {None}
+    assert " - " in shown.out
+
+
+def test_a_broken_rule_is_named_and_ends_with_code_1(
+    run: Run, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor_memory.evaluation.tally.verify", lambda context, count: ["a rule was broken"])
+    shown = run("eval", file, "--sessions", 1, "--budgets", "600", "--strategies", "take-last", "--variants", "tools")
+    assert shown.code == 1
+    assert shown.out.count("broken: a rule was broken") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--strategies", "take-last,rolling"], "'rolling' is not one of 'take-last', 'hierarchical', 'full-context'."),
+        (["--variants", "html"], "'html' is not one of 'tools', 'text-only'."),
+        (["--questions", "maybe"], "'maybe' is not one of 'off', 'on'."),
+        (["--budgets", "1000,many"], "'many' is not a valid integer range."),
+        (["--budgets", "0"], "0 is not in the range x>=1."),
+        (["--json", "nowhere/out.json"], "there is no such folder"),
+        (["--contexts", "nowhere/out.jsonl"], "there is no such folder"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_replayed(
+    run: Run, file: Path, arguments: list[str], problem: str
+) -> None:
+    refused = run("eval", file, *arguments)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == f"error: Invalid value for '{arguments[0]}': {problem}\n"
+
+
+def test_a_broken_file_is_refused_before_anything_is_replayed(
+    run: Run, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(evaluating, "replay_sessions")
+    (folder / "bad.jsonl").write_text('{"id": "s1", "messages": [{"role": "user", "content": 1}]}\n')
+    refused = run("eval", file, "bad.jsonl")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("error: bad.jsonl:1: messages[0].content: ")
+    (folder / "probe.jsonl").write_text('{"id": "s1", "messages": [{"role": "user", "content": "a"}], "probes": [1]}\n')
+    assert run("eval", "probe.jsonl").err.startswith("error: probe.jsonl:1: ")
+    (folder / "empty.jsonl").write_text("\n")
+    assert run("eval", "empty.jsonl").err == "error: empty.jsonl: holds no session\n"

@@ -1,0 +1,28 @@
+"""Contexts put together by hand, in which a word is a token."""
+
+from __future__ import annotations
+
+from reactor_memory.context.report import Context, ContextReport, Part
+from reactor_memory.models import Message
+
+
+class WordCounter:
+    name = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+def context_of(*parts: tuple[Part, Message]) -> Context:
+    report = ContextReport(
+        session_id="s",
+        strategy="hierarchical",
+        budget=1000,
+        overhead=4,
+        total_tokens=0,
+        tokens={},
+        parts=tuple(part for part, _ in parts),
+        offered={},
+        kept=(),
+    )
+    return Context(messages=[message for _, message in parts], report=report)
