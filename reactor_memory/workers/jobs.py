@@ -63,10 +63,10 @@ class LedgerJob:
     async def _step(self, lease: Lease, *, trigger: int) -> int | None:
         summary = await self._summaries.get_summary(lease.session_id) or Summary()
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
-        if session.last_seq <= trigger:
-            return None
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
+        if session.last_seq <= trigger:
+            return None
         if inherits_more(session, summary):
             ledger = await self._summaries.read_ledger(session.session_id, session.branch)
             if covered_by(ledger) > summary.covered_seq:
