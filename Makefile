@@ -16,6 +16,7 @@ help:  ## what there is
 
 demo: $(RUNTIME)  ## the main job on a real conversation (DEMO=file for your own)
 	@$(PY) -m reactor_memory demo $(DEMO)
+	@printf '\n%s\n' "In this checkout, write $(PY) -m reactor_memory for reactor-memory."
 
 install: $(DEV)  ## .venv with everything for development
 
