@@ -12,7 +12,7 @@ import msgspec
 from reactor_memory.context.draft import ContextLimits, Draft
 from reactor_memory.context.recall import TurnRanking
 from reactor_memory.context.report import Context
-from reactor_memory.context.strategies import LONGEST_TURN_SEGMENTS, Missing, Plan, PlanRequest, Strategy
+from reactor_memory.context.strategies import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.context.trimming import assemble, trim
 from reactor_memory.errors import InvalidInputError, StoreError
 from reactor_memory.models import Layout, Message, Value
@@ -258,5 +258,4 @@ def _most_messages(limits: ContextLimits, max_tokens: int | None) -> int:
     """By tokens, as many as empty messages would fit. By count, room for a window whose oldest turn is a long one."""
     if max_tokens is not None:
         return max(max_tokens // max(1, limits.overhead), limits.take_last_count)
-    longest_turn = LONGEST_TURN_SEGMENTS * max(1, limits.segment_message_count)
-    return max(limits.trigger_message_count + longest_turn, limits.take_last_count)
+    return max(limits.trigger_message_count + limits.longest_turn, limits.take_last_count)

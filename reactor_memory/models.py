@@ -20,6 +20,10 @@ Act: TypeAlias = Literal["statement", "decision", "correction"]
 JsonObject: TypeAlias = dict[str, Any]
 
 
+LONGEST_TURN_SEGMENTS = 4
+"""A turn longer than this many segments is sealed, and evicted, between its pairs of call and results."""
+
+
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all values: immutable, compared by content, built with keywords."""
 
@@ -270,6 +274,11 @@ class Ledger(Value, frozen=True, kw_only=True):
 
     segments: tuple[Segment, ...] = ()
     facts: tuple[Fact, ...] = ()
+
+    @property
+    def covered_seq(self) -> int:
+        """The last message that a segment holds, stale ones included; 0 without segments."""
+        return self.segments[-1].end_seq if self.segments else 0
 
 
 class Lease(Value, frozen=True, kw_only=True):

@@ -32,7 +32,6 @@ _FRESHNESS: dict[Freshness, str] = {
     "catching_up": "memory is catching up in the background",
     "failed": "making a summary failed",
     "empty": "the summary says nothing",
-    "disabled": "no memory, summary.enabled is false",
     "history": "no memory, the history was given",
 }
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from reactor_memory.models import BlockLine, Message, Value
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, BlockLine, Message, Value
 
-Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "disabled", "history"]
+Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
 """How the memory of a context relates to the log.
 
 `none`: the strategy shows no memory. `fresh`: everything before the window is covered. `stale`: an older summary is
 shown because a newer one was not ready in time. `catching_up`: many messages are not summarized yet. `failed`: there
-is no summary because making one failed. `empty`: the summary says nothing. `disabled`: summaries are switched off.
-`history`: the caller gave the history.
+is no summary because making one failed. `empty`: the summary says nothing. `history`: the caller gave the history.
 """
 
 
@@ -49,6 +48,11 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     max_memory_share: float = 0.9
     memory_role: Literal["system", "user"] = "system"
     on_overflow: Literal["raise", "drop_memory"] = "raise"
+
+    @property
+    def longest_turn(self) -> int:
+        """Messages of the longest turn that stays whole."""
+        return LONGEST_TURN_SEGMENTS * max(1, self.segment_message_count)
 
 
 class Draft(Value, frozen=True, kw_only=True):

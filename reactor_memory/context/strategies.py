@@ -17,9 +17,6 @@ from reactor_memory.context.selection import Count, newest, window_start
 from reactor_memory.models import Layout, Message, Summary, Value
 from reactor_memory.protocols import ContextRows
 
-LONGEST_TURN_SEGMENTS = 4
-"""A turn longer than this many segments is sealed, and evicted, at pair borders."""
-
 
 class PlanRequest(Value, frozen=True, kw_only=True):
     """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text.
@@ -168,7 +165,7 @@ def _minimum_start(request: PlanRequest) -> int:
         messages,
         message_count=limits.recent_message_count,
         max_tokens=int(limits.window_min_share * limits.budget),
-        longest_turn=LONGEST_TURN_SEGMENTS * max(1, limits.segment_message_count),
+        longest_turn=limits.longest_turn,
         count=request.count,
     )
     return (messages[index].seq or 1) if messages else 1

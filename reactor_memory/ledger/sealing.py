@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reactor_memory.models import Message
-
-LONG_TURN_SEGMENTS = 4
-"""A turn that is longer than this many segments is cut between its pairs of call and results."""
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message
 
 
 def next_segment(messages: Sequence[Message], segment_message_count: int) -> int | None:
@@ -24,11 +21,11 @@ def next_segment(messages: Sequence[Message], segment_message_count: int) -> int
         size = _size(messages, end)
         if size < segment_message_count:
             continue
-        if size > LONG_TURN_SEGMENTS * segment_message_count:
+        if size > LONGEST_TURN_SEGMENTS * segment_message_count:
             return _first_pair_border(messages, segment_message_count)
         if closes_turn:
             return end
-    if _size(messages, len(messages)) > LONG_TURN_SEGMENTS * segment_message_count:
+    if _size(messages, len(messages)) > LONGEST_TURN_SEGMENTS * segment_message_count:
         return _first_pair_border(messages, segment_message_count)
     return None
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.ledger.sealing import LONG_TURN_SEGMENTS, next_segment
-from reactor_memory.models import Message, ToolCall
+from reactor_memory.ledger.sealing import next_segment
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, ToolCall
 
 USER = Message.user("hello")
 ANSWER = Message.assistant("good day")
@@ -108,6 +108,6 @@ def test_sealing_keeps_up_with_ordinary_turns(size: int) -> None:
     log = [USER, calls("a"), result("a"), ANSWER] * 50
     sealed = 0
     while (end := next_segment(log[sealed:], size)) is not None:
-        assert end <= size * LONG_TURN_SEGMENTS + 4
+        assert end <= size * LONGEST_TURN_SEGMENTS + 4
         sealed += end
     assert len(log) - sealed < size
