@@ -276,7 +276,7 @@ class ConversationManager:
     ) -> tuple[Fact, ...]:
         """The facts that hold, or held when the session was `as_of_seq` messages long."""
         ledger = await self._ledger(session_id, user_id)
-        return as_of(ledger.facts, as_of_seq if as_of_seq is not None else ledger_end(ledger))
+        return as_of(ledger.facts, as_of_seq if as_of_seq is not None else ledger.covered_seq)
 
     async def read_segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
         """The segments that were extracted, oldest first, with what each cost."""
@@ -410,10 +410,6 @@ class ConversationManager:
             )
             for message in messages
         )
-
-
-def ledger_end(ledger: Ledger) -> int:
-    return ledger.segments[-1].end_seq if ledger.segments else 0
 
 
 def _as_given(message: Message) -> Message:

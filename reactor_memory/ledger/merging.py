@@ -81,7 +81,7 @@ def refold(ledger: Ledger, *, max_fact_tokens: int, max_narrative_tokens: int, c
     return Summary(
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
         facts_json=facts_to_json(kept),
-        covered_seq=max((segment.end_seq for segment in ledger.segments), default=0),
+        covered_seq=ledger.covered_seq,
         truncated=truncated,
         stale_ranges=tuple((s.start_seq, s.end_seq) for s in ledger.segments if s.stale),
     )

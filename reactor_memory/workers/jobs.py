@@ -69,14 +69,14 @@ class LedgerJob:
             return None
         if inherits_more(session, summary):
             ledger = await self._summaries.read_ledger(session.session_id, session.branch)
-            if covered_by(ledger) > summary.covered_seq:
+            if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
         if not sealable:
             return None
         owner = owner_of(session, sealable[-1].seq or 0)
         if owner != session.session_id:
             ledger = await self._sealed_by(owner, session, sealable[-1].seq or 0)
-            if covered_by(ledger) > summary.covered_seq:
+            if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
         return await self._seal(lease, session, summary, sealable)
 
@@ -108,7 +108,7 @@ class LedgerJob:
         if stale is not None and stale.conversation_id != session.session_id:
             await self._run_owner(stale.conversation_id, lambda covered: False)
             return summary.covered_seq
-        start, end = (stale.start_seq, stale.end_seq) if stale else (covered_by(ledger) + 1, summary.covered_seq)
+        start, end = (stale.start_seq, stale.end_seq) if stale else (ledger.covered_seq + 1, summary.covered_seq)
         if start <= end:
             return await self._read_again(lease, session, summary, ledger, start, end)
         return await self._put(lease, summary, self._fold.whole(ledger))
@@ -174,10 +174,7 @@ class LedgerJob:
         return summary.covered_seq
 
     async def _put(self, lease: Lease, previous: Summary, folded: Summary) -> int:
-        summary = successor(previous, folded, self._clock())
-        if not await self._summaries.put_summary(lease, summary):
-            raise LeaseLostError
-        return summary.covered_seq
+        return await put_successor(self._summaries, lease, successor(previous, folded, self._clock()))
 
 
 class FullJob:
@@ -222,10 +219,7 @@ class FullJob:
             usage=extraction.usage,
         )
         folded = self._fold.whole(Ledger(segments=(segment,), facts=extraction.facts))
-        result = successor(summary, folded, self._clock())
-        if not await self._summaries.put_summary(lease, result):
-            raise LeaseLostError
-        return result.covered_seq
+        return await put_successor(self._summaries, lease, successor(summary, folded, self._clock()))
 
     async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:
         found: list[Message] = []
@@ -240,10 +234,6 @@ class FullJob:
 def inherits_more(session: Session, summary: Summary) -> bool:
     """A fork may still take over segments that its ancestors sealed."""
     return session.forked_at_seq is not None and summary.covered_seq < session.forked_at_seq - 1
-
-
-def covered_by(ledger: Ledger) -> int:
-    return ledger.segments[-1].end_seq if ledger.segments else 0
 
 
 def owner_of(session: Session, seq: int) -> str:
@@ -261,6 +251,13 @@ def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Led
         segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
         facts=(*ledger.facts, *facts),
     )
+
+
+async def put_successor(summaries: SummaryStore, lease: Lease, summary: Summary) -> int:
+    """Store a summary without a segment; how far it covers the session."""
+    if not await summaries.put_summary(lease, summary):
+        raise LeaseLostError
+    return summary.covered_seq
 
 
 def successor(previous: Summary, folded: Summary, now: int) -> Summary:
