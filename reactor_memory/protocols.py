@@ -42,7 +42,7 @@ class TokenCounter(Protocol):
     def name(self) -> str: ...
 
     def count(self, text: str) -> int:
-        """Tokens of `text`. Never raises on any text, never reaches for the network."""
+        """Tokens of `text`, the same for the same text. Never raises on any text, never reaches for the network."""
         ...
 
 

@@ -43,8 +43,8 @@ SOON = 12
 MOST_CHANGES = 2
 MOST_CALLS = 4
 
-MOST_ANCHORS = 4096
-"""The lines of so many anchors are remembered (about 8 MB): when a window moves, all but a few are those of before."""
+MOST_ANCHORS = 8192
+"""The lines of so many anchors are remembered (12 MB): when a window moves, all but a few are those of before."""
 
 MANY_FACTS = 8
 FURTHER_FACT_WORTH = 0.06
@@ -81,6 +81,12 @@ class _Style(NamedTuple):
     tokens_of: Count
     strength: Strength
     common: frozenset[Detail]
+
+    def for_run(self, run: Iterable[Iterable[Fact]]) -> _Style:
+        """Without what the run does not say: its lines are remembered, whatever else becomes common."""
+        if not self.common:
+            return self
+        return self._replace(common=self.common.intersection(_detail(fact) for facts in run for fact in facts))
 
 
 class RenderedLine(NamedTuple):
@@ -132,7 +138,8 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
     style = _Style(
         count, "light" if form == "full" else "strong", _common(anchors.values()) if form == "brief" else frozenset()
     )
-    lines = [line for run in _runs(map(tuple, anchors.values())) for line in _anchor_lines(tuple(run), style)]
+    runs = map(tuple, _runs(map(tuple, anchors.values())))
+    lines = [line for run in runs for line in _anchor_lines(run, style.for_run(run))]
     return (*_common_line(style), *_grouped(lines, count)) if form == "brief" else tuple(lines)
 
 

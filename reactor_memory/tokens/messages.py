@@ -13,7 +13,7 @@ from reactor_memory.protocols import TokenCounter
 
 MOST_COUNTS = 8192
 LONGEST_LINE = 400
-"""Counts of so many texts of at most so many characters are remembered (2 to 6 MB): the lines of memory are counted
+"""Counts of so many texts of at most so many characters are remembered (3 MB): the lines of memory are counted
 again whenever a window moves, and each time a tokenizer takes as long as the rest of rendering them.
 """
 
