@@ -66,7 +66,8 @@ def _counting_call(call: Callable[..., Any], carried: Carried) -> Callable[..., 
     async def call_and_count(*arguments: Any, **options: Any) -> Any:
         answer = await call(*arguments, **options)
         carried.queries += 1
-        carried.rows += len(answer) if isinstance(answer, list) else 0
+        if not isinstance(answer, str):  # the status that `execute` returns
+            carried.rows += len(answer)
         return answer
 
     return call_and_count

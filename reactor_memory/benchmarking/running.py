@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from operator import truediv
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -32,7 +33,7 @@ from reactor_memory.benchmarking.measuring import (
 )
 from reactor_memory.benchmarking.memories import USER, Memories, SettingsOf, memories, take_last_settings
 from reactor_memory.benchmarking.results import Filling, Result, Run, Store, Work, growth, median_us, p99_us, ratio
-from reactor_memory.benchmarking.sessions import CROWD_SIZE, crowd, loaded, wanted_sessions
+from reactor_memory.benchmarking.sessions import crowd, crowd_size, loaded, wanted_sessions
 from reactor_memory.benchmarking.works import Bench, Case, Crowd, cases, crowds, load_memory, opened_bench
 from reactor_memory.models import Message, Value
 from reactor_memory.protocols import MessageStore
@@ -128,7 +129,7 @@ class _Runner:
             yield opened_bench(opened, raw, take_last_settings(self._settings_of))
 
     def _cases(self, bench: Bench) -> list[Case]:
-        works = [work for work in self._plan.works if work != "cold_load" or self._kept is None]
+        works: list[Work] = [work for work in self._plan.works if work != "cold_load" or self._kept is None]
         return list(cases(bench, works, self._plan.sizes, self._plan.calls))
 
     # -- measuring ----------------------------------------------------------------------------------------------
@@ -174,9 +175,7 @@ class _Runner:
             advance=self._stage("measuring 32 sessions", slices),
         )
         memory = remembered[crowd("read")[0]]
-        return [
-            throughput(each, found, self._plan.store, memory) for each, found in zip(all_crowds, taken, strict=True)
-        ]
+        return [throughput(each, found, self._plan, memory) for each, found in zip(all_crowds, taken, strict=True)]
 
 
 async def _remembered(opened: Memories, session_id: str) -> Remembered:
@@ -210,7 +209,7 @@ def latency(case: Case, times: Times, store: Store, counts: Counts | None, memor
     )
 
 
-def throughput(each: Crowd, slices: Slices, store: Store, memory: Remembered) -> Result:
+def throughput(each: Crowd, slices: Slices, plan: Plan, memory: Remembered) -> Result:
     """The row of a crowd. The ratio is the median of those of the rounds."""
     turns = [time for taken in slices.ours for time in taken.turns]
     raw_turns = [time for taken in slices.raw for time in taken.turns]
@@ -218,15 +217,15 @@ def throughput(each: Crowd, slices: Slices, store: Store, memory: Remembered) ->
     raw_rates = [taken.turns_per_second for taken in slices.raw]
     return Result(
         work="concurrent_32",
-        store=store,
-        size=CROWD_SIZE,
+        store=plan.store,
+        size=crowd_size(plan.sizes),
         strategy=each.strategy,
         calls=len(turns),
         median_us=median_us(turns),
         p99_us=p99_us(turns),
         raw_median_us=median_us(raw_turns) if raw_turns else None,
         raw_p99_us=p99_us(raw_turns) if raw_turns else None,
-        ratio_to_raw=ratio(median(map(float.__truediv__, rates, raw_rates)), 1) if raw_rates else None,
+        ratio_to_raw=ratio(median(map(truediv, rates, raw_rates)), 1) if raw_rates else None,
         facts=memory.facts if each.strategy == "hierarchical" else None,
         memory_tokens=memory.tokens if each.strategy == "hierarchical" else None,
         turns_per_second=round(median(rates)),

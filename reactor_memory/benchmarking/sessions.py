@@ -65,8 +65,8 @@ def _other(message: Message, salt: str) -> Message:
 SESSIONS = 32
 """So many at once in `concurrent_32`."""
 
-CROWD_SIZE = 100
-"""How long those begin."""
+CROWD_SIZE = 300
+"""How long those are at first, in a run with sessions of this length: long enough to have a memory."""
 
 SAMPLE = "sample"
 """A session of one turn: the rows that the reference appends."""
@@ -95,11 +95,15 @@ def crowd(kind: str) -> tuple[str, ...]:
     return tuple(f"crowd-{kind}-{number}" for number in range(SESSIONS))
 
 
+def crowd_size(sizes: Sequence[int]) -> int:
+    return min(CROWD_SIZE, max(sizes))
+
+
 def wanted_sessions(works: Sequence[str], sizes: Sequence[int], calls: int) -> Iterator[Wanted]:
     for size in sizes:
         yield Wanted(loaded(size), size, memory="load_hierarchical" in works)
         if "append_turn" in works:
             yield from (Wanted(each, size) for each in appended(size, calls))
     if "concurrent_32" in works:
-        yield from (Wanted(each, CROWD_SIZE, memory=True) for kind in ("read", "live") for each in crowd(kind))
-        yield from (Wanted(each, CROWD_SIZE) for each in crowd("written"))
+        yield from (Wanted(each, crowd_size(sizes), memory=True) for kind in ("read", "live") for each in crowd(kind))
+        yield from (Wanted(each, crowd_size(sizes)) for each in crowd("written"))

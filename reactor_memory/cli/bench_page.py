@@ -92,20 +92,24 @@ def _work(work: str, rows: Sequence[Result]) -> Markup:
 def _plot(work: str, rows: Sequence[Result]) -> Markup:
     """Medians against the lengths of the sessions."""
     highest = max(value for row in rows for number in SERIES.values() if (value := number(row)) is not None)
-    scale = Scale(
-        lambda share: f"{share * highest:,.0f}", lambda share: f"{share * highest:,.1f} µs", "messages", "messages"
-    )
+
+    def told(share: float) -> str:
+        return f"{share * highest:,.0f} µs"
+
+    scale = Scale(told, told, "messages of the session", "messages")
     lines = list(_lines(rows, highest))
-    told = " ".join(f"{line.name}: {scale.point(line.end)} at the end." for line in lines)
-    chart = line_chart(lines, name=work, title=f"{work}: median µs by messages", description=told, scale=scale)
+    ends = " ".join(f"{line.name}: {told(line.end)} at the end." for line in lines)
+    chart = line_chart(lines, name=work, title=f"{work}: median µs by messages", description=ends, scale=scale)
     return tag("div", tag("figure", chart), class_="plots")
 
 
 def _lines(rows: Sequence[Result], highest: float) -> Iterator[Line]:
     for style, (name, number) in enumerate(SERIES.items()):
-        shares = {row.size: value / highest for row in rows if (value := number(row)) is not None}
+        shares: dict[int | None, float] = {
+            row.size: value / highest for row in rows if (value := number(row)) is not None
+        }
         if shares:
-            yield Line(name=name, style=style, shares=dict(shares))
+            yield Line(name=name, style=style, shares=shares)
 
 
 def _many(rows: Sequence[Result]) -> Markup:
