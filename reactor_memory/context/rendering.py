@@ -82,12 +82,6 @@ class _Style(NamedTuple):
     strength: Strength
     common: frozenset[Detail]
 
-    def for_run(self, run: Iterable[Iterable[Fact]]) -> _Style:
-        """Without what the run does not say: its lines are remembered, whatever else becomes common."""
-        if not self.common:
-            return self
-        return self._replace(common=self.common.intersection(_detail(fact) for facts in run for fact in facts))
-
 
 class RenderedLine(NamedTuple):
     """A line, and the facts that it shows: where an id is shown as a name, the fact with the name, too."""
@@ -138,8 +132,7 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
     style = _Style(
         count, "light" if form == "full" else "strong", _common(anchors.values()) if form == "brief" else frozenset()
     )
-    runs = map(tuple, _runs(map(tuple, anchors.values())))
-    lines = [line for run in runs for line in _anchor_lines(run, style.for_run(run))]
+    lines = [line for run in _runs(map(tuple, anchors.values())) for line in _anchor_lines(tuple(run), style)]
     return (*_common_line(style), *_grouped(lines, count)) if form == "brief" else tuple(lines)
 
 

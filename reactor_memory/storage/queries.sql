@@ -405,10 +405,10 @@ ORDER BY end_seq
 LIMIT 1
 
 -- name: facts_about
--- `anchors` is a JSON list.
+-- `anchors` is a JSON list. Left to choose, SQLite would read all facts of the conversation.
 SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
        salience
-FROM facts
+FROM facts INDEXED BY facts_by_anchor
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
   AND anchor IN (SELECT value FROM json_each(:anchors))
 ORDER BY end_seq, ordinal
@@ -417,7 +417,7 @@ SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, 
        salience
 FROM facts
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
-  AND anchor IN (SELECT json_array_elements_text(:anchors::json))
+  AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
 ORDER BY end_seq, ordinal
 
 -- name: store_segment
