@@ -75,11 +75,12 @@ _LAST_SEQS = "SELECT conversation_id, max(seq) FROM messages GROUP BY conversati
 
 
 @asynccontextmanager
-async def sqlite_raw(path: str) -> AsyncGenerator[Raw]:
+async def sqlite_raw(path: str, sync_path: str) -> AsyncGenerator[Raw]:
+    """The synchronous driver has a copy of its own: what it wrote would empty the caches of the other connections."""
     async with AsyncExitStack() as opened:
         reader = await opened.enter_async_context(_connection(path))
         writer = await opened.enter_async_context(_connection(path))
-        sync = sqlite3.connect(path, isolation_level=None)
+        sync = sqlite3.connect(sync_path, isolation_level=None)
         opened.callback(sync.close)
         _prepare(sync)
         on_reader = partial(reference_sqlite.run, reader)

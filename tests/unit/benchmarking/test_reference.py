@@ -67,8 +67,9 @@ async def both(url: str, tmp_path: Path) -> AsyncIterator[tuple[Memories, Raw]]:
     """The library and the reference on what holds the same."""
     await filled(url)
     if url.startswith("sqlite"):
-        shutil.copyfile(tmp_path / "ours.db", tmp_path / "raw.db")
-    opening = sqlite_raw(str(tmp_path / "raw.db")) if url.startswith("sqlite") else postgres_raw(url)
+        for name in ("raw.db", "sync.db"):
+            shutil.copyfile(tmp_path / "ours.db", tmp_path / name)
+    opening = sqlite_raw(f"{tmp_path}/raw.db", f"{tmp_path}/sync.db") if url.startswith("sqlite") else postgres_raw(url)
     async with memories(partial(settings_at, url)) as opened, opening as raw:
         yield opened, raw
 
@@ -141,11 +142,12 @@ async def test_its_commits_are_as_durable_as_the_library_s(tmp_path: Path) -> No
 
 
 def sqlite_raw_of(folder: Path) -> Any:
-    """The reference on a database without any message."""
-    connection = sqlite3.connect(folder / "raw.db")
-    connection.execute(
-        "CREATE TABLE messages (group_id, conversation_id, batch_key, batch_fingerprint, batch_size, "
-        f"{reference_sqlite.COLUMNS})"
-    )
-    connection.close()
-    return sqlite_raw(str(folder / "raw.db"))
+    """The reference on databases without any message."""
+    for name in ("raw.db", "sync.db"):
+        connection = sqlite3.connect(folder / name)
+        connection.execute(
+            "CREATE TABLE messages (group_id, conversation_id, batch_key, batch_fingerprint, batch_size, "
+            f"{reference_sqlite.COLUMNS})"
+        )
+        connection.close()
+    return sqlite_raw(f"{folder}/raw.db", f"{folder}/sync.db")
