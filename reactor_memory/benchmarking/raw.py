@@ -37,6 +37,7 @@ class Raw(Value, frozen=True, kw_only=True):
     commit: Call
     hop: Call
     turns: Turns
+    sync_turns: Turns | None = None
     sync_last: Callable[..., object] | None = None
     sync_memory: Callable[..., object] | None = None
     sync_append: Callable[..., object] | None = None
@@ -85,7 +86,6 @@ async def sqlite_raw(path: str, sync_path: str) -> AsyncGenerator[Raw]:
         _prepare(sync)
         on_reader = partial(reference_sqlite.run, reader)
         on_writer = partial(reference_sqlite.run, writer)
-        sample = sync.execute(_SAMPLE.format(session=SAMPLE, columns=reference_sqlite.COLUMNS)).fetchall()
         yield Raw(
             last=partial(on_reader, reference_sqlite.last),
             memory=partial(on_reader, reference_sqlite.memory),
@@ -93,7 +93,8 @@ async def sqlite_raw(path: str, sync_path: str) -> AsyncGenerator[Raw]:
             append=partial(on_writer, reference_sqlite.append),
             commit=Commits(partial(on_writer, reference_sqlite.append)).append,
             hop=partial(on_reader, _nothing),
-            turns=Turns(sample, dict(sync.execute(_LAST_SEQS).fetchall())),
+            turns=await on_reader(_turns),
+            sync_turns=_turns(sync),
             sync_last=partial(reference_sqlite.last, sync),
             sync_memory=partial(reference_sqlite.memory, sync),
             sync_append=partial(reference_sqlite.append, sync),
@@ -111,6 +112,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
     """The same durability as the library's."""
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _turns(connection: sqlite3.Connection) -> Turns:
+    """Reads where the sessions of this file end."""
+    sample = connection.execute(_SAMPLE.format(session=SAMPLE, columns=reference_sqlite.COLUMNS)).fetchall()
+    return Turns(sample, dict(connection.execute(_LAST_SEQS).fetchall()))
 
 
 def _nothing(connection: sqlite3.Connection) -> None:
