@@ -136,14 +136,14 @@ def _runs(
     part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]
 ) -> Iterable[tuple[Outcome, ReportEntry]]:
     """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
-
-    def key(pair: tuple[int, Fate]) -> tuple[Outcome, Reason, bool]:
-        return pair[1].outcome, pair[1].reason, messages[pair[0]].seq is None
-
-    for (outcome, reason, _), run in groupby(zip(positions, fates, strict=True), key=key):
-        members = list(run)
-        tokens = sum(fate.tokens for _, fate in members)
-        yield outcome, _entry(part, messages, members[0][0], members[-1][0], reason, tokens)
+    stored = [messages[index].seq is not None for index in positions]
+    first = 0
+    for last, fate in enumerate(fates):
+        after = last + 1
+        if after == len(fates) or fates[after][:2] != fate[:2] or stored[after] != stored[last]:
+            tokens = sum([each.tokens for each in fates[first:after]])
+            yield fate.outcome, _entry(part, messages, positions[first], positions[last], fate.reason, tokens)
+            first = after
 
 
 def _entry(

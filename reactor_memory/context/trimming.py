@@ -67,10 +67,10 @@ def assemble(
     pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins]
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
     most = int(limits.window_min_share * room)
-    least = newest_turns(draft.window, 0, window_end, most, cost, enough=limits.recent_message_count)
+    least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=limits.recent_message_count)
     facts, narrative = _fit_memory(draft, least, room, limits, count_text)
     room -= facts.tokens + narrative.tokens
-    window = newest_turns(draft.window, 0, window_end, room, cost)
+    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
     window, lines, recalled = _recall(draft, window, least, room, limits, cost, count_text)
     shown = [
         _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
@@ -109,7 +109,7 @@ def trim(
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
     leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, cost)
+    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),

@@ -7,7 +7,7 @@ its id: providers reuse ids.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.models import Message
@@ -70,27 +70,60 @@ def _answered(messages: Sequence[Message], call: int, results: list[int]) -> boo
     return all(tool_call.id in answered for tool_call in messages[call].tool_calls)
 
 
+class Unpaired:
+    """Finds the orphans of a turn that is read backwards: `see` its tool traffic, then `take` them at its beginning.
+
+    Orphans are messages that no provider accepts: results without a call; messages whose calls lack a result, with the
+    results that they do have. Such a message is dropped whole, text included: without its calls the text announces an
+    action that the context no longer shows, and a call with a made-up result would state what never happened.
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[str | None, list[int]] = {}
+        self._orphans: dict[int, OrphanReason] = {}
+
+    def see(self, index: int, message: Message) -> None:
+        """The next message before those seen, at position `index`: tool traffic."""
+        if message.role == "tool":
+            self._results.setdefault(message.tool_call_id, []).append(index)
+            return
+        results = [self._results.pop(key, None) for key in {call.id for call in message.tool_calls}]
+        if None in results:
+            self._orphans[index] = "open_call"
+            self._drop(results)
+
+    def take(self) -> dict[int, OrphanReason]:
+        """The orphans of the turn, by position, oldest first. What is seen next is of the turn before."""
+        if self._results:
+            self._drop(self._results.values())
+            self._results.clear()
+        if not self._orphans:
+            return {}
+        taken, self._orphans = self._orphans, {}
+        return dict(sorted(taken.items()))
+
+    def _drop(self, results: Iterable[list[int] | None]) -> None:
+        self._orphans.update((index, "orphan_result") for found in results for index in found or ())
+
+
 def find_orphans(
     messages: Sequence[Message], start: int = 0, end: int | None = None, *, open_tail: bool = False
 ) -> dict[int, OrphanReason]:
-    """The messages in `[start, end)` that no provider accepts, by position.
+    """The messages in `[start, end)` that no provider accepts (`Unpaired`), by position.
 
-    Results without a call; messages whose calls lack a result, with the results that they do have. Such a message is
-    dropped whole, text included: without its calls the text announces an action that the context no longer shows,
-    and a call with a made-up result would state what never happened. With `open_tail` the very last message may have
-    calls without any result: they were just made.
+    With `open_tail` the very last message may have calls without any result: they were just made.
     """
     end = len(messages) if end is None else end
-    orphans: dict[int, OrphanReason] = {
-        index: "orphan_result" for index in range(start, end) if messages[index].role == "tool"
-    }
-    for pair in find_pairs(messages, start, end):
-        if pair.complete:
-            for index in pair.results:
-                del orphans[index]
-        elif not (open_tail and pair.call == end - 1):
-            orphans[pair.call] = "open_call"
-    return dict(sorted(orphans.items()))
+    if open_tail and start < end and messages[end - 1].role != "tool":
+        end -= 1
+    unpaired, orphans = Unpaired(), dict[int, OrphanReason]()
+    for index in range(end - 1, start - 1, -1):
+        message = messages[index]
+        if is_traffic(message):
+            unpaired.see(index, message)
+        elif message.role == "user":
+            orphans = unpaired.take() | orphans
+    return unpaired.take() | orphans
 
 
 def units(messages: Sequence[Message]) -> list[range]:
