@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby, repeat
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.context.blocks import FittedBlock
@@ -169,33 +169,37 @@ def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], kept:
     )
 
 
-def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | None = None) -> Context:
+def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
     """The messages of all parts in their order, and the report over them."""
+    shown = [part for part in shown if part.offered]
     messages: list[Message] = []
     names: list[Part] = []
+    entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
+    sizes: dict[Part, int] = {}
     for part in shown:
+        sizes[part.name] = len(part.messages)
         messages += part.messages
-        names.extend(repeat(part.name, len(part.messages)))
-    entries = [entry for part in shown for entry in part.entries]
-    dropped = tuple(entry for outcome, entry in entries if outcome == "dropped")
-    window = next((part.messages for part in shown if part.name == "window"), ())
+        names += [part.name] * len(part.messages)
+        for outcome, entry in part.entries:
+            entries[outcome].append(entry)
+    breakpoints = _breakpoints(len(messages), sizes)
     report = ContextReport(
         session_id=heading.session_id,
         strategy=heading.strategy,
         budget=heading.budget,
         overhead=heading.overhead,
-        total_tokens=sum(part.tokens for part in shown),
+        total_tokens=sum([part.tokens for part in shown]),
         tokens={part.name: part.tokens for part in shown if part.messages},
         parts=tuple(names),
-        offered={part.name: part.offered for part in shown if part.offered},
-        kept=tuple(entry for outcome, entry in entries if outcome == "kept"),
-        dropped=dropped,
-        clamped=tuple(entry for outcome, entry in entries if outcome == "clamped"),
+        offered={part.name: part.offered for part in shown},
+        kept=tuple(entries["kept"]),
+        dropped=tuple(entries["dropped"]),
+        clamped=tuple(entries["clamped"]),
         freshness=heading.freshness,
         covered_seq=heading.covered_seq,
-        window_start_seq=window[0].seq if window else None,
-        unread=_merge((*heading.unread, *_unread(dropped, heading.covered_seq))),
-        cache_breakpoints=_breakpoints(shown),
+        window_start_seq=messages[names.index("window")].seq if sizes.get("window") else None,
+        unread=_merge([*heading.unread, *_unread(entries["dropped"], heading.covered_seq)]),
+        cache_breakpoints=breakpoints,
         notes=heading.notes,
         pins=heading.pins,
         digest=digest(messages),
@@ -205,11 +209,13 @@ def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | 
     return Context(messages=messages, report=report, system=system)
 
 
-def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> Iterable[tuple[int, int]]:
+def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> list[tuple[int, int]]:
     """What left the window although no summary covers it."""
-    for entry in dropped:
-        if entry.part in ("window", "current") and entry.by == "seq" and entry.last > covered_seq:
-            yield max(entry.first, covered_seq + 1), entry.last
+    return [
+        (max(entry.first, covered_seq + 1), entry.last)
+        for entry in dropped
+        if entry.last > covered_seq and entry.by == "seq" and entry.part in ("window", "current")
+    ]
 
 
 def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -222,9 +228,8 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
-    memory = sum(
-        len(part.messages) for part in shown if part.name not in ("window", "recalled_facts", "recalled", "current")
-    )
-    window = sum(len(part.messages) for part in shown if part.name == "window")
-    return tuple(sorted({memory, memory + window} - {0}))
+def _breakpoints(total: int, sizes: Mapping[Part, int]) -> tuple[int, ...]:
+    """After the memory, and after the window that follows it: only what was recalled and the current turn come later."""
+    window = total - sizes.get("recalled_facts", 0) - sizes.get("recalled", 0) - sizes.get("current", 0)
+    memory = window - sizes.get("window", 0)
+    return tuple(sorted({memory, window} - {0}))
