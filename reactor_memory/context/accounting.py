@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.context.blocks import FittedBlock
@@ -67,7 +67,7 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
         for index in positions
     ]
     shown = [messages[index] for index in positions if index not in cut.orphans]
-    return ShownPart(name, shown, cut.tokens, cut.end - begin, (*entries, *_runs(name, messages, positions, fates)))
+    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries + _runs(name, messages, positions, fates))
 
 
 def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
@@ -83,11 +83,14 @@ def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Cou
 
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
-    entries: list[tuple[Outcome, ReportEntry]] = []
-    whole = [(True, fitted.kept)] if lines else []
-    runs = groupby(range(len(lines)), key=set(fitted.kept).__contains__)
-    for is_kept, run in whole if len(fitted.kept) == len(lines) else runs:
-        entries.append(("kept" if is_kept else "dropped", _lines(name, lines, list(run), is_kept)))
+    if not lines:
+        return ShownPart(name, (), 0, 0, ())
+    entries: list[tuple[Outcome, ReportEntry]]
+    if len(fitted.kept) == len(lines):
+        entries = [("kept", _lines(name, lines, fitted.kept, kept=True))]
+    else:
+        runs = groupby(range(len(lines)), key=set(fitted.kept).__contains__)
+        entries = [("kept" if kept else "dropped", _lines(name, lines, list(run), kept=kept)) for kept, run in runs]
     sources = tuple([line.source_seqs for line in lines])
     return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries, sources)
 
@@ -101,13 +104,8 @@ def turn_part(
         Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)
         for index, message in enumerate(offered)
     ]
-    return ShownPart(
-        "current",
-        list(fitted.kept.values()),
-        fitted.tokens,
-        len(offered),
-        list(_runs("current", offered, range(len(offered)), fates)),
-    )
+    entries = _runs("current", offered, range(len(offered)), fates)
+    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
 
 
 def message_part(name: Part, offered: Sequence[Message], shown: Sequence[Message], fates: Sequence[Fate]) -> ShownPart:
@@ -134,37 +132,35 @@ def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
 
 def _runs(
     part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]
-) -> Iterable[tuple[Outcome, ReportEntry]]:
+) -> list[tuple[Outcome, ReportEntry]]:
     """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
-    stored = [messages[index].seq is not None for index in positions]
-    first = 0
-    for last, fate in enumerate(fates):
-        after = last + 1
-        if after == len(fates) or fates[after][:2] != fate[:2] or stored[after] != stored[last]:
-            tokens = sum([each.tokens for each in fates[first:after]])
-            yield fate.outcome, _entry(part, messages, positions[first], positions[last], fate.reason, tokens)
-            first = after
+    entries: list[tuple[Outcome, ReportEntry]] = []
+    begin, tokens, stored = 0, 0, [messages[index].seq is not None for index in positions]
+    for at, fate in enumerate(fates):
+        tokens += fate.tokens
+        if at + 1 == len(fates) or fates[at + 1][:2] != fate[:2] or stored[at + 1] != stored[at]:
+            entries.append((fate.outcome, _entry(part, messages, positions[begin], positions[at], fate.reason, tokens)))
+            begin, tokens = at + 1, 0
+    return entries
 
 
 def _entry(
     part: Part, messages: Sequence[Message], first: int, last: int, reason: Reason, tokens: int | None
 ) -> ReportEntry:
-    seqs = messages[first].seq, messages[last].seq
-    if seqs[0] is not None and seqs[1] is not None:
-        return ReportEntry(part=part, first=seqs[0], last=seqs[1], count=last - first + 1, reason=reason, tokens=tokens)
-    return ReportEntry(
-        part=part, first=first, last=last, count=last - first + 1, reason=reason, tokens=tokens, by="position"
-    )
+    begin, end, count = messages[first].seq, messages[last].seq, last - first + 1
+    if begin is not None and end is not None:
+        return ReportEntry(part=part, first=begin, last=end, count=count, reason=reason, tokens=tokens)
+    return ReportEntry(part=part, first=first, last=last, count=count, reason=reason, tokens=tokens, by="position")
 
 
-def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], kept: bool) -> ReportEntry:
+def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, kept: bool) -> ReportEntry:
     return ReportEntry(
         part=part,
         first=indices[0],
         last=indices[-1],
         count=len(indices),
         reason="fits" if kept else "low_value",
-        tokens=sum(lines[index].tokens for index in indices),
+        tokens=sum([lines[index].tokens for index in indices]),
         by="position",
     )
 
@@ -179,7 +175,7 @@ def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | 
     for part in shown:
         sizes[part.name] = len(part.messages)
         messages += part.messages
-        names += [part.name] * len(part.messages)
+        names.extend(repeat(part.name, len(part.messages)))
         for outcome, entry in part.entries:
             entries[outcome].append(entry)
     breakpoints = _breakpoints(len(messages), sizes)
@@ -229,7 +225,7 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _breakpoints(total: int, sizes: Mapping[Part, int]) -> tuple[int, ...]:
-    """After the memory, and after the window that follows it: only what was recalled and the current turn come later."""
+    """After the memory, and after the window that follows it: before what was recalled and the current turn."""
     window = total - sizes.get("recalled_facts", 0) - sizes.get("recalled", 0) - sizes.get("current", 0)
     memory = window - sizes.get("window", 0)
     return tuple(sorted({memory, window} - {0}))

@@ -85,9 +85,7 @@ def without_oldest(messages: Sequence[Message], room: int, cost: Count) -> Cut:
     return Cut(start, len(messages), tokens)
 
 
-def _newest_units(
-    messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int
-) -> Cut:
+def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int) -> Cut:
     orphans = find_orphans(messages, start, end)
     positions = [index for index in range(start, end) if index not in orphans]
     begin, tokens = end, 0

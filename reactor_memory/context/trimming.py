@@ -192,7 +192,7 @@ def _fit_memory(
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
     reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
     fitted = fit(left - reserved)
-    if [len(block.kept) for block in fitted] == [len(facts.lines), len(narrative.lines)]:
+    if len(fitted[0].kept) == len(facts.lines) and len(fitted[1].kept) == len(narrative.lines):
         return fitted
     return fit(min(left - reserved, int(limits.max_memory_share * left)))
 
