@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, repeat
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -29,10 +29,10 @@ class ShownPart(NamedTuple):
     """A part of the context with the account of all that was offered for it."""
 
     name: Part
-    messages: Sequence[Message]
-    tokens: int
-    offered: int
-    entries: Sequence[tuple[Outcome, ReportEntry]]
+    messages: Sequence[Message] = ()
+    tokens: int = 0
+    offered: int = 0
+    entries: Sequence[tuple[Outcome, ReportEntry]] = ()
     sources: tuple[tuple[int, ...], ...] = ()
 
 
@@ -72,6 +72,8 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
 
 def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
     """The pins, as the messages `pinned`. Each has an entry of its own: they do not stand in the order of the log."""
+    if not pins:
+        return ShownPart("pins")
     entries: list[tuple[Outcome, ReportEntry]] = []
     for index, message in enumerate(pinned):
         is_kept = cut.start <= index < cut.end
@@ -83,8 +85,6 @@ def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Cou
 
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
-    if not lines:
-        return ShownPart(name, (), 0, 0, ())
     entries: list[tuple[Outcome, ReportEntry]]
     if len(fitted.kept) == len(lines):
         entries = [("kept", _lines(name, lines, fitted.kept, kept=True))]
@@ -167,40 +167,45 @@ def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, ke
 
 def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
     """The messages of all parts in their order, and the report over them."""
-    shown = [part for part in shown if part.offered]
     messages: list[Message] = []
     names: list[Part] = []
+    tokens: dict[Part, int] = {}
+    offered: dict[Part, int] = {}
+    sources: dict[Part, tuple[tuple[int, ...], ...]] = {}
     entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
-    sizes: dict[Part, int] = {}
     for part in shown:
-        sizes[part.name] = len(part.messages)
-        messages += part.messages
-        names.extend(repeat(part.name, len(part.messages)))
-        for outcome, entry in part.entries:
-            entries[outcome].append(entry)
-    breakpoints = _breakpoints(len(messages), sizes)
+        if part.offered:
+            offered[part.name] = part.offered
+            for outcome, entry in part.entries:
+                entries[outcome].append(entry)
+        if part.sources:
+            sources[part.name] = part.sources
+        if part.messages:
+            tokens[part.name] = part.tokens
+            messages += part.messages
+            names.extend(repeat(part.name, len(part.messages)))
     report = ContextReport(
         session_id=heading.session_id,
         strategy=heading.strategy,
         budget=heading.budget,
         overhead=heading.overhead,
-        total_tokens=sum([part.tokens for part in shown]),
-        tokens={part.name: part.tokens for part in shown if part.messages},
+        total_tokens=sum(tokens.values()),
+        tokens=tokens,
         parts=tuple(names),
-        offered={part.name: part.offered for part in shown},
+        offered=offered,
         kept=tuple(entries["kept"]),
         dropped=tuple(entries["dropped"]),
         clamped=tuple(entries["clamped"]),
         freshness=heading.freshness,
         covered_seq=heading.covered_seq,
-        window_start_seq=messages[names.index("window")].seq if sizes.get("window") else None,
+        window_start_seq=messages[names.index("window")].seq if "window" in tokens else None,
         unread=_merge([*heading.unread, *_unread(entries["dropped"], heading.covered_seq)]),
-        cache_breakpoints=breakpoints,
+        cache_breakpoints=_breakpoints(names),
         notes=heading.notes,
         pins=heading.pins,
         digest=digest(messages),
         seqs=tuple([message.seq for message in messages]),
-        sources={part.name: part.sources for part in shown if part.sources},
+        sources=sources,
     )
     return Context(messages=messages, report=report, system=system)
 
@@ -224,8 +229,10 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _breakpoints(total: int, sizes: Mapping[Part, int]) -> tuple[int, ...]:
-    """After the memory, and after the window that follows it: before what was recalled and the current turn."""
-    window = total - sizes.get("recalled_facts", 0) - sizes.get("recalled", 0) - sizes.get("current", 0)
-    memory = window - sizes.get("window", 0)
+def _breakpoints(names: Sequence[Part]) -> tuple[int, ...]:
+    """After the memory, and after the window that follows it."""
+    window = len(names)
+    while window and names[window - 1] in ("recalled_facts", "recalled", "current"):
+        window -= 1
+    memory = names.index("window") if "window" in names else window
     return tuple(sorted({memory, window} - {0}))

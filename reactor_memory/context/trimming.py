@@ -186,6 +186,8 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
+    if not draft.fact_lines and not draft.narrative:
+        return FittedBlock(), FittedBlock()
     facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
     narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
@@ -206,6 +208,8 @@ def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText)
 def _block(
     part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
 ) -> ShownPart:
+    if not lines:
+        return ShownPart(part)
     message = None
     if fitted.kept:
         text = block_text(header, [lines[index].text for index in fitted.kept])
@@ -218,7 +222,7 @@ def _recall(
 ) -> tuple[Cut, FittedBlock, ShownPart]:
     """What was recalled, and the window beside it: the turns above its minimum and its newest turn make room."""
     if not draft.recalled and not draft.recalled_lines:
-        return window, FittedBlock(), ShownPart("recalled", (), 0, 0, ())
+        return window, FittedBlock(), ShownPart("recalled")
     newest_turn = draft.window[turns.last_turn_start(draft.window, 0, window.end) : window.end]
     left = room - max(least.tokens, sum(map(cost, newest_turn)))
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), left, limits.overhead, count_text)
