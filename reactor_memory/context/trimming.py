@@ -66,8 +66,10 @@ def assemble(
     turn = _current_turn(current, limits.overhead, count, count_text)
     pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins]
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
-    most = int(limits.window_min_share * room)
-    least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=limits.recent_message_count)
+    least = Cut(window_end, window_end)
+    if draft.offers_memory:
+        most, enough = int(limits.window_min_share * room), limits.recent_message_count
+        least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=enough)
     facts, narrative = _fit_memory(draft, least, room, limits, count_text)
     room -= facts.tokens + narrative.tokens
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
@@ -186,7 +188,7 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    if not draft.fact_lines and not draft.narrative:
+    if not draft.offers_memory:
         return FittedBlock(), FittedBlock()
     facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
     narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)

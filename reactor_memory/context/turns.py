@@ -87,10 +87,12 @@ class Unpaired:
         if message.role == "tool":
             self._results.setdefault(message.tool_call_id, []).append(index)
             return
-        results = [self._results.pop(key, None) for key in {call.id for call in message.tool_calls}]
+        results = [self._results.get(call.id) for call in message.tool_calls]
         if None in results:
             self._orphans[index] = "open_call"
             self._drop(results)
+        for call in message.tool_calls:
+            self._results.pop(call.id, None)
 
     def take(self) -> dict[int, OrphanReason]:
         """The orphans of the turn, by position, oldest first. What is seen next is of the turn before."""
