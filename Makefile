@@ -9,6 +9,9 @@ COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header 
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
 
+BENCH_OPTIONS := --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name --benchmark-time-unit=us \
+	--benchmark-disable-gc --benchmark-warmup=on --benchmark-warmup-iterations=10 --benchmark-max-time=0.5 -q
+
 # What `make eval` demands of the packaged sessions, a little below what is measured.
 BOUNDS := survival@1000>=0.95 survival@2000>=0.97 prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77 \
 	read_amplification<=1.05 violations<=0
@@ -16,7 +19,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench-micro lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +44,9 @@ test-3.%:
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
 	@$(EVAL) --questions on
+
+bench-micro: $(DEV)  ## time the pure parts (tests run them once, untimed)
+	@$(PY) -m pytest benchmarks/micro --benchmark-enable $(BENCH_OPTIONS)
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .
