@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.context.clamping import Count
-from reactor_memory.context.turns import OrphanReason, Unpaired, find_orphans, last_turn_start, units
+from reactor_memory.context.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
 from reactor_memory.models import Message
 
 
@@ -58,20 +58,20 @@ def _turns_back(
     Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so each message costs it
     one call, and most turns no more than their messages.
     """
-    tokens, traffic, unpaired = 0, False, Unpaired()
+    tokens, traffic = 0, list[int]()
     for index in range(end - 1, start - 1, -1):
         message = messages[index]
         role = message.role
         tokens += count(message) + overhead
         if role != "user" and (role == "tool" or message.tool_calls):
-            traffic = True
-            unpaired.see(index, message)
+            traffic.append(index)
         if role == "user" or index == start:
-            lost = unpaired.take() if traffic else {}
-            if lost:
+            lost: dict[int, OrphanReason] = {}
+            if traffic:
+                lost, traffic = orphans_among(messages, traffic), []
                 tokens -= sum([count(messages[orphan]) + overhead for orphan in lost])
             yield index, tokens, lost
-            tokens, traffic = 0, False
+            tokens = 0
         elif tokens > room and not traffic:
             break
 

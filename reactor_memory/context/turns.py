@@ -70,62 +70,53 @@ def _answered(messages: Sequence[Message], call: int, results: list[int]) -> boo
     return all(tool_call.id in answered for tool_call in messages[call].tool_calls)
 
 
-class Unpaired:
-    """Finds the orphans of a turn that is read backwards: `see` its tool traffic, then `take` them at its beginning.
-
-    Orphans are messages that no provider accepts: results without a call; messages whose calls lack a result, with the
-    results that they do have. Such a message is dropped whole, text included: without its calls the text announces an
-    action that the context no longer shows, and a call with a made-up result would state what never happened.
-    """
-
-    def __init__(self) -> None:
-        self._results: dict[str | None, list[int]] = {}
-        self._orphans: dict[int, OrphanReason] = {}
-
-    def see(self, index: int, message: Message) -> None:
-        """The next message before those seen, at position `index`: tool traffic."""
-        if message.role == "tool":
-            self._results.setdefault(message.tool_call_id, []).append(index)
-            return
-        results = [self._results.get(call.id) for call in message.tool_calls]
-        if None in results:
-            self._orphans[index] = "open_call"
-            self._drop(results)
-        for call in message.tool_calls:
-            self._results.pop(call.id, None)
-
-    def take(self) -> dict[int, OrphanReason]:
-        """The orphans of the turn, by position, oldest first. What is seen next is of the turn before."""
-        if self._results:
-            self._drop(self._results.values())
-            self._results.clear()
-        if not self._orphans:
-            return {}
-        taken, self._orphans = self._orphans, {}
-        return dict(sorted(taken.items()))
-
-    def _drop(self, results: Iterable[list[int] | None]) -> None:
-        self._orphans.update((index, "orphan_result") for found in results for index in found or ())
-
-
 def find_orphans(
     messages: Sequence[Message], start: int = 0, end: int | None = None, *, open_tail: bool = False
 ) -> dict[int, OrphanReason]:
-    """The messages in `[start, end)` that no provider accepts (`Unpaired`), by position.
+    """The messages in `[start, end)` that no provider accepts, by position.
 
-    With `open_tail` the very last message may have calls without any result: they were just made.
+    Results without a call; messages whose calls lack a result, with the results that they do have. Such a message is
+    dropped whole, text included: without its calls the text announces an action that the context no longer shows,
+    and a call with a made-up result would state what never happened. With `open_tail` the very last message may have
+    calls without any result: they were just made.
     """
     end = len(messages) if end is None else end
     if open_tail and start < end and messages[end - 1].role != "tool":
         end -= 1
-    unpaired, orphans = Unpaired(), dict[int, OrphanReason]()
+    traffic: list[int] = []
+    orphans: dict[int, OrphanReason] = {}
     for index in range(end - 1, start - 1, -1):
         message = messages[index]
         if is_traffic(message):
-            unpaired.see(index, message)
-        elif message.role == "user":
-            orphans = unpaired.take() | orphans
-    return unpaired.take() | orphans
+            traffic.append(index)
+        elif message.role == "user" and traffic:
+            orphans |= orphans_among(messages, traffic)
+            traffic.clear()
+    orphans |= orphans_among(messages, traffic)
+    return dict(sorted(orphans.items()))
+
+
+def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[int, OrphanReason]:
+    """`find_orphans` for one turn, given the positions of its tool traffic, newest first.
+
+    Read backwards, a call finds its results among those that no later call took.
+    """
+    waiting: dict[str | None, list[int]] = {}
+    orphans: dict[int, OrphanReason] = {}
+    for index in traffic:
+        message = messages[index]
+        if message.role == "tool":
+            waiting.setdefault(message.tool_call_id, []).append(index)
+            continue
+        taken = {call.id: waiting.get(call.id, ()) for call in message.tool_calls}
+        for key in taken:
+            waiting.pop(key, None)
+        if not all(taken.values()):
+            orphans[index] = "open_call"
+            orphans.update((result, "orphan_result") for results in taken.values() for result in results)
+    if waiting:
+        orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
+    return orphans
 
 
 def units(messages: Sequence[Message]) -> list[range]:
