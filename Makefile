@@ -19,7 +19,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval bench-micro lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench bench-micro lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,13 @@ test-3.%:
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
 	@$(EVAL) --questions on
+
+bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
+	@mkdir -p build/bench
+	@for store in sqlite postgres memory; do \
+		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
+			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
+	done
 
 bench-micro: $(DEV)  ## time the pure parts (tests run them once, untimed)
 	@$(PY) -m pytest benchmarks/micro --benchmark-enable $(BENCH_OPTIONS)
