@@ -167,45 +167,37 @@ def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, ke
 
 def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
     """The messages of all parts in their order, and the report over them."""
+    shown = [part for part in shown if part.offered]
     messages: list[Message] = []
     names: list[Part] = []
-    tokens: dict[Part, int] = {}
-    offered: dict[Part, int] = {}
-    sources: dict[Part, tuple[tuple[int, ...], ...]] = {}
     entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
     for part in shown:
-        if part.offered:
-            offered[part.name] = part.offered
-            for outcome, entry in part.entries:
-                entries[outcome].append(entry)
-        if part.sources:
-            sources[part.name] = part.sources
-        if part.messages:
-            tokens[part.name] = part.tokens
-            messages += part.messages
-            names.extend(repeat(part.name, len(part.messages)))
+        messages += part.messages
+        names.extend(repeat(part.name, len(part.messages)))
+        for outcome, entry in part.entries:
+            entries[outcome].append(entry)
     report = ContextReport(
         session_id=heading.session_id,
         strategy=heading.strategy,
         budget=heading.budget,
         overhead=heading.overhead,
-        total_tokens=sum(tokens.values()),
-        tokens=tokens,
+        total_tokens=sum([part.tokens for part in shown]),
+        tokens={part.name: part.tokens for part in shown if part.messages},
         parts=tuple(names),
-        offered=offered,
+        offered={part.name: part.offered for part in shown},
         kept=tuple(entries["kept"]),
         dropped=tuple(entries["dropped"]),
         clamped=tuple(entries["clamped"]),
         freshness=heading.freshness,
         covered_seq=heading.covered_seq,
-        window_start_seq=messages[names.index("window")].seq if "window" in tokens else None,
+        window_start_seq=messages[names.index("window")].seq if "window" in names else None,
         unread=_merge([*heading.unread, *_unread(entries["dropped"], heading.covered_seq)]),
         cache_breakpoints=_breakpoints(names),
         notes=heading.notes,
         pins=heading.pins,
         digest=digest(messages),
         seqs=tuple([message.seq for message in messages]),
-        sources=sources,
+        sources={part.name: part.sources for part in shown if part.sources},
     )
     return Context(messages=messages, report=report, system=system)
 
