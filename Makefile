@@ -9,8 +9,10 @@ COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header 
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
 
-BENCH_OPTIONS := --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name --benchmark-time-unit=us \
-	--benchmark-disable-gc --benchmark-warmup=on --benchmark-warmup-iterations=10 --benchmark-max-time=0.5 -q
+# How `make bench-micro` measures; what it is told to save lies in build/micro.
+MICRO_OPTIONS := --benchmark-enable --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name \
+	--benchmark-time-unit=us --benchmark-disable-gc --benchmark-warmup=on --benchmark-warmup-iterations=10 \
+	--benchmark-max-time=0.5 --benchmark-storage=file://build/micro -q
 
 # What `make eval` demands of the packaged sessions, a little below what is measured.
 BOUNDS := survival@1000>=0.95 survival@2000>=0.97 prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77 \
@@ -52,8 +54,8 @@ bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENC
 			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
 	done
 
-bench-micro: $(DEV)  ## time the pure parts (tests run them once, untimed)
-	@$(PY) -m pytest benchmarks/micro --benchmark-enable $(BENCH_OPTIONS)
+bench-micro: $(DEV)  ## what the pure parts cost (MICRO="-k trim --benchmark-autosave" for less, and to save it)
+	@$(PY) -m pytest benchmarks/micro $(MICRO_OPTIONS) $(MICRO)
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .
