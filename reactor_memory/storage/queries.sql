@@ -221,7 +221,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq
 LIMIT 1
 
--- name: context_head [postgres]
+-- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
 -- 3 message, 4 pin. The columns are those of a message and two more.
 SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
@@ -229,6 +229,13 @@ SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_i
        updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
 FROM own
 UNION ALL
+SELECT 4, ordinal, anchor, key, role, text, sha256, tokenizer, NULL, NULL, NULL, NULL, seq, NULL, token_count,
+       created_at, NULL
+FROM pins
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+UNION ALL
+
+-- name: summary_and_layout [postgres]
 SELECT 1, covered_seq, narrative, facts_json, stale_ranges, truncated::text, NULL, NULL, NULL, NULL, NULL, NULL,
        version, NULL, epoch, created_at, updated_at
 FROM conversation_summaries
@@ -240,18 +247,13 @@ FROM context_layouts
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND budget = :budget AND settings_fingerprint = :settings_fingerprint
 UNION ALL
-SELECT 4, ordinal, anchor, key, role, text, sha256, tokenizer, NULL, NULL, NULL, NULL, seq, NULL, token_count,
-       created_at, NULL
-FROM pins
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-UNION ALL
 
 -- name: read_newest_context [postgres]
--- The newest messages of a root, whatever its length.
+-- The newest messages of a root, whatever its length. Who asks for them alone has no use for a summary.
 WITH own AS (
     SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
 )
--- include: context_head
+-- include: session_and_pins
 (
     SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
            token_count, tokenizer, created_at, NULL, NULL
@@ -274,7 +276,8 @@ WITH own AS (
     LIMIT (SELECT CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
                        ELSE :last_count::bigint END FROM own)
 )
--- include: context_head
+-- include: session_and_pins
+-- include: summary_and_layout
 -- include: within_tokens
 
 -- name: read_context_of_fork [postgres]
@@ -298,7 +301,8 @@ WITH own AS (
     ORDER BY seq DESC
     LIMIT (SELECT row_limit FROM own)
 )
--- include: context_head
+-- include: session_and_pins
+-- include: summary_and_layout
 -- include: within_tokens
 
 -- name: within_tokens [postgres]
