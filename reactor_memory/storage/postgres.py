@@ -6,7 +6,8 @@ transaction. Leases run by the clock of the database. What the server undid beca
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -15,18 +16,19 @@ import asyncpg
 
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
 from reactor_memory.models import Layout, Message, Pin, Session, Summary
-from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
+from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
 from reactor_memory.storage import log, recall
-from reactor_memory.storage.branches import is_fork
+from reactor_memory.storage.branches import group_of, is_fork
 from reactor_memory.storage.driver_errors import translate
+from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.migrating import read_revision, require_newest, upgrade
+from reactor_memory.storage.postgres_appends import append_many_values, append_values, is_undone
 from reactor_memory.storage.postgres_pool import Connection, PostgresPool
 from reactor_memory.storage.queries import postgres_queries
 from reactor_memory.storage.rows import (
     key_of,
     layout_from,
     message_from,
-    message_values,
     pin_from,
     session_from,
     summary_from,
@@ -38,6 +40,9 @@ _RETRY_PAUSES_SECONDS = (0.0, 0.05, 0.2, 0.5)
 
 _COLLISIONS = frozenset({"40001", "40P01"})
 _BATCH_KEY = "messages_batch_key"
+
+_WRITERS = 2
+"""Batches of appends on their way at once: while one waits for the disk, the other is made."""
 
 MayRetry = Callable[[Exception], bool]
 
@@ -65,6 +70,7 @@ class PostgresStore(SqlStore):
         self._statement_cache_size = statement_cache_size
         self._command_timeout_seconds = command_timeout_seconds
         self._pool: PostgresPool | None = None
+        self._appends = GroupCommit(self._commit_appends, writers=_WRITERS, apart=_group_of_request)
 
     async def open(self) -> None:
         if self._pool is not None:
@@ -92,6 +98,7 @@ class PostgresStore(SqlStore):
             raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
 
     async def close(self) -> None:
+        await self._appends.finish()
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
@@ -99,8 +106,45 @@ class PostgresStore(SqlStore):
     # In one statement
 
     async def append(self, request: AppendRequest) -> Appended:
+        if self._pool is None:
+            raise StoreClosedError
+        return await self._appends.append(request)
+
+    async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+        """All in one statement. What it leaves out is appended on its own, so that it fails or is replayed alone."""
+        if len(requests) == 1:
+            return [await self._outcome(requests[0])]
+        try:
+            appended = await self._append_many(requests)
+        except Exception as error:
+            return await asyncio.gather(*(self._again(request, error) for request in requests))
+        left = [number for number in range(len(requests)) if number not in appended]
+        outcomes = await asyncio.gather(*(self._outcome(requests[number]) for number in left))
+        appended.update(zip(left, outcomes, strict=True))
+        return [appended[number] for number in range(len(requests))]
+
+    async def _append_many(self, requests: Sequence[AppendRequest]) -> dict[int, Outcome]:
+        """The answers to those that were appended, by their place in `requests`."""
+        step = Step("append_many", append_many_values(requests))
+        rows = await self._once(lambda connection: _fetch(connection, step))
+        last_seqs: dict[int, int] = {row[0] - 1: row[1] for row in rows}
+        return {place: log.appended_until(requests[place], last_seq) for place, last_seq in last_seqs.items()}
+
+    async def _again(self, request: AppendRequest, error: Exception) -> Outcome:
+        """On its own after its batch failed, unless it may have been stored then and cannot be recognised."""
+        if request.idempotency_key is None and not is_undone(error):
+            return error if isinstance(error, ReactorMemoryError) else translate(error)
+        return await self._outcome(request)
+
+    async def _outcome(self, request: AppendRequest) -> Outcome:
+        try:
+            return await self._append_alone(request)
+        except Exception as error:
+            return error
+
+    async def _append_alone(self, request: AppendRequest) -> Appended:
         may_retry = _may_retry_keyed if request.idempotency_key is not None else _collided
-        values = _append_values(request)
+        values = append_values(request)
         rows = await self._retrying(lambda connection: _fetch(connection, Step("append", values)), may_retry)
         if not rows:
             # There is no session that it may continue. The long form says why, or appends if that changed since
@@ -154,6 +198,11 @@ class PostgresStore(SqlStore):
         return await self._read(_check)
 
 
+def _group_of_request(request: AppendRequest) -> str:
+    """A statement moves a counter once, and holds no two rows that another one may lock in another order."""
+    return group_of(request.session_id)
+
+
 def _collided(error: Exception) -> bool:
     """The server undid the work because of another transaction: trying again is safe."""
     return getattr(error, "sqlstate", None) in _COLLISIONS
@@ -188,37 +237,6 @@ async def _fetch(connection: Connection, step: Step | Batch | Statement) -> Rows
         await connection.executemany(query.text, [query.arguments(values) for values in step.values])
         return ()
     return await connection.fetch(query.text, *query.arguments(step.values))
-
-
-# The parameters of an append: one array for each column of the messages
-
-_MESSAGE_COLUMNS = {
-    "message_id": "message_ids",
-    "role": "roles",
-    "visibility": "visibilities",
-    "author_id": "author_ids",
-    "content": "contents",
-    "parts": "parts",
-    "tool_calls": "tool_calls",
-    "tool_call_id": "tool_call_ids",
-    "name": "names",
-    "metadata": "metadatas",
-    "token_count": "token_counts",
-    "tokenizer": "tokenizers",
-    "created_at": "created_ats",
-}
-
-
-def _append_values(request: AppendRequest) -> Values:
-    rows = [message_values(message) for message in request.messages]
-    return {
-        **key_of(request.session_id),
-        **log.advance_values(request),
-        **log.batch_values(request),
-        **{array: [row[column] for row in rows] for column, array in _MESSAGE_COLUMNS.items()},
-        "kind": SUMMARIZE,
-        "work_every": request.work_every,
-    }
 
 
 # The rows of `read_context`: what a row holds is told by its first column

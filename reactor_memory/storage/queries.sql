@@ -174,6 +174,74 @@ FROM known, conversations AS own
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 
 
+-- name: append_many [postgres]
+-- Appends to several groups, one each, in the order of their keys, so that two such statements do not wait for each
+-- other. Who gets no row was not appended: `append` says why. An item is found by its `number`, from 1 on.
+-- `given` hides the arrays from the planner: it would make a plan for their lengths, each time, at twice the cost.
+-- across groups
+WITH given AS MATERIALIZED (
+    SELECT :group_ids::text[] AS group_ids, :conversation_ids::text[] AS conversation_ids,
+           :owner_ids::text[] AS owner_ids, :agent_names::text[] AS agent_names, :counts::bigint[] AS counts,
+           :nows::bigint[] AS nows, :batch_keys::text[] AS batch_keys,
+           :batch_fingerprints::text[] AS batch_fingerprints, :work_everys::bigint[] AS work_everys,
+           :numbers::bigint[] AS numbers, :positions::bigint[] AS positions,
+           :message_ids::text[] AS message_ids, :roles::text[] AS roles, :visibilities::text[] AS visibilities,
+           :author_ids::text[] AS author_ids, :contents::text[] AS contents, :parts::text[] AS parts,
+           :tool_calls::text[] AS tool_calls, :tool_call_ids::text[] AS tool_call_ids, :names::text[] AS names,
+           :metadatas::text[] AS metadatas, :token_counts::bigint[] AS token_counts,
+           :tokenizers::text[] AS tokenizers, :created_ats::bigint[] AS created_ats
+), item AS (
+    SELECT item.*
+    FROM given, unnest(group_ids, conversation_ids, owner_ids, agent_names, counts, nows, batch_keys,
+                       batch_fingerprints, work_everys)
+        WITH ORDINALITY AS item (group_id, conversation_id, owner_id, agent_name, count, now, batch_key,
+                                 batch_fingerprint, work_every, number)
+), advanced AS (
+    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
+    SELECT group_id, conversation_id, owner_id, agent_name, count, now, now
+    FROM item
+    WHERE (SELECT known.seq FROM messages AS known
+           WHERE known.group_id = item.group_id AND known.conversation_id = item.conversation_id
+             AND known.batch_key = item.batch_key) IS NULL
+      AND (group_id = conversation_id OR
+           (SELECT own.last_seq FROM conversations AS own
+            WHERE own.group_id = item.group_id AND own.conversation_id = item.conversation_id) IS NOT NULL)
+    ORDER BY group_id, conversation_id
+    ON CONFLICT (group_id, conversation_id) DO UPDATE
+    SET last_seq = conversations.last_seq + excluded.last_seq,
+        updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
+    WHERE conversations.deleted_at IS NULL
+      AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
+    RETURNING conversation_id, last_seq
+), placed AS (
+    SELECT item.*, advanced.last_seq FROM item JOIN advanced ON advanced.conversation_id = item.conversation_id
+), stored AS (
+    INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
+                          tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,
+                          batch_key, batch_fingerprint, batch_size)
+    SELECT placed.group_id, placed.conversation_id, placed.last_seq - placed.count + entry.position,
+           entry.message_id, entry.role, entry.visibility, entry.author_id, entry.content, entry.parts,
+           entry.tool_calls, entry.tool_call_id, entry.name, entry.metadata, entry.token_count, entry.tokenizer,
+           entry.created_at,
+           CASE WHEN entry.position = 1 THEN placed.batch_key END,
+           CASE WHEN entry.position = 1 THEN placed.batch_fingerprint END,
+           CASE WHEN entry.position = 1 AND placed.batch_key IS NOT NULL THEN placed.count END
+    FROM given, unnest(numbers, positions, message_ids, roles, visibilities, author_ids, contents, parts, tool_calls,
+                       tool_call_ids, names, metadatas, token_counts, tokenizers, created_ats)
+        AS entry (number, position, message_id, role, visibility, author_id, content, parts, tool_calls,
+                  tool_call_id, name, metadata, token_count, tokenizer, created_at)
+    JOIN placed ON placed.number = entry.number
+), work AS (
+    INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
+    SELECT group_id, conversation_id, :kind, now, 0, 0, 0, 1 FROM placed
+    WHERE last_seq / work_every > (last_seq - count) / work_every
+    ORDER BY group_id, conversation_id
+    ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+    SET due_at = LEAST(background_work.due_at, excluded.due_at), touched = 1
+)
+SELECT number, last_seq FROM placed
+
+
 -- Reading messages
 
 -- name: messages_oldest_first

@@ -33,6 +33,17 @@ async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
 
 
 @pytest.fixture
+async def others(postgres_dsn: str) -> AsyncIterator[Sequence[PostgresStore]]:
+    """The stores of four other processes."""
+    stores = [PostgresStore(postgres_dsn, pool_size=1) for _ in range(4)]
+    for store in stores:
+        await store.open()
+    yield stores
+    for store in stores:
+        await store.close()
+
+
+@pytest.fixture
 async def operator(postgres_dsn: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection of somebody else."""
     connection = await asyncpg.connect(postgres_dsn)
@@ -57,13 +68,16 @@ async def held_up(operator: asyncpg.Connection, number: int) -> None:
 
 
 class TestRaces:
-    async def test_the_same_key_from_many_at_once(self, store: PostgresStore, operator: asyncpg.Connection) -> None:
+    async def test_the_same_key_from_many_at_once(
+        self, store: PostgresStore, others: Sequence[PostgresStore], operator: asyncpg.Connection
+    ) -> None:
         """All of them look for the key in vain: a lock on the session lets none store it before that."""
         await append_messages(store, "s", numbered(1))
         async with operator.transaction():
             await operator.execute("SELECT 1 FROM conversations FOR UPDATE")
             saves = [
-                asyncio.create_task(append_messages(store, "s", numbered(2), idempotency_key="k")) for _ in range(5)
+                asyncio.create_task(append_messages(each, "s", numbered(2), idempotency_key="k"))
+                for each in (store, *others)
             ]
             await held_up(operator, len(saves))
         answers = [(appended.first_seq, appended.last_seq) for appended in await asyncio.gather(*saves)]
