@@ -195,7 +195,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     return ContextRows(
         session=session,
         pins=pins,
-        summary=(yield from derived.get_summary(query.session_id)),
+        summary=(yield from (derived.get_summary if query.facts else derived.get_summary_head)(query.session_id)),
         layout=(yield from derived.get_layout(query.session_id, query.budget, query.settings_fingerprint)),
         messages=newest[::-1],
     )

@@ -15,7 +15,7 @@ import anyio
 import asyncpg
 
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
-from reactor_memory.models import Layout, Message, Pin, Session, Summary
+from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
 from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
 from reactor_memory.storage import log, recall
 from reactor_memory.storage.branches import group_of, is_fork
@@ -32,6 +32,7 @@ from reactor_memory.storage.rows import (
     pin_from,
     session_from,
     summary_from,
+    summary_head_from,
 )
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.storage.steps import Batch, P, Row, Rows, Statement, Step, Steps, T, Values
@@ -261,6 +262,7 @@ def _context_values(query: ContextQuery) -> Values:
         "overhead": query.overhead,
         "budget": query.budget,
         "settings_fingerprint": query.settings_fingerprint,
+        "facts": query.facts,
     }
 
 
@@ -299,11 +301,10 @@ def _session(row: Row) -> Session:
     )
 
 
-def _summary(row: Row) -> Summary:
-    _, covered_seq, narrative, facts_json, stale_ranges, truncated, *_, version, _, epoch, created_at, updated_at = row
-    return summary_from(
-        (narrative, facts_json, covered_seq, version, epoch, truncated == "1", stale_ranges, created_at, updated_at)
-    )
+def _summary(row: Row) -> SummaryHead:
+    _, covered, narrative, facts, stale_ranges, truncated, spare, *_, version, _, epoch, created_at, updated_at = row
+    head = (covered, version, epoch, truncated == "1", stale_ranges, created_at, updated_at, narrative)
+    return summary_head_from(head) if facts is None else summary_from((*head, facts, spare))
 
 
 def _layout(row: Row) -> Layout:

@@ -304,7 +304,8 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 UNION ALL
 
 -- name: summary_and_layout [postgres]
-SELECT 1, covered_seq, narrative, facts_json, stale_ranges, truncated::text, NULL, NULL, NULL, NULL, NULL, NULL,
+SELECT 1, covered_seq, narrative, CASE WHEN :facts::boolean THEN facts_json END, stale_ranges, truncated::text,
+       CASE WHEN :facts::boolean THEN spare_json END, NULL, NULL, NULL, NULL, NULL,
        version, NULL, epoch, created_at, updated_at
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -469,6 +470,12 @@ FROM facts
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY end_seq, ordinal
 
+-- name: first_segment
+SELECT start_seq FROM segments
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq
+ORDER BY end_seq
+LIMIT 1
+
 -- name: facts_about
 -- `anchors` is a JSON list.
 SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
@@ -511,20 +518,26 @@ INSERT INTO facts (group_id, conversation_id, end_seq, ordinal, anchor, key, val
 VALUES (:group_id, :conversation_id, :end_seq, :ordinal, :anchor, :key, :value, :category, :source_seq,
         :span_start, :span_end, :said_by, :act, :failed, :verified, :salience)
 
+-- name: summary_head
+SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative
+FROM conversation_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
 -- name: summary
-SELECT narrative, facts_json, covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at
+SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative, facts_json, spare_json
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: store_summary
-INSERT INTO conversation_summaries (group_id, conversation_id, narrative, facts_json, covered_seq, version, epoch,
-                                    fence, truncated, stale_ranges, created_at, updated_at)
-VALUES (:group_id, :conversation_id, :narrative, :facts_json, :covered_seq, :version, :epoch,
-        :fence, :truncated, :stale_ranges, :created_at, :updated_at)
+INSERT INTO conversation_summaries (group_id, conversation_id, covered_seq, version, epoch, fence, truncated,
+                                    stale_ranges, created_at, updated_at, narrative, facts_json, spare_json)
+VALUES (:group_id, :conversation_id, :covered_seq, :version, :epoch, :fence, :truncated,
+        :stale_ranges, :created_at, :updated_at, :narrative, :facts_json, :spare_json)
 ON CONFLICT (group_id, conversation_id) DO UPDATE
-SET narrative = excluded.narrative, facts_json = excluded.facts_json, covered_seq = excluded.covered_seq,
-    version = excluded.version, epoch = excluded.epoch, fence = excluded.fence, truncated = excluded.truncated,
-    stale_ranges = excluded.stale_ranges, created_at = excluded.created_at, updated_at = excluded.updated_at
+SET covered_seq = excluded.covered_seq, version = excluded.version, epoch = excluded.epoch, fence = excluded.fence,
+    truncated = excluded.truncated, stale_ranges = excluded.stale_ranges, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, narrative = excluded.narrative, facts_json = excluded.facts_json,
+    spare_json = excluded.spare_json
 
 -- name: layout
 SELECT seq, window_start_seq, covered_seq, epoch, fact_lines, narrative
