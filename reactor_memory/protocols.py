@@ -101,7 +101,8 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
     `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
 
-    Without `facts` the head of the summary is enough: its facts are large, and read at evictions only.
+    Without `facts` the head of the summary is enough, and of the messages those from the window of the layout on (and one
+    before it, if there are any): the rest is needed at evictions only, and large.
     """
 
     session_id: str

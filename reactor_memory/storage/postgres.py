@@ -157,7 +157,14 @@ class PostgresStore(SqlStore):
         return log.replay(request, known_seq, known_fingerprint, known_size)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
-        step = Step(_context_query(query), _context_values(query))
+        name = _context_query(query)
+        rows = await self._fetch_context(name, query)
+        if name == "read_context_of_layout" and rows.session is not None and not rows.messages:
+            return await self._fetch_context("read_context", query)
+        return rows
+
+    async def _fetch_context(self, name: str, query: ContextQuery) -> ContextRows:
+        step = Step(name, _context_values(query))
         rows = await self._retrying(lambda connection: _fetch(connection, step), _may_retry)
         return _context_from(rows, query.user_id)
 
@@ -248,7 +255,9 @@ _SESSION, _SUMMARY, _LAYOUT, _MESSAGE, _PIN = range(5)
 def _context_query(query: ContextQuery) -> str:
     if is_fork(query.session_id):
         return "read_context_of_fork"
-    return "read_newest_context" if query.trigger_message_count is None else "read_context"
+    if query.trigger_message_count is None:
+        return "read_newest_context"
+    return "read_context" if query.facts else "read_context_of_layout"
 
 
 def _context_values(query: ContextQuery) -> Values:

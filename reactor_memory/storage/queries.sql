@@ -349,6 +349,36 @@ WITH own AS (
 -- include: summary_and_layout
 -- include: within_tokens
 
+-- name: read_context_of_layout [postgres]
+-- Above the trigger, the messages of a root from the window of the layout on (and the one before, if what it starts with
+-- went out of view): no more is needed until the window moves. Without a layout, no messages.
+WITH own AS (
+    SELECT *, last_seq > :trigger_message_count::bigint AS is_above
+    FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+)
+-- include: session_and_pins
+-- include: summary_and_layout
+(
+    SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+           token_count, tokenizer, created_at, NULL, NULL
+    FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+      AND seq >= (SELECT CASE WHEN is_above THEN (
+              SELECT first.seq
+              FROM context_layouts AS layout, LATERAL (
+                  SELECT seq FROM messages
+                  WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+                    AND seq <= layout.window_start_seq
+                  ORDER BY seq DESC
+                  LIMIT 1
+              ) AS first
+              WHERE layout.group_id = :group_id AND layout.conversation_id = :conversation_id
+                AND layout.budget = :budget AND layout.settings_fingerprint = :settings_fingerprint
+          ) ELSE 0 END FROM own)
+    ORDER BY seq DESC
+    LIMIT (SELECT CASE WHEN is_above THEN :max_messages::bigint ELSE :last_count::bigint END FROM own)
+)
+
 -- name: read_context_of_fork [postgres]
 -- As `read_context`, along the path of a fork. Every range gives at most as many rows as are wanted, so none is read
 -- whole.
