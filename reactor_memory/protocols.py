@@ -97,12 +97,12 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 
     At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
-    `last_count` messages. Above it the newest
-    messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
-    `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
+    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
+    `settings_fingerprint` name the layout.
 
-    Without `facts` the head of the summary is enough, and of the messages those from the window of the layout on (and one
-    before it, if there are any): the rest is needed at evictions only, and large.
+    Without `facts` the head of the summary is enough, and of the messages those from where the window of the layout
+    starts, with one before it if what it starts with went out of view: the rest is large, and read at evictions only.
     """
 
     session_id: str

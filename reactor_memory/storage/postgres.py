@@ -7,7 +7,7 @@ transaction. Leases run by the clock of the database. What the server undid beca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -247,9 +247,7 @@ async def _fetch(connection: Connection, step: Step | Batch | Statement) -> Rows
     return await connection.fetch(query.text, *query.arguments(step.values))
 
 
-# The rows of `read_context`: what a row holds is told by its first column
-
-_SESSION, _SUMMARY, _LAYOUT, _MESSAGE, _PIN = range(5)
+# The statements that read a context
 
 
 def _context_query(query: ContextQuery) -> str:
@@ -276,15 +274,20 @@ def _context_values(query: ContextQuery) -> Values:
 
 
 def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
-    parts: dict[int, Row] = {row[0]: row for row in rows if row[0] < _MESSAGE}
-    if _SESSION not in parts:
+    """`rows` by their first column, `part`."""
+    parts: tuple[list[Row], ...] = ([], [], [], [], [])
+    for row in rows:
+        part: int = row[0]
+        parts[part].append(row)
+    sessions, summaries, layouts, messages, pins = parts
+    if not sessions:
         return ContextRows()
     return ContextRows(
-        session=log.check_access(_session(parts[_SESSION]), user_id),
-        summary=_summary(parts[_SUMMARY]) if _SUMMARY in parts else None,
-        layout=_layout(parts[_LAYOUT]) if _LAYOUT in parts else None,
-        messages=_messages(row for row in rows if row[0] == _MESSAGE),
-        pins=_pins(row for row in rows if row[0] == _PIN),
+        session=log.check_access(_session(sessions[0]), user_id),
+        summary=_summary(summaries[0]) if summaries else None,
+        layout=_layout(layouts[0]) if layouts else None,
+        messages=_messages(messages),
+        pins=_pins(pins),
     )
 
 
@@ -321,12 +324,13 @@ def _layout(row: Row) -> Layout:
     return layout_from((seq, window_start_seq, covered_seq, epoch, fact_lines, narrative))
 
 
-def _messages(rows: Iterable[Row]) -> tuple[Message, ...]:
+def _messages(rows: list[Row]) -> tuple[Message, ...]:
     """`UNION ALL` promises no order."""
-    return tuple(message_from(row[1:15]) for row in sorted(rows, key=itemgetter(1)))
+    rows.sort(key=itemgetter(1))
+    return tuple([message_from(row[1:15]) for row in rows])
 
 
-def _pins(rows: Iterable[Row]) -> tuple[Pin, ...]:
+def _pins(rows: Sequence[Row]) -> tuple[Pin, ...]:
     return tuple(map(_pin, sorted(rows, key=itemgetter(1))))
 
 
