@@ -249,6 +249,11 @@ async def _fetch(connection: Connection, step: Step | Batch | Statement) -> Rows
 
 # The statements that read a context
 
+_LEAN_MESSAGE_TOKENS = 32
+"""Seldom has a session fewer tokens a message. While no layout tells how much to read, a longer one than this allows
+takes a second statement.
+"""
+
 
 def _context_query(query: ContextQuery) -> str:
     if is_fork(query.session_id):
@@ -266,6 +271,7 @@ def _context_values(query: ContextQuery) -> Values:
         "last_count": query.last_count,
         "max_messages": query.max_messages,
         "max_tokens": query.max_tokens,
+        "likely_count": query.max_tokens // _LEAN_MESSAGE_TOKENS,
         "overhead": query.overhead,
         "budget": query.budget,
         "settings_fingerprint": query.settings_fingerprint,

@@ -351,7 +351,8 @@ WITH own AS (
 
 -- name: read_context_of_layout [postgres]
 -- Above the trigger, the messages of a root from the window of the layout on (and the one before, if what it starts with
--- went out of view): no more is needed until the window moves. Without a layout, no messages.
+-- went out of view): no more is needed until the window moves. Without a layout, all of a session that is likely to fit,
+-- else no messages.
 WITH own AS (
     SELECT *, last_seq > :trigger_message_count::bigint AS is_above
     FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -363,7 +364,7 @@ WITH own AS (
            token_count, tokenizer, created_at, NULL, NULL
     FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
-      AND seq >= (SELECT CASE WHEN is_above THEN (
+      AND seq >= (SELECT CASE WHEN is_above THEN COALESCE((
               SELECT first.seq
               FROM context_layouts AS layout, LATERAL (
                   SELECT seq FROM messages
@@ -374,7 +375,7 @@ WITH own AS (
               ) AS first
               WHERE layout.group_id = :group_id AND layout.conversation_id = :conversation_id
                 AND layout.budget = :budget AND layout.settings_fingerprint = :settings_fingerprint
-          ) ELSE 0 END FROM own)
+          ), CASE WHEN last_seq <= :likely_count::bigint THEN 0 END) ELSE 0 END FROM own)
     ORDER BY seq DESC
     LIMIT (SELECT CASE WHEN is_above THEN :max_messages::bigint ELSE :last_count::bigint END FROM own)
 )

@@ -290,9 +290,12 @@ class TestReadingTheWindow:
         assert await self.seqs(store, trigger_message_count=10, last_count=5) == [6, 7, 8, 9, 10]
         assert await self.seqs(store, max_messages=2) == [9, 10]
 
-    async def test_everything_without_a_layout(self, store: PostgresStore) -> None:
+    @pytest.mark.parametrize("max_tokens", [80, 1000])
+    async def test_without_a_layout_as_much_as_may_fit(self, store: PostgresStore, max_tokens: int) -> None:
         await append_messages(store, "s", numbered(10))
-        assert await self.seqs(store) == await self.seqs(store, facts=True)
+        newest = await self.seqs(store, max_tokens=max_tokens, facts=True)
+        assert await self.seqs(store, max_tokens=max_tokens) == newest
+        assert newest[-1] == 10
 
     async def test_one_more_if_the_first_message_was_withdrawn(self, store: PostgresStore) -> None:
         await append_messages(store, "s", numbered(8))
