@@ -101,9 +101,9 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
     `settings_fingerprint` name the layout.
 
-    Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before the
-    window of the layout may be left out then (but for one, if what the window starts with went out of view), and there
-    may be more than `max_tokens` allow.
+    Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
+    the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
+    there may be more than `max_tokens` allow.
     """
 
     session_id: str
