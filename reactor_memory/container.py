@@ -361,7 +361,7 @@ class Container(containers.DeclarativeContainer):
         SummaryFold,
         max_fact_tokens=settings.provided.summary.max_fact_tokens,
         max_narrative_tokens=settings.provided.summary.max_narrative_tokens,
-        count=token_counter.provided.count,
+        count=message_counter.provided.of_text,
     )
     indexer = providers.Singleton(Indexer, messages=message_store, summaries=summary_store, index=recall_index)
     job = providers.Selector(

@@ -246,6 +246,10 @@ class Summary(SummaryHead, frozen=True, kw_only=True):
     facts_json: str = "[]"
     spare_json: str = "[]"
 
+    @property
+    def head(self) -> SummaryHead:
+        return SummaryHead(**{name: getattr(self, name) for name in SummaryHead.__struct_fields__})
+
     def facts(self) -> tuple[Fact, ...]:
         return _FACTS.decode(self.facts_json)
 

@@ -42,7 +42,7 @@ class TokenCounter(Protocol):
     def name(self) -> str: ...
 
     def count(self, text: str) -> int:
-        """Tokens of `text`. Never raises on any text, never reaches for the network."""
+        """Tokens of `text`, the same for the same text. Never raises on any text, never reaches for the network."""
         ...
 
 
@@ -119,8 +119,8 @@ class ContextQuery(Value, frozen=True, kw_only=True):
 
 
 class ContextRows(Value, frozen=True, kw_only=True):
-    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them, and if
-    facts were asked for, a whole `Summary`.
+    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
+    summary is a `Summary` if facts were asked for, else its head.
 
     An unknown session is None, with none of them.
     """
@@ -361,7 +361,7 @@ class SummaryStore(Protocol):
     async def get_summary(self, session_id: str) -> Summary | None: ...
 
     async def get_summary_head(self, session_id: str) -> SummaryHead | None:
-        """The summary, with or without its facts: costs the same however many there are."""
+        """The head of the summary: costs the same however many facts there are."""
         ...
 
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None: ...

@@ -108,6 +108,10 @@ class _Derived:
     indexed: tuple[int, int] | None = None
     postings: Postings = field(default_factory=Postings)
 
+    @property
+    def head(self) -> SummaryHead | None:
+        return None if self.summary is None else self.summary.head
+
     def store(self, segment: Segment, facts: tuple[Fact, ...]) -> None:
         end = segment.end_seq
         _, replaced = self.segments.get(end, (segment, ()))
@@ -238,7 +242,7 @@ class InMemoryStore:
         derived = self._derived(session.session_id)
         return ContextRows(
             session=session,
-            summary=derived.summary,
+            summary=derived.summary if query.facts else derived.head,
             layout=derived.layouts.get((query.budget, query.settings_fingerprint)),
             messages=tuple(map(_copy, _window(newest, session.last_seq, query)[::-1])),
             pins=conversation.pins,
@@ -384,7 +388,7 @@ class InMemoryStore:
         return self._derived(session_id).summary
 
     async def get_summary_head(self, session_id: str) -> SummaryHead | None:
-        return self._derived(session_id).summary
+        return self._derived(session_id).head
 
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
         return self._derived(session_id).layouts.get((budget, settings_fingerprint))

@@ -19,7 +19,6 @@ from reactor_memory.models import (
     Segment,
     Session,
     Summary,
-    SummaryHead,
     Usage,
     facts_to_json,
 )
@@ -125,12 +124,6 @@ FULL_SUMMARY = Summary(
 )
 
 
-def head_of(summary: SummaryHead | None) -> SummaryHead:
-    """A summary or its head, as a head."""
-    assert summary is not None
-    return SummaryHead(**{name: getattr(summary, name) for name in SummaryHead.__struct_fields__})
-
-
 class Recording:
     """Segments and summaries: stored in one transaction, refused when late."""
 
@@ -158,7 +151,7 @@ class Recording:
             rows = await store.read_context(query)
             assert rows.summary == FULL_SUMMARY
             without = await store.read_context(replace(query, facts=False))
-            assert head_of(without.summary) == head_of(FULL_SUMMARY)
+            assert without.summary == FULL_SUMMARY.head
             assert without.messages == rows.messages
             assert without.messages[-1].seq == (10 if session_id == "s" else 4)
 
@@ -166,7 +159,7 @@ class Recording:
         await append_messages(store, "s", numbered(10))
         assert await store.get_summary_head("s") is None
         assert await store.put_summary(await claimed(store, "s"), FULL_SUMMARY)
-        assert head_of(await store.get_summary_head("s")) == head_of(FULL_SUMMARY)
+        assert await store.get_summary_head("s") == FULL_SUMMARY.head
 
     async def test_a_summary_belongs_to_one_session(self, store: Store) -> None:
         for session_id in ("s", "t"):
