@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import asyncpg
+from msgspec.structs import replace
 
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
 from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
@@ -159,9 +160,9 @@ class PostgresStore(SqlStore):
     async def read_context(self, query: ContextQuery) -> ContextRows:
         name = _context_query(query)
         rows = await self._fetch_context(name, query)
-        if name == "read_context_of_layout" and rows.session is not None and not rows.messages:
-            return await self._fetch_context("read_context", query)
-        return rows
+        if name != "read_context_of_layout" or rows.session is None or rows.layout is not None:
+            return rows
+        return _within_tokens(rows, query) if rows.messages else await self._fetch_context("read_context", query)
 
     async def _fetch_context(self, name: str, query: ContextQuery) -> ContextRows:
         step = Step(name, _context_values(query))
@@ -295,6 +296,18 @@ def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
         messages=_messages(messages),
         pins=_pins(pins),
     )
+
+
+def _within_tokens(rows: ContextRows, query: ContextQuery) -> ContextRows:
+    """`rows` of a session without a layout, which was read whole."""
+    if rows.session is None or rows.session.last_seq <= (query.trigger_message_count or 0):
+        return rows
+    tokens = 0
+    for place in range(len(rows.messages) - 1, 0, -1):
+        tokens += (rows.messages[place].token_count or 0) + query.overhead
+        if tokens > query.max_tokens:
+            return replace(rows, messages=rows.messages[place:])
+    return rows
 
 
 def _session(row: Row) -> Session:
