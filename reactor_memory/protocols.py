@@ -96,11 +96,14 @@ class Appended(Value, frozen=True, kw_only=True):
 class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 
-    At or below `trigger_message_count` (None: at any length) the newest `last_count` messages. Above it the newest
-    messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
-    `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
+    At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
+    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
+    `settings_fingerprint` name the layout.
 
-    Without `facts` the head of the summary is enough: its facts are large, and read at evictions only.
+    Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
+    the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
+    there may be more than `max_tokens` allow.
     """
 
     session_id: str

@@ -354,7 +354,12 @@ class Layouts:
         """The layout, which a load must read as well."""
         found = await store.get_layout(session_id, budget=budget, settings_fingerprint=settings)
         query = ContextQuery(
-            session_id=session_id, user_id=None, last_count=1, budget=budget, settings_fingerprint=settings
+            session_id=session_id,
+            user_id=None,
+            last_count=1,
+            trigger_message_count=20,
+            budget=budget,
+            settings_fingerprint=settings,
         )
         assert (await store.read_context(query)).layout == found
         return found
@@ -454,7 +459,9 @@ class Invalidation:
     async def test_a_load_never_shows_the_old_summary(self, store: Store) -> None:
         await self.sealed(store)
         await self.withdraw(store)
-        rows = await store.read_context(ContextQuery(session_id="s~g", user_id=None, last_count=8, facts=True))
+        rows = await store.read_context(
+            ContextQuery(session_id="s~g", user_id=None, last_count=8, trigger_message_count=20, facts=True)
+        )
         assert isinstance(rows.summary, Summary)
         assert "value 8" not in rows.summary.facts_json
         assert [message.seq for message in rows.messages] == list(range(1, 8))

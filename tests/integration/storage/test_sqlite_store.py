@@ -211,6 +211,44 @@ class TestGroupCommit:
         )
         assert [type(result) for result in results] == [StoreUnavailableError] * 3
 
+    async def test_what_is_kept_apart_is_written_one_after_the_other(self) -> None:
+        batches: list[list[str]] = []
+
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            batches.append([each.session_id for each in requests])
+            await asyncio.sleep(0)
+            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+
+        appends = GroupCommit(write, writers=2, apart=lambda request: request.session_id[0])
+        await asyncio.gather(*(appends.append(request(name)) for name in ("a1", "a2", "b1", "a3", "b2", "c1")))
+        assert batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
+
+    async def test_several_batches_are_written_at_once(self) -> None:
+        begun: list[int] = []
+        both = asyncio.Event()
+
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            begun.append(len(requests))
+            if len(begun) == 2:
+                both.set()
+            await both.wait()
+            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+
+        appends = GroupCommit(write, writers=2)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(appends.append(request(f"s{number}")) for number in range(70)))
+        assert begun == [64, 6]
+
+    async def test_a_writer_that_is_cancelled_strands_nobody(self) -> None:
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            raise asyncio.CancelledError
+
+        appends = GroupCommit(write)
+        results = await asyncio.gather(
+            *(appends.append(request(f"s{number}")) for number in range(70)), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [asyncio.CancelledError] * 70
+
     async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
         await append_messages(store, "owned", numbered(1), user_id="u")
         results = await asyncio.gather(
