@@ -95,7 +95,8 @@ class Appended(Value, frozen=True, kw_only=True):
 class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 
-    At or below `trigger_message_count` (None: at any length) the newest `last_count` messages. Above it the newest
+    At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
+    `last_count` messages. Above it the newest
     messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
     `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
     """

@@ -97,20 +97,21 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
 
 def append(request: AppendRequest) -> Steps[Appended]:
     key = key_of(request.session_id)
-    if request.idempotency_key is not None:
-        known = yield Step("find_batch", key | {"batch_key": request.idempotency_key})
-        if known:
-            yield from _require(request.session_id, request.user_id)
-            return replay(request, *known[0])
-    advanced = yield Step("advance", key | advance_values(request))
+    advanced = yield Step("advance", key | advance_values(request) | {"batch_key": request.idempotency_key})
     if not advanced:
-        yield from _require(request.session_id, request.user_id)
-    last_seq = int(advanced[0][0])
-    appended = appended_until(request, last_seq)
+        return (yield from _not_advanced(request))
+    appended = appended_until(request, int(advanced[0][0]))
     yield Batch("insert_message", list(_message_rows(request, appended.first_seq)))
     if _passes_multiple(appended, request.work_every):
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
+
+
+def _not_advanced(request: AppendRequest) -> Steps[Appended]:
+    """The first answer to the key of the request, unless it is refused."""
+    yield from _require(request.session_id, request.user_id)
+    known = yield Step("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
+    return replay(request, *known[0])
 
 
 def advance_values(request: AppendRequest) -> dict[str, object]:
@@ -192,6 +193,8 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         newest = yield from _newest(session.branch, query.last_count)
     else:
         newest = yield from _newest_within(session.branch, query)
+    if query.trigger_message_count is None:
+        return ContextRows(session=session, pins=pins, messages=newest[::-1])
     return ContextRows(
         session=session,
         pins=pins,

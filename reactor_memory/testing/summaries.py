@@ -142,7 +142,9 @@ class Recording:
     async def test_a_load_reads_the_summary(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))
         assert await store.put_summary(await claimed(store, "s"), FULL_SUMMARY)
-        rows = await store.read_context(ContextQuery(session_id="s", user_id=None, last_count=2))
+        rows = await store.read_context(
+            ContextQuery(session_id="s", user_id=None, last_count=2, trigger_message_count=20)
+        )
         assert rows.summary == FULL_SUMMARY
         assert [message.seq for message in rows.messages] == [9, 10]
 
@@ -339,7 +341,12 @@ class Layouts:
         """The layout, which a load must read as well."""
         found = await store.get_layout(session_id, budget=budget, settings_fingerprint=settings)
         query = ContextQuery(
-            session_id=session_id, user_id=None, last_count=1, budget=budget, settings_fingerprint=settings
+            session_id=session_id,
+            user_id=None,
+            last_count=1,
+            trigger_message_count=20,
+            budget=budget,
+            settings_fingerprint=settings,
         )
         assert (await store.read_context(query)).layout == found
         return found
@@ -439,7 +446,9 @@ class Invalidation:
     async def test_a_load_never_shows_the_old_summary(self, store: Store) -> None:
         await self.sealed(store)
         await self.withdraw(store)
-        rows = await store.read_context(ContextQuery(session_id="s~g", user_id=None, last_count=8))
+        rows = await store.read_context(
+            ContextQuery(session_id="s~g", user_id=None, last_count=8, trigger_message_count=20)
+        )
         assert rows.summary is not None
         assert "value 8" not in rows.summary.facts_json
         assert [message.seq for message in rows.messages] == list(range(1, 8))
