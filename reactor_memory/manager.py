@@ -167,12 +167,30 @@ class ConversationManager:
         raise `IdempotencyConflictError`. Raises `InvalidMessageError` or `LimitExceededError` before anything is
         stored.
         """
+        batch = await self.prepare_batch(
+            session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
+        )
+        return await self.save_batch(batch)
+
+    async def prepare_batch(
+        self,
+        session_id: str,
+        messages: Iterable[Message],
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        agent_name: str | None = None,
+    ) -> AppendRequest:
+        """A batch checked and counted, for `save_batch`. Who stores many prepares the next while one is stored.
+
+        Stores nothing; raises what `save_history` raises before it stores anything.
+        """
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
         check_idempotency_key(idempotency_key)
         check_agent_name(agent_name)
         batch = self._checked(messages, field="messages")
-        request = AppendRequest(
+        return AppendRequest(
             session_id=session_id,
             user_id=user_id,
             messages=await self._prepared(batch),
@@ -182,8 +200,11 @@ class ConversationManager:
             work_every=self._options.work_every,
             agent_name=agent_name,
         )
-        appended = await self._messages.append(request)
-        self._scheduler.messages_saved(session_id, appended.last_seq)
+
+    async def save_batch(self, batch: AppendRequest) -> Appended:
+        """Append what `prepare_batch` gave, as `save_history` does."""
+        appended = await self._messages.append(batch)
+        self._scheduler.messages_saved(batch.session_id, appended.last_seq)
         return appended
 
     @asynccontextmanager
