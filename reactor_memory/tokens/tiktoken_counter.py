@@ -50,7 +50,7 @@ class TiktokenCounter:
 
     def count(self, text: str) -> int:
         encoding = self._encoding()
-        if len(text) <= LONGEST_SPACE:
+        if len(text) <= LONGEST_SPACE:  # nearly every text; a generator would add a tenth to its cost
             return len(encoding.encode_ordinary(text))
         return sum(len(encoding.encode_ordinary(piece)) for piece in digestible(text))
 

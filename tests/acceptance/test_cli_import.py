@@ -209,7 +209,7 @@ def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start,
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
     run("migrate", "--store", database)
-    hold_up(database, after=1300, joins=2)
+    hold_up(database, after=1750, joins=2)
     process = start("import", file, "--store", database)
     wait_for(database, 1150)
     process.send_signal(signal.SIGINT)
