@@ -1,8 +1,8 @@
 """The log and everything derived from it in one SQLite file.
 
 One connection writes and one reads, each on its own thread. An operation is one closure on a connection's thread: a
-cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``); appends that
-wait together share one.
+cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``), but for those
+of leases, layouts and the recall index, which a power cut may take back; appends that wait together share one.
 """
 
 from __future__ import annotations
@@ -126,6 +126,14 @@ class SqliteStore(SqlStore):
         with translated():
             return await self._on_writer(lambda writer: _run_in(writer, "BEGIN IMMEDIATE", operation(*args, **kwargs)))
 
+    async def _note(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        with translated():
+            return await self._on_writer(
+                lambda writer: _without_waiting(
+                    writer, lambda: _run_in(writer, "BEGIN IMMEDIATE", operation(*args, **kwargs))
+                )
+            )
+
     async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
         return await self._on_writer(partial(_append_all, requests))
 
@@ -176,6 +184,17 @@ def _run(connection: sqlite3.Connection, steps: Steps[T]) -> T:
 
 def _run_in(connection: sqlite3.Connection, begin: str, steps: Steps[T]) -> T:
     return _in_transaction(connection, begin, lambda connection: _run(connection, steps))
+
+
+def _without_waiting(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
+    """A commit meanwhile goes to the file, where no end of a process can harm it, but does not wait for the disk. The
+    next one that waits takes it along.
+    """
+    _pragma(connection, "synchronous = NORMAL")
+    try:
+        return work()
+    finally:
+        _pragma(connection, "synchronous = FULL")
 
 
 def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> Rows:

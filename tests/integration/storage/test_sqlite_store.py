@@ -21,11 +21,12 @@ from reactor_memory.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from reactor_memory.models import Message
-from reactor_memory.protocols import Appended, AppendRequest
+from reactor_memory.models import Message, Summary
+from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, IndexPart
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.sqlite import SqliteStore, run_on_thread
 from reactor_memory.testing import append_messages, numbered, stored_form
+from reactor_memory.testing.summaries import fact, layout, segment
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +55,21 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
+def levels_of_commits(store: SqliteStore) -> list[str]:
+    """How each commit from now on waits for the disk."""
+    level, levels = "FULL", list[str]()
+
+    def take_note(statement: str) -> None:
+        nonlocal level
+        if statement.startswith("PRAGMA synchronous = "):
+            level = statement.rpartition(" ")[2]
+        elif statement == "COMMIT":
+            levels.append(level)
+
+    writer_of(store)._conn.set_trace_callback(take_note)
+    return levels
+
+
 def writer_of(store: SqliteStore) -> aiosqlite.Connection:
     assert store._writer is not None
     return store._writer
@@ -80,6 +96,28 @@ class TestConnections:
     async def test_commits_are_durable(self, store: SqliteStore) -> None:
         assert await ask(writer_of(store), "PRAGMA journal_mode") == "wal"
         assert await ask(writer_of(store), "PRAGMA synchronous") == 2
+
+    async def test_appends_and_segments_wait_for_the_disk_and_leases_do_not(self, store: SqliteStore) -> None:
+        levels = levels_of_commits(store)
+        await append_messages(store, "s", numbered(10))
+        lease = await store.claim("s", SUMMARIZE, now=0, lease_microseconds=10**9)
+        assert lease is not None
+        assert await store.record_segment(lease, segment("s", 1, 4), [fact(2)], Summary(covered_seq=4, version=1))
+        assert await store.extend(lease, IndexPart(conversation_id="s", start_seq=1, end_seq=4, entries=()))
+        await store.put_layout("s", layout(4), budget=0, settings_fingerprint="")
+        await store.renew(lease, now=0, lease_microseconds=10**9)
+        await store.release(lease, due_at=None)
+        await store.withdraw("s", None, seq=None, now=0, refold=lambda ledger: Summary())
+        await store.delete("s", None, now=0, purge=True)
+        assert levels == ["FULL", "NORMAL", "FULL", *["NORMAL"] * 4, "FULL", "FULL"]
+
+    async def test_a_failed_lease_leaves_the_next_append_durable(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(2))
+        levels = levels_of_commits(store)
+        with pytest.raises(StoreError):
+            await store.claim("s", SUMMARIZE, now=0, lease_microseconds=2**70)
+        await append_messages(store, "s", numbered(2))
+        assert levels == ["FULL"]
 
     async def test_the_reader_cannot_write(self, store: SqliteStore) -> None:
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
