@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import blake2b
+from io import BytesIO
 from typing import Any, Literal, cast
 
 import anyio
@@ -590,16 +592,19 @@ class ConversationManager:
 
     def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
         """The messages as they are stored: counted once, so that no load ever counts them."""
+        random = BytesIO(os.urandom(8 * len(messages))).read  # asking the system for each message would cost more
         return tuple(
-            msgspec.structs.replace(
-                message,
-                seq=None,
-                message_id=new_message_id(now),
-                created_at=now if message.created_at is None else message.created_at,
-                token_count=self._counter.counted(message),
-                tokenizer=self._counter.name,
-            )
-            for message in messages
+            [
+                msgspec.structs.replace(
+                    message,
+                    seq=None,
+                    message_id=new_message_id(now, random),
+                    created_at=now if message.created_at is None else message.created_at,
+                    token_count=self._counter.counted(message),
+                    tokenizer=self._counter.name,
+                )
+                for message in messages
+            ]
         )
 
 
