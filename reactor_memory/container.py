@@ -80,7 +80,13 @@ def postgres_store(settings: Settings) -> MessageStore:
     from reactor_memory.storage.postgres import PostgresStore
 
     store = settings.store
-    return PostgresStore(store.url, pool_size=store.pool_size, auto_migrate=store.auto_migrate)
+    return PostgresStore(
+        store.url,
+        pool_size=store.pool_size,
+        auto_migrate=store.auto_migrate,
+        statement_cache_size=store.statement_cache_size,
+        command_timeout_seconds=store.command_timeout_seconds,
+    )
 
 
 def tiktoken_counter(settings: Settings) -> TokenCounter:
@@ -253,7 +259,8 @@ def recall_options(settings: Settings) -> RecallOptions:
 
 def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     """Names everything that decides what a layout looks like: a layout made under other settings is not used."""
-    deciding = (limits, settings.context.window_growth, settings.tokens.encoding, settings.tokens.counter)
+    window, tokens = settings.context.window_growth, settings.tokens
+    deciding = (settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
 
 

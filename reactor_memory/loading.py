@@ -78,7 +78,8 @@ class JoinedContextSource:
         rows = await self._messages.read_context(query)
         if rows.session is None or query.trigger_message_count is None:
             return rows
-        summary = await self._summaries.get_summary(query.session_id)
+        read = self._summaries.get_summary if query.facts else self._summaries.get_summary_head
+        summary = await read(query.session_id)
         layout = await self._summaries.get_layout(
             query.session_id, budget=query.budget, settings_fingerprint=query.settings_fingerprint
         )
@@ -162,12 +163,17 @@ class ContextLoader:
     async def _plan(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int
     ) -> tuple[Session | None, Plan]:
-        rows = await self._source.read_context(self._query(request, limits))
+        query = self._query(request, limits)
+        rows = await self._source.read_context(query)
         plan = self._decide(request, limits, rows, current_tokens, None)
+        if plan.wants_facts:
+            rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
+            plan = self._decide(request, limits, rows, current_tokens, None)
         if plan.missing is None:
             return rows.session, plan
         outcome = await self._wait(request.session_id, plan.missing)
-        rows = await self._source.read_context(self._query(request, limits, everything_unsealed=True))
+        query = self._query(request, limits, everything_unsealed=True)
+        rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
         return rows.session, self._decide(request, limits, rows, current_tokens, outcome)
 
     def _decide(

@@ -218,17 +218,15 @@ class Segment(Value, frozen=True, kw_only=True):
     stale: bool = False
 
 
-class Summary(Value, frozen=True, kw_only=True):
-    """The current fold of the segments of a branch.
+class SummaryHead(Value, frozen=True, kw_only=True):
+    """A summary without its facts: all of it that most loads and all watchers need.
 
-    `facts_json` is the working set of facts as JSON; `facts()` decodes it, which a load does only at evictions.
-    `truncated` says that the working set leaves out facts that the ledger has. `stale_ranges` name messages whose
-    segment waits for a new extraction. `version` counts the writes, `epoch` the times that a covered message went
+    `truncated` says that the working set of facts leaves out facts that the ledger has. `stale_ranges` name messages
+    whose segment waits for a new extraction. `version` counts the writes, `epoch` the times that a covered message went
     out of view.
     """
 
     narrative: str = ""
-    facts_json: str = "[]"
     covered_seq: int = 0
     version: int = 0
     epoch: int = 0
@@ -237,8 +235,22 @@ class Summary(Value, frozen=True, kw_only=True):
     created_at: int = 0
     updated_at: int = 0
 
+
+class Summary(SummaryHead, frozen=True, kw_only=True):
+    """The current fold of the segments of a branch.
+
+    `facts_json` is the working set of facts as JSON; `facts()` decodes it, which a load does only at evictions.
+    `spare_json` are the facts that come next, from which the fold goes on; no context shows them.
+    """
+
+    facts_json: str = "[]"
+    spare_json: str = "[]"
+
     def facts(self) -> tuple[Fact, ...]:
         return _FACTS.decode(self.facts_json)
+
+    def spare(self) -> tuple[Fact, ...]:
+        return _FACTS.decode(self.spare_json)
 
     @property
     def is_empty(self) -> bool:

@@ -23,6 +23,7 @@ from reactor_memory.models import (
     Session,
     SessionPage,
     Summary,
+    SummaryHead,
     Value,
     WorkState,
 )
@@ -96,9 +97,12 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 
     At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
-    `last_count` messages. Above it the newest
-    messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
-    `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
+    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
+    `settings_fingerprint` name the layout.
+
+    Without `facts` the head of the summary is enough, and of the messages those from where the window of the layout
+    starts, with one before it if what it starts with went out of view: the rest is large, and read at evictions only.
     """
 
     session_id: str
@@ -110,17 +114,19 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     overhead: int = 4
     budget: int = 0
     settings_fingerprint: str = ""
+    facts: bool = False
 
 
 class ContextRows(Value, frozen=True, kw_only=True):
-    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them.
+    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them, and if
+    facts were asked for, a whole `Summary`.
 
-    An unknown session is None, with neither.
+    An unknown session is None, with none of them.
     """
 
     session: Session | None = None
     pins: tuple[Pin, ...] = ()
-    summary: Summary | None = None
+    summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
 
@@ -353,6 +359,10 @@ class SummaryStore(Protocol):
 
     async def get_summary(self, session_id: str) -> Summary | None: ...
 
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        """The summary, with or without its facts: costs the same however many there are."""
+        ...
+
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None: ...
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
@@ -372,7 +382,9 @@ class SummaryStore(Protocol):
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
-        """The verified facts of the branch with one of these anchors, of all segments, in the order of the log."""
+        """The verified facts of `read_ledger` with one of these anchors, in the order of the log. Costs what there is
+        of them, not the ledger.
+        """
         ...
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:

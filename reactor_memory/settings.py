@@ -132,6 +132,8 @@ class StoreSettings(Section):
     delete_grace_days: NonNegativeInt = 0
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
+    command_timeout_seconds: PositiveFloat = 30
+    statement_cache_size: NonNegativeInt = 100
     busy_timeout_seconds: PositiveFloat = 5
 
 

@@ -154,12 +154,11 @@ def _facts() -> None:
 
 
 def _conversation_summaries() -> None:
+    """Large columns come last: SQLite reads those before them without reading the pages that these fill."""
     op.create_table(
         "conversation_summaries",
         _id("group_id"),
         _id("conversation_id"),
-        _text("narrative"),
-        _text("facts_json"),
         _number("covered_seq"),
         _number("version"),
         _number("epoch"),
@@ -168,6 +167,9 @@ def _conversation_summaries() -> None:
         _text("stale_ranges", nullable=True),
         _number("created_at"),
         _number("updated_at"),
+        _text("narrative"),
+        _text("facts_json"),
+        _text("spare_json"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversation_summaries_pkey"),
     )
 

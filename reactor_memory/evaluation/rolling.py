@@ -21,7 +21,7 @@ from reactor_memory.context.strategies import Plan, PlanRequest
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.probes import MAX_LINE_CHARACTERS
 from reactor_memory.evaluation.sentences import SentenceSummarizer
-from reactor_memory.models import Lease, Message, Summary, Value
+from reactor_memory.models import Lease, Message, Summary, SummaryHead, Value
 from reactor_memory.protocols import Clock, MessageStore, Summarizer, SummaryStore
 from reactor_memory.reading import sentences
 from reactor_memory.settings import Settings
@@ -53,7 +53,7 @@ class RollingStrategy:
     reads_summaries = True
 
     def __call__(self, request: PlanRequest) -> Plan:
-        summary = request.rows.summary or Summary()
+        summary = request.rows.summary or SummaryHead()
         window = [message for message in request.rows.messages if (message.seq or 0) > summary.covered_seq]
         first = (window[0].seq or 1) if window else summary.covered_seq + 1
         draft = Draft(
@@ -94,7 +94,7 @@ class RollingJob:
 
     async def step(self, lease: Lease) -> int | None:
         """Rewrite the summary with the turns that leave the window, if any have to."""
-        summary = await self._summaries.get_summary(lease.session_id) or Summary()
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         messages = await self._uncovered(lease.session_id, summary.covered_seq)
         window = newest_turns(messages, 0, len(messages), self._limits.window_tokens, self._cost)
         leaving = messages[: window.start]

@@ -17,7 +17,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import BranchRange, Message, Pin, PinTarget, Session, SessionPage, SessionPreview
+from reactor_memory.models import BranchRange, Layout, Message, Pin, PinTarget, Session, SessionPage, SessionPreview
 from reactor_memory.protocols import (
     SUMMARIZE,
     Appended,
@@ -189,19 +189,34 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     session, pins = yield from _find_with_pins(query.session_id, query.user_id)
     if session is None:
         return ContextRows()
-    if query.trigger_message_count is None or session.last_seq <= query.trigger_message_count:
-        newest = yield from _newest(session.branch, query.last_count)
-    else:
-        newest = yield from _newest_within(session.branch, query)
     if query.trigger_message_count is None:
+        newest = yield from _newest(session.branch, query.last_count)
         return ContextRows(session=session, pins=pins, messages=newest[::-1])
+    layout = yield from derived.get_layout(query.session_id, query.budget, query.settings_fingerprint)
     return ContextRows(
         session=session,
         pins=pins,
-        summary=(yield from derived.get_summary(query.session_id)),
-        layout=(yield from derived.get_layout(query.session_id, query.budget, query.settings_fingerprint)),
-        messages=newest[::-1],
+        summary=(yield from (derived.get_summary if query.facts else derived.get_summary_head)(query.session_id)),
+        layout=layout,
+        messages=(yield from _newest_for(query, session, layout))[::-1],
     )
+
+
+def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) -> Steps[tuple[Message, ...]]:
+    """Newest first."""
+    if session.last_seq <= (query.trigger_message_count or 0):
+        return (yield from _newest(session.branch, query.last_count))
+    if layout is None or query.facts:
+        return (yield from _newest_within(session.branch, query))
+    return (yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages))
+
+
+def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[tuple[Message, ...]]:
+    """Newest first, down to `start`, or to the one before it if that went out of view."""
+    newest = yield from _newest(ranges_between(branch, start - 1, None), limit)
+    if len(newest) < limit and (not newest or newest[-1].seq != start):
+        newest += yield from _newest(ranges_between(branch, 0, start - 1), 1)
+    return newest
 
 
 def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:

@@ -21,6 +21,7 @@ from reactor_memory.models import (
     Session,
     SessionPage,
     Summary,
+    SummaryHead,
     WorkState,
 )
 from reactor_memory.protocols import (
@@ -140,6 +141,9 @@ class SqlStore(ABC):
 
     async def get_summary(self, session_id: str) -> Summary | None:
         return await self._read(derived.get_summary, session_id)
+
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        return await self._read(derived.get_summary_head, session_id)
 
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
         return await self._read(derived.get_layout, session_id, budget, settings_fingerprint)

@@ -37,7 +37,7 @@ class Indexer:
     async def catch_up(self, lease: Lease) -> bool:
         """Index segments that were stored and not indexed; whether there were any."""
         try:
-            summary = await self._summaries.get_summary(lease.session_id)
+            summary = await self._summaries.get_summary_head(lease.session_id)
             until = await self._index.indexed_until(lease.session_id)
             if summary is None or until >= summary.covered_seq:
                 return False

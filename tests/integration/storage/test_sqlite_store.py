@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from reactor_memory.errors import (
     SchemaError,
@@ -21,8 +23,8 @@ from reactor_memory.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from reactor_memory.models import Message, Summary
-from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, IndexPart
+from reactor_memory.models import Layout, Message, Summary
+from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.sqlite import SqliteStore, run_on_thread
 from reactor_memory.testing import append_messages, numbered, stored_form
@@ -249,6 +251,44 @@ class TestGroupCommit:
         )
         assert [type(result) for result in results] == [StoreUnavailableError] * 3
 
+    async def test_what_is_kept_apart_is_written_one_after_the_other(self) -> None:
+        batches: list[list[str]] = []
+
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            batches.append([each.session_id for each in requests])
+            await asyncio.sleep(0)
+            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+
+        appends = GroupCommit(write, writers=2, apart=lambda request: request.session_id[0])
+        await asyncio.gather(*(appends.append(request(name)) for name in ("a1", "a2", "b1", "a3", "b2", "c1")))
+        assert batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
+
+    async def test_several_batches_are_written_at_once(self) -> None:
+        begun: list[int] = []
+        both = asyncio.Event()
+
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            begun.append(len(requests))
+            if len(begun) == 2:
+                both.set()
+            await both.wait()
+            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+
+        appends = GroupCommit(write, writers=2)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(appends.append(request(f"s{number}")) for number in range(70)))
+        assert begun == [64, 6]
+
+    async def test_a_writer_that_is_cancelled_strands_nobody(self) -> None:
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            raise asyncio.CancelledError
+
+        appends = GroupCommit(write)
+        results = await asyncio.gather(
+            *(appends.append(request(f"s{number}")) for number in range(70)), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [asyncio.CancelledError] * 70
+
     async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
         await append_messages(store, "owned", numbered(1), user_id="u")
         results = await asyncio.gather(
@@ -358,3 +398,46 @@ def recorded(batches: list[int]):
         return [Appended(first_seq=1, last_seq=1) for _ in requests]
 
     return commit
+
+
+class TestReadingTheWindow:
+    """Until the window moves, a load reads no more than it shows."""
+
+    QUERY = ContextQuery(
+        session_id="s", user_id=None, last_count=3, trigger_message_count=4, max_messages=9, max_tokens=1000
+    )
+
+    async def seqs(self, store: SqliteStore, **changes: Any) -> list[int | None]:
+        return [message.seq for message in (await store.read_context(replace(self.QUERY, **changes))).messages]
+
+    async def put(self, store: SqliteStore, start: int, session_id: str = "s") -> None:
+        await store.put_layout(
+            session_id, Layout(seq=10, window_start_seq=start), budget=self.QUERY.budget, settings_fingerprint=""
+        )
+
+    async def test_from_where_the_layout_says(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        await self.put(store, 8)
+        assert await self.seqs(store) == [8, 9, 10]
+        assert await self.seqs(store, facts=True) == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+        assert await self.seqs(store, trigger_message_count=10, last_count=5) == [6, 7, 8, 9, 10]
+        assert await self.seqs(store, max_messages=2) == [9, 10]
+
+    async def test_everything_without_a_layout(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        assert await self.seqs(store) == await self.seqs(store, facts=True)
+
+    async def test_one_more_if_the_first_message_was_withdrawn(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(8))
+        await store.withdraw("s", None, seq=8, now=1, refold=lambda _: Summary())
+        await append_messages(store, "s", numbered(2))
+        await self.put(store, 8)
+        assert await self.seqs(store) == [7, 9, 10]
+
+    async def test_along_the_path_of_a_fork(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        await store.fork("s", None, at_seq=8, fork_id="s~f", now=1)
+        await append_messages(store, "s~f", numbered(2))
+        for start, seqs in ((6, [6, 7, 8, 9]), (8, [8, 9])):
+            await store.put_layout("s~f", Layout(seq=start, window_start_seq=start), budget=0, settings_fingerprint="")
+            assert await self.seqs(store, session_id="s~f") == seqs

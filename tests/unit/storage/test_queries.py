@@ -161,6 +161,7 @@ class TestOnSqlite:
             "messages_newest_first": rows.message_from,
             "segments": rows.segment_from,
             "summary": rows.summary_from,
+            "summary_head": rows.summary_head_from,
             "work_state": rows.work_state_from,
         }.items():
             columns = re.findall(r"\w+", sqlite_queries()[name].text.split("FROM")[0].removeprefix("SELECT"))
