@@ -257,10 +257,14 @@ def recall_options(settings: Settings) -> RecallOptions:
     return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
 
 
+LAYOUT_FORM = 2
+"""How layouts are stored. One of another form is not read, and made again."""
+
+
 def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     """Names everything that decides what a layout looks like: a layout made under other settings is not used."""
     window, tokens = settings.context.window_growth, settings.tokens
-    deciding = (settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
+    deciding = (LAYOUT_FORM, settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
 
 

@@ -101,11 +101,15 @@ SELECT seq, batch_fingerprint, batch_size FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
 
 -- name: advance
--- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues.
+-- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues. Gives no row
+-- if it may not, or if the session has the batch of the key.
 INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
 SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :now, :now
-WHERE :group_id = :conversation_id OR EXISTS (
-    SELECT 1 FROM conversations AS own WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id)
+WHERE NOT EXISTS (
+    SELECT 1 FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key)
+  AND (:group_id = :conversation_id OR EXISTS (
+    SELECT 1 FROM conversations AS own WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id))
 ON CONFLICT (group_id, conversation_id) DO UPDATE
 SET last_seq = conversations.last_seq + excluded.last_seq,
     updated_at = CASE WHEN conversations.updated_at > excluded.updated_at

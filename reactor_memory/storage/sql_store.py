@@ -66,6 +66,12 @@ class SqlStore(ABC):
     async def _write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation in one transaction; whatever it raises undoes it."""
 
+    async def _note(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `_write`, of what a power cut may take back: it costs nothing to make it again. So it need not wait for
+        the disk, nor hold up the appends that do.
+        """
+        return await self._write(operation, *args, **kwargs)
+
     # The log
 
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
@@ -143,7 +149,7 @@ class SqlStore(ABC):
         return await self._read(derived.get_layout, session_id, budget, settings_fingerprint)
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
-        await self._write(derived.put_layout, session_id, layout, budget, settings_fingerprint)
+        await self._note(derived.put_layout, session_id, layout, budget, settings_fingerprint)
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
         return await self._read(derived.read_ledger, branch)
@@ -173,7 +179,7 @@ class SqlStore(ABC):
         return await self._read(recall.indexed_until, conversation_id)
 
     async def extend(self, lease: Lease, part: IndexPart) -> bool:
-        return await self._write(recall.extend, lease, part)
+        return await self._note(recall.extend, lease, part)
 
     async def search(self, query: RecallQuery) -> Findings:
         return await self._read(recall.search, query)
@@ -184,10 +190,10 @@ class SqlStore(ABC):
     # Background work
 
     async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
-        return await self._write(derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds)
+        return await self._note(derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds)
 
     async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
-        return await self._write(derived.renew, lease, now=now, lease_microseconds=lease_microseconds)
+        return await self._note(derived.renew, lease, now=now, lease_microseconds=lease_microseconds)
 
     async def release(
         self,
@@ -198,7 +204,7 @@ class SqlStore(ABC):
         parked: bool = False,
         error: str | None = None,
     ) -> None:
-        await self._write(derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
+        await self._note(derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
 
     async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
         return await self._read(derived.due, kind, now=now, limit=limit)

@@ -29,8 +29,11 @@ def message_tokens(message: Message, counter: TokenCounter, *, media_part_tokens
     tokens = counter.count(message.content)
     if message.name:
         tokens += counter.count(message.name)
-    tokens += sum(_call_tokens(call, counter) for call in message.tool_calls)
-    return tokens + sum(_part_tokens(part, counter, media_part_tokens) for part in message.parts)
+    for call in message.tool_calls:
+        tokens += _call_tokens(call, counter)
+    for part in message.parts:
+        tokens += _part_tokens(part, counter, media_part_tokens)
+    return tokens
 
 
 class MessageCounter:
