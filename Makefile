@@ -15,8 +15,11 @@ BOUNDS := survival@1000>=0.95 survival@2000>=0.97 prefix_reuse@1000>=0.65 prefix
 EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budgets 1000,2000 \
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
+# An environment for each family of libraries of `make bench-peers`; what they require does not go together.
+PEERS := openai-agents langchain langgraph google-adk llama-index
+
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval lint types layers check bench-peers lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +57,9 @@ layers: $(DEV)  ## who may import whom
 
 check: lint types layers test  ## what to run before a commit
 
+bench-peers: $(DEV) $(PEERS:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS_OPTIONS=--quick)
+	@$(PY) -m benchmarks.peers $(PEERS_OPTIONS)
+
 lock: $(DEV)  ## write the locks again, keeping versions (LOCK=--upgrade for new ones)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE) $(LOCK) pyproject.toml -o requirements.lock
 	UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) $(LOCK) pyproject.toml -o requirements-dev.lock
@@ -88,4 +94,10 @@ $(DEV): requirements-dev.lock pyproject.toml | $(PY)
 	@echo "Installing the locked packages for development into $(VENV)"
 	$(call pip_install,--require-hashes -r requirements-dev.lock)
 	$(call pip_install,--no-deps --no-build-isolation --editable .)
+	@touch $@
+
+build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)
+	@echo "Installing the libraries of $* into build/peers/$*"
+	@$(PY) -m venv --clear build/peers/$*
+	@$(PY) -m uv pip install -q --python build/peers/$*/bin/python -r $<
 	@touch $@
