@@ -27,7 +27,7 @@ class Effort(NamedTuple):
     round_seconds: float
 
 
-FULL = Effort(sizes=(100, 1000, 10_000), most_calls=150, least_calls=5, seconds=1.5, rounds=5, round_seconds=1.0)
+FULL = Effort(sizes=(100, 1000, 10_000), most_calls=100, least_calls=5, seconds=1.0, rounds=4, round_seconds=0.8)
 QUICK = Effort(sizes=(100, 1000), most_calls=30, least_calls=3, seconds=0.3, rounds=2, round_seconds=0.4)
 
 

@@ -57,9 +57,9 @@ class ReactorMemory:
 
     async def summarize(self, session: str) -> None:
         """Let facts and narrative be made of everything that may be summarized."""
-        manager = await self._manager("hierarchical")
-        await manager.summarize(session, user_id=OWNER)
-        await manager.drain()
+        for kind in ("filling", "hierarchical"):
+            manager = await self._manager(kind)
+            await manager.summarize(session, user_id=OWNER)
 
     async def append_turn(self, session: str, turn: Turn) -> None:
         manager = await self._manager("take_last 20")
@@ -85,6 +85,7 @@ class ReactorMemory:
 _SETTINGS: dict[str, dict[str, Any]] = {
     "take_last 20": {"history": {"max_conversation_turns": 10}},
     "take_last 200": {"history": {"max_conversation_turns": 100}},
+    "filling": {"summary": {"enabled": True, "segment_message_count": 500}},
     "hierarchical": {"summary": {"enabled": True}},
 }
 
