@@ -19,7 +19,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 PEERS := openai-agents langchain langgraph google-adk llama-index
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval lint types layers check bench-peers lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench bench-peers lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +45,16 @@ eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
 	@$(EVAL) --questions on
 
+bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
+	@mkdir -p build/bench
+	@for store in sqlite postgres memory; do \
+		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
+			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
+	done
+
+bench-peers: $(DEV) $(PEERS:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS_OPTIONS=--quick)
+	@$(PY) -m benchmarks.peers $(PEERS_OPTIONS)
+
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -56,9 +66,6 @@ layers: $(DEV)  ## who may import whom
 	$(VENV)/bin/lint-imports --no-cache
 
 check: lint types layers test  ## what to run before a commit
-
-bench-peers: $(DEV) $(PEERS:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS_OPTIONS=--quick)
-	@$(PY) -m benchmarks.peers $(PEERS_OPTIONS)
 
 lock: $(DEV)  ## write the locks again, keeping versions (LOCK=--upgrade for new ones)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE) $(LOCK) pyproject.toml -o requirements.lock
