@@ -16,7 +16,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
 # An environment for each family of libraries of `make bench-peers`; what they require does not go together.
-PEERS := openai-agents langchain langgraph google-adk llama-index
+PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install test test-slow test-all eval bench bench-peers lint types layers check lock check-lock mutants clean
@@ -52,8 +52,8 @@ bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENC
 			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
 	done
 
-bench-peers: $(DEV) $(PEERS:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS_OPTIONS=--quick)
-	@$(PY) -m benchmarks.peers $(PEERS_OPTIONS)
+bench-peers: $(DEV) $(PEER_FAMILIES:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS=--quick for less)
+	@$(PY) -m benchmarks.peers --json build/peers/results.json $(PEERS)
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .
