@@ -16,7 +16,7 @@ from benchmarks.peers import databases
 from benchmarks.peers.contender import Store
 from benchmarks.peers.families import FAMILIES
 from benchmarks.peers.results import Report, joined
-from benchmarks.peers.table import STORES, lines
+from benchmarks.peers.table import STORES, lines, surroundings
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,6 +47,7 @@ def main(
     report = joined(reports)
     for line in lines(report.rows):
         click.echo(line)
+    click.echo(f"\n{surroundings(report)}")
     if out is not None:
         out.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     if failed:

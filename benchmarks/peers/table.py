@@ -7,7 +7,7 @@ from statistics import median
 
 from benchmarks.peers.contender import Store
 from benchmarks.peers.plan import Work
-from benchmarks.peers.results import Row
+from benchmarks.peers.results import Report, Row
 
 OURS = "reactor-memory"
 
@@ -55,6 +55,13 @@ def lines(rows: Iterable[Row]) -> Iterator[str]:
             group = [row for row in rows if (row.work, row.store) == (work, store)]
             if group:
                 yield from _group(group, sizes, title, store_name)
+
+
+def surroundings(report: Report) -> str:
+    """What the numbers were measured with, in one line."""
+    server = [f"PostgreSQL {report.postgres}"] if report.postgres else []
+    packages = [f"{name} {number}" for name, number in sorted(report.versions.items())]
+    return ", ".join([f"CPython {report.python}", f"{report.cores} cores", *server, *packages])
 
 
 def _group(group: list[Row], sizes: list[int], title: str, store: str) -> Iterator[str]:

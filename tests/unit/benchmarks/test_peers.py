@@ -24,7 +24,7 @@ from benchmarks.peers.interleaving import WARM_UP, interleave, microseconds, run
 from benchmarks.peers.measuring import Measurement
 from benchmarks.peers.plan import Effort
 from benchmarks.peers.results import Profile, Report, Row, joined
-from benchmarks.peers.table import GOALS, OURS, goal_of, is_missed, lines
+from benchmarks.peers.table import GOALS, OURS, goal_of, is_missed, lines, surroundings
 from benchmarks.peers.trimming import OVERHEAD, count_tokens, newest_that_fit
 
 pytestmark = pytest.mark.anyio
@@ -294,7 +294,8 @@ def test_reports_are_joined_and_ours_is_described_once() -> None:
     assert both.rows == (*first.rows, *second.rows)
     assert both.profiles == (profile,)
     assert both.versions == {"a": "1", "b": "2"}
-    assert (both.python, both.cores, both.postgres) == ("3.11.7", 2, "18.6")
+    assert surroundings(both) == "CPython 3.11.7, 2 cores, PostgreSQL 18.6, a 1, b 2"
+    assert surroundings(first) == "CPython 3.11.7, 2 cores, a 1"
 
 
 # -- the environments ---------------------------------------------------------------------------------------------
