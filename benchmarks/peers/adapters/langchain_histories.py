@@ -24,16 +24,18 @@ def contenders(store: Store) -> list[MakeContender]:
 
 
 class _Histories:
+    """Nothing but trimming depends on how tokens are counted."""
+
+    kind: str
+
     def __init__(self, counter: Literal["tiktoken", "approximate"]) -> None:
         self._counter: Any = count_messages if counter == "tiktoken" else counter
-        self.name = type(self).kind
+        self.name = self.kind
         self.setting = f"async; trim_messages(strategy='last') with {counter} counts"
         self.abilities: frozenset[Ability] = EVERYTHING
         if counter == "approximate":
             self.name += ", approximate counts"
             self.abilities = frozenset({"trimmed"})
-
-    kind = ""
 
     async def _history(self, session: str) -> Any:
         raise NotImplementedError

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 from benchmarks.peers.contender import EVERYTHING, Said, Store, Turn
-from reactor_memory import ConversationManager, Message, Settings, open_memory
+from reactor_memory import Container, ConversationManager, Message, Settings, open_memory
 
 OWNER = "benchmark"
 BATCH = 1000
@@ -31,7 +31,7 @@ class ReactorMemory:
         self._managers: dict[str, ConversationManager] = {}
 
     async def prepare(self) -> None:
-        async with open_memory(Settings(store={"url": self._url, "auto_migrate": True})):
+        async with self._memory():
             pass
 
     async def open(self) -> None:
@@ -44,10 +44,12 @@ class ReactorMemory:
     async def _manager(self, kind: str) -> ConversationManager:
         manager = self._managers.get(kind)
         if manager is None:
-            settings = Settings(store={"url": self._url}, **_SETTINGS[kind])
-            container = await self._opened.enter_async_context(open_memory(settings))
+            container = await self._opened.enter_async_context(self._memory(**_SETTINGS[kind]))
             manager = self._managers[kind] = container.conversation_manager()
         return manager
+
+    def _memory(self, **settings: Any) -> AbstractAsyncContextManager[Container]:
+        return open_memory(Settings(store={"url": self._url, "auto_migrate": True}, **settings))
 
     async def fill(self, session: str, messages: Sequence[Said]) -> None:
         manager = await self._manager("take_last 20")
@@ -56,10 +58,10 @@ class ReactorMemory:
             await manager.save_history(session, batch, user_id=OWNER)
 
     async def summarize(self, session: str) -> None:
-        """Let facts and narrative be made of everything that may be summarized."""
-        for kind in ("filling", "hierarchical"):
-            manager = await self._manager(kind)
-            await manager.summarize(session, user_id=OWNER)
+        """Facts and narrative of everything that may be summarized; in large segments, so that it takes seconds."""
+        async with self._memory(summary={"enabled": True, "segment_message_count": 500}) as container:
+            await container.conversation_manager().summarize(session, user_id=OWNER)
+        await (await self._manager("hierarchical")).summarize(session, user_id=OWNER)
 
     async def append_turn(self, session: str, turn: Turn) -> None:
         manager = await self._manager("take_last 20")
@@ -85,7 +87,6 @@ class ReactorMemory:
 _SETTINGS: dict[str, dict[str, Any]] = {
     "take_last 20": {"history": {"max_conversation_turns": 10}},
     "take_last 200": {"history": {"max_conversation_turns": 100}},
-    "filling": {"summary": {"enabled": True, "segment_message_count": 500}},
     "hierarchical": {"summary": {"enabled": True}},
 }
 
