@@ -20,7 +20,7 @@ from benchmarks.peers.table import STORES, lines, surroundings
 
 ROOT = Path(__file__).parents[2]
 
-_FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+_FOLDER = click.Path(file_okay=False, exists=True, resolve_path=True, path_type=Path)
 
 
 @click.command()
@@ -70,11 +70,11 @@ def _report(environments: Path, family: str, store: Store, *options: str, quick:
     """None if the process failed; it has said why."""
     begun = perf_counter()
     click.echo(f"{family}, {STORES[store]} ...", nl=False, err=True)
-    # Not in the folder for temporary files, which may be in memory.
+    # Not in the folder for temporary files, which may be in memory; and no settings of the shell or of this checkout.
     with tempfile.TemporaryDirectory(dir=environments, prefix="databases-") as folder:
         command = [environments / family / "bin" / "python", "-m", "benchmarks.peers.inside", family, store]
         command += ["--folder", folder, *options, *(["--quick"] if quick else [])]
-        done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, check=False)
+        done = subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, check=False)
     click.echo(f" {perf_counter() - begun:.0f} s", err=True)
     return msgspec.json.decode(done.stdout, type=Report) if done.returncode == 0 else None
 
