@@ -31,7 +31,7 @@ class ReactorMemory:
         self._managers: dict[str, ConversationManager] = {}
 
     async def prepare(self) -> None:
-        async with self._memory():
+        async with open_memory(Settings(store={"url": self._url, "auto_migrate": True})):
             pass
 
     async def open(self) -> None:
@@ -49,7 +49,7 @@ class ReactorMemory:
         return manager
 
     def _memory(self, **settings: Any) -> AbstractAsyncContextManager[Container]:
-        return open_memory(Settings(store={"url": self._url, "auto_migrate": True}, **settings))
+        return open_memory(Settings(store={"url": self._url}, **settings))
 
     async def fill(self, session: str, messages: Sequence[Said]) -> None:
         manager = await self._manager("take_last 20")
