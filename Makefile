@@ -9,6 +9,11 @@ COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header 
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
 
+# How `make bench-micro` measures; what it is told to save lies in build/micro.
+MICRO_OPTIONS := --benchmark-enable --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name \
+	--benchmark-time-unit=us --benchmark-disable-gc --benchmark-warmup=on --benchmark-warmup-iterations=10 \
+	--benchmark-max-time=0.5 --benchmark-storage=file://build/micro -q
+
 # What `make eval` demands of the packaged sessions, a little below what is measured.
 BOUNDS := survival@1000>=0.95 survival@2000>=0.97 prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77 \
 	read_amplification<=1.05 violations<=0
@@ -19,7 +24,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval bench bench-peers lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +56,9 @@ bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENC
 		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
 			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
 	done
+
+bench-micro: $(DEV)  ## what the pure parts cost (MICRO="-k trim --benchmark-autosave" for less, and to save it)
+	@$(PY) -m pytest benchmarks/micro $(MICRO_OPTIONS) $(MICRO)
 
 bench-peers: $(DEV) $(PEER_FAMILIES:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS=--quick for less)
 	@$(PY) -m benchmarks.peers --json build/peers/results.json $(PEERS)
