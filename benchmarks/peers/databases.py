@@ -6,9 +6,13 @@ import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+
+_driver: Any = asyncpg
+"""It has no types."""
 
 
 @contextmanager
@@ -44,7 +48,7 @@ async def vacuum(address: str) -> None:
 
 
 async def version(address: str) -> str:
-    connection = await asyncpg.connect(address)
+    connection = await _driver.connect(address)
     try:
         return str(await connection.fetchval("SHOW server_version"))
     finally:
@@ -52,7 +56,7 @@ async def version(address: str) -> str:
 
 
 async def _execute(address: str, *statements: str) -> None:
-    connection = await asyncpg.connect(address)
+    connection = await _driver.connect(address)
     try:
         for statement in statements:
             await connection.execute(statement)

@@ -195,7 +195,7 @@ def test_talk_is_real_and_alternates() -> None:
 
 
 def test_an_answer_begins_with_what_the_tools_returned() -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "never answered"},
         {"role": "user", "content": "q"},
         {"role": "assistant", "content": "", "tool_calls": []},
