@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -16,7 +16,7 @@ _driver: Any = asyncpg
 
 
 @contextmanager
-def server(address: str) -> Iterator[str]:
+def server(address: str) -> Generator[str]:
     """The server at `address`, or one out of a wheel in a temporary folder."""
     if address:
         yield address
@@ -32,7 +32,7 @@ def server(address: str) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def databases(address: str, names: Sequence[str]) -> AsyncIterator[list[str]]:
+async def databases(address: str, names: Sequence[str]) -> AsyncGenerator[list[str]]:
     """Addresses of empty databases, which are dropped afterwards."""
     await _execute(address, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in names))
     await _execute(address, *(f"CREATE DATABASE {name}" for name in names))
