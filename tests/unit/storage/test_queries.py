@@ -155,7 +155,8 @@ class TestOnSqlite:
         assert "TEMP B-TREE" not in details or name == "sessions_to_purge"
 
     def test_facts_about_anchors_are_found_by_anchor(self, empty_database: sqlite3.Connection) -> None:
-        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()['facts_about']}", _anything("facts_about"))
+        statement = sqlite_queries()["facts_about"].text
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))
         assert any("INDEX facts_by_anchor (group_id=? AND conversation_id=? AND anchor=?" in row[3] for row in plan)
 
     def test_columns_stand_in_the_order_that_rows_expects(self) -> None:
