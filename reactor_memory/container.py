@@ -120,6 +120,26 @@ def gemini_summarizer(settings: Settings) -> Summarizer:
         timeout_seconds=summary.timeout_seconds,
         max_narrative_tokens=summary.max_narrative_tokens,
         max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
+        counter=counter_of(settings),
+    )
+
+
+def openai_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.summarizers.openai import OpenAISummarizer
+
+    summary = settings.summary
+    if "llm_model" not in summary.model_fields_set:
+        raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
+    return OpenAISummarizer(
+        model=summary.llm_model,
+        api_key=summary.api_key.get_secret_value() if summary.api_key else None,
+        base_url=summary.base_url,
+        response_format=summary.response_format,
+        timeout_seconds=summary.timeout_seconds,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
         counter=counter_of(settings),
     )
 
@@ -159,7 +179,11 @@ OWN_PARTS = Plugin(
             "postgres": postgres_store,
         },
         "summary_store": {},
-        "summarizer": {"extractive": extractive_summarizer, "gemini": gemini_summarizer},
+        "summarizer": {
+            "extractive": extractive_summarizer,
+            "gemini": gemini_summarizer,
+            "openai": openai_summarizer,
+        },
         "token_counter": {
             "tiktoken": tiktoken_counter,
             "quicktok": quicktok_counter,

@@ -144,8 +144,9 @@ class SummarizationError(ReactorMemoryError):
     """The summarizer gave no usable answer.
 
     `reason` is one word for logs and reports (``timeout``, ``rate_limited``, ``unavailable``, ``refused``,
-    ``truncated``, ``malformed``, ``rejected``); `retryable` says whether the same request may succeed later;
-    `retry_after_seconds` is the provider's own wish, if it stated one.
+    ``truncated``, ``malformed``, ``rejected``, ``too_long``, ``redaction``); `retryable` says whether the same request
+    may succeed later; `retry_after_seconds` is the provider's own wish, if it stated one. `tokens` is what the useless
+    answer cost.
     """
 
     def __init__(
@@ -160,6 +161,7 @@ class SummarizationError(ReactorMemoryError):
         self.reason = reason
         self.retryable = retryable
         self.retry_after_seconds = retry_after_seconds
+        self.tokens = 0
 
 
 class StoreError(ReactorMemoryError):

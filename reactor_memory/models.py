@@ -187,6 +187,10 @@ class Usage(Value, frozen=True, kw_only=True):
     tokens_read: int = 0
     tokens_written: int = 0
 
+    @property
+    def total(self) -> int:
+        return self.tokens_read + self.tokens_written
+
 
 class Extraction(Value, frozen=True, kw_only=True):
     """What a summarizer found in a run of messages. `headline` is the narrative in at most one short line."""
