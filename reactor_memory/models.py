@@ -201,6 +201,13 @@ class Extraction(Value, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
+class Spending(Value, frozen=True, kw_only=True):
+    """Tokens that summarizers read and wrote: for one session in all, and for all sessions on one day."""
+
+    session: int = 0
+    day: int = 0
+
+
 class Segment(Value, frozen=True, kw_only=True):
     """A sealed run of messages, extracted once.
 

@@ -11,7 +11,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reactor_memory.models import BranchRange, Fact, Layout, Lease, Ledger, Segment, Session, Summary, WorkState
+from reactor_memory.models import (
+    BranchRange,
+    Fact,
+    Layout,
+    Lease,
+    Ledger,
+    Segment,
+    Session,
+    Spending,
+    Summary,
+    WorkState,
+)
 from reactor_memory.protocols import SUMMARIZE, Refold
 from reactor_memory.storage import recall
 from reactor_memory.storage.branches import ranges_between, segments_of_branch
@@ -180,6 +191,18 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
         for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "forget_work"):
             yield Step(query, key)
     yield from recall.forget(session_ids)
+
+
+# What summarizers cost
+
+
+def add_spending(session_id: str, *, day: int, tokens: int) -> Steps[None]:
+    yield Step("add_spending", key_of(session_id) | {"day": day, "tokens": tokens})
+
+
+def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
+    rows = yield Step("spending", key_of(session_id) | {"day": day})
+    return Spending(session=rows[0][0], day=rows[0][1])
 
 
 # Background work
