@@ -29,8 +29,17 @@ from reactor_memory.errors import ConfigurationError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
-from reactor_memory.protocols import ContextSource, MessageStore, RecallIndex, Summarizer, SummaryStore, TokenCounter
+from reactor_memory.protocols import (
+    ContextSource,
+    MessageStore,
+    RecallIndex,
+    Redactor,
+    Summarizer,
+    SummaryStore,
+    TokenCounter,
+)
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
+from reactor_memory.redaction import unredacted
 from reactor_memory.settings import Settings, canonical_name
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
@@ -42,6 +51,7 @@ from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
 from reactor_memory.workers.poller import WorkPoller
 from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
+from reactor_memory.workers.spending import SpendingCaps
 
 # -- what the library brings along ------------------------------------------------------------------------------------
 
@@ -168,6 +178,10 @@ def no_recall_index(settings: Settings) -> RecallIndex:
     return NoRecallIndex()
 
 
+def no_redactor(settings: Settings) -> Redactor:
+    return unredacted
+
+
 OWN_PARTS = Plugin(
     name="reactor-memory",
     order=-1,
@@ -195,6 +209,7 @@ OWN_PARTS = Plugin(
             "hierarchical": hierarchical_strategy,
         },
         "recall_index": {"none": no_recall_index},
+        "redactor": {"none": no_redactor},
         "clock": {"system": system_clock},
     },
 )
@@ -356,6 +371,8 @@ class Container(containers.DeclarativeContainer):
         selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
     )
 
+    redactor = providers.Singleton(selected, conditions, "redactor", settings.provided.redactor, "redactor", settings)
+
     # `provided.summary.provider` would be the provider's own attribute of that name.
     summarizer = providers.Singleton(
         selected,
@@ -371,8 +388,21 @@ class Container(containers.DeclarativeContainer):
         open_seconds=settings.provided.summary.breaker_open_seconds,
         monotonic=time.monotonic,
     )
+    spending_caps = providers.Singleton(
+        SpendingCaps,
+        summaries=summary_store,
+        clock=clock,
+        max_tokens_per_session=settings.provided.summary.max_tokens_per_session,
+        max_tokens_per_day=settings.provided.summary.max_tokens_per_day,
+    )
     extractor = providers.Singleton(
-        Extractor, summarizer, breaker=breaker, timeout_seconds=settings.provided.summary.timeout_seconds
+        Extractor,
+        summarizer,
+        fallback=providers.Singleton(extractive_summarizer, settings),
+        redactor=redactor,
+        caps=spending_caps,
+        breaker=breaker,
+        timeout_seconds=settings.provided.summary.timeout_seconds,
     )
     fold = providers.Singleton(
         SummaryFold,
@@ -380,7 +410,9 @@ class Container(containers.DeclarativeContainer):
         max_narrative_tokens=settings.provided.summary.max_narrative_tokens,
         count=token_counter.provided.count,
     )
-    indexer = providers.Singleton(Indexer, messages=message_store, summaries=summary_store, index=recall_index)
+    indexer = providers.Singleton(
+        Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
+    )
     job = providers.Selector(
         settings.provided.summary.mode,
         ledger=providers.Singleton(
@@ -436,6 +468,7 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         summaries=summary_store,
         counter=message_counter,
+        redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
     context_loader = providers.Singleton(
@@ -457,6 +490,7 @@ class Container(containers.DeclarativeContainer):
         loader=context_loader,
         scheduler=summary_scheduler,
         counter=message_counter,
+        redactor=redactor,
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),

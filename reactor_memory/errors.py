@@ -17,6 +17,7 @@
     │   └── IdempotencyConflictError
     ├── BudgetExceededError
     ├── SummarizationError
+    ├── RedactionError
     └── StoreError                     the database
         ├── StoreUnavailableError
         ├── StoreFullError
@@ -162,6 +163,17 @@ class SummarizationError(ReactorMemoryError):
         self.retryable = retryable
         self.retry_after_seconds = retry_after_seconds
         self.tokens = 0
+
+
+class RedactionError(ReactorMemoryError):
+    """The redactor failed, so nothing was summarised, indexed or searched of what it was given.
+
+    `reason` is the name of what it raised; its text is not repeated.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
+        self.reason = reason
 
 
 class StoreError(ReactorMemoryError):

@@ -144,8 +144,9 @@ class Fact(Value, frozen=True, kw_only=True):
     """Something that a message states.
 
     `anchor` is the thing it is about ("reserve_restaurant #2", "user"); identity is anchor + key. `span` is where the
-    value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`). `said_by` is the role
-    of the source message. `failed` marks an attempt that did not succeed: it is a fact that it was tried.
+    value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`) of the message as the
+    redactor leaves it. `said_by` is the role of the source message. `failed` marks an attempt that did not succeed: it
+    is a fact that it was tried.
 
     `salience` is set, 1 to 100, where the value is a quotation, words of a message as they stand there: how much they
     matter. A context may show them without the words that a short form can do without.

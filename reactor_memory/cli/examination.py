@@ -21,6 +21,7 @@ SELECTED_BY = {
     "token_counter": "tokens.counter",
     "strategy": "history.strategy",
     "recall_index": "context.recall_index",
+    "redactor": "redactor",
     "clock": "clock",
 }
 """The setting that selects an implementation, by plug point."""
