@@ -183,9 +183,8 @@ class Recaller:
         if not rest:
             return indexed
         if len(rest) < IN_THREAD_MESSAGES and self._redactor is unredacted:
-            return scored(joined(indexed, _searched(rest, query)))
-        clean = await anyio.to_thread.run_sync(redacted, rest, self._redactor)
-        return scored(joined(indexed, await anyio.to_thread.run_sync(_searched, clean, query)))
+            return scored(joined(indexed, _searched(rest, query, unredacted)))
+        return scored(joined(indexed, await anyio.to_thread.run_sync(_searched, rest, query, self._redactor)))
 
     async def _not_indexed(self, session: Session, user_id: str | None, draft: Draft, after: int) -> Sequence[Message]:
         """The messages that the index does not hold yet: those of the window are there, older ones are read."""
@@ -253,9 +252,9 @@ def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draf
     )
 
 
-def _searched(messages: Sequence[Message], query: RecallQuery) -> Findings:
+def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redactor) -> Findings:
     postings = Postings()
-    postings.add(message_entries(messages))
+    postings.add(message_entries(redacted(messages, redactor)))
     last = messages[-1].seq or 0
     found, frequencies = postings.find(query.terms, last=last)
     return Findings(found=tuple(found), frequencies=frequencies, total=len(messages))

@@ -193,7 +193,7 @@ def _context_layouts() -> None:
 
 
 def _summary_spending() -> None:
-    """Tokens that models read and wrote, by conversation and day (UTC). It outlives the conversation: spent is spent."""
+    """Tokens that models read and wrote, by conversation and day (UTC). They stay when the conversation goes."""
     op.create_table(
         "summary_spending",
         _id("group_id"),

@@ -298,12 +298,12 @@ async def test_an_answer_of_no_use_has_its_price(fake_openai: FakeOpenAI):
     await summarizer.aclose()
 
 
-async def test_an_answer_without_end_is_given_up(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(openai_client, "MAX_ANSWER_BYTES", 1000)
+async def test_an_answer_without_end_is_given_up(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(openai_client, "MAX_ANSWER_BYTES", 3)
+    summarizer = summarizer_at(fake_openai, timeout_seconds=10)
     fake_openai.script(drips())
     assert (await failure_of(summarizer)).reason == "malformed"
+    await summarizer.aclose()
 
 
 @pytest.mark.parametrize("answer", [hangs(), drips()], ids=["hangs", "drips"])
