@@ -9,6 +9,11 @@ COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header 
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
 
+# How `make bench-micro` measures; what it is told to save lies in build/micro.
+MICRO_OPTIONS := --benchmark-enable --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name \
+	--benchmark-time-unit=us --benchmark-disable-gc --benchmark-warmup=on --benchmark-warmup-iterations=10 \
+	--benchmark-max-time=0.5 --benchmark-storage=file://build/micro -q
+
 # What `make eval` demands of the packaged sessions, a little below what is measured.
 BOUNDS := survival@1000>=0.95 survival@2000>=0.97 prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77 \
 	read_amplification<=1.05 violations<=0
@@ -16,7 +21,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench bench-micro lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +46,16 @@ test-3.%:
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
 	@$(EVAL) --questions on
+
+bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
+	@mkdir -p build/bench
+	@for store in sqlite postgres memory; do \
+		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
+			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
+	done
+
+bench-micro: $(DEV)  ## what the pure parts cost (MICRO="-k trim --benchmark-autosave" for less, and to save it)
+	@$(PY) -m pytest benchmarks/micro $(MICRO_OPTIONS) $(MICRO)
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -46,6 +47,21 @@ class MessageCounter:
 
     def of_text(self, text: str) -> int:
         return self._counter.count(text)
+
+    def remembering(self) -> MessageCounter:
+        """The same for one turn: it counts no text twice, and holds on to each text as long as it lives."""
+        return MessageCounter(_Remembering(self._counter), media_part_tokens=self._media_part_tokens)
+
+
+class _Remembering:
+    """`TokenCounter` that asks another one once for each text."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name = counter.name
+        self._counts = cache(counter.count)
+
+    def count(self, text: str) -> int:
+        return self._counts(text)
 
 
 def _call_tokens(call: ToolCall, counter: TokenCounter) -> int:
