@@ -43,6 +43,7 @@ from reactor_memory.protocols import (
     Clock,
     MessageStore,
     RecallIndex,
+    Redactor,
     Refold,
     SummaryScheduler,
     SummaryStore,
@@ -100,6 +101,7 @@ class ConversationManager:
         loader: ContextLoader,
         scheduler: SummaryScheduler,
         counter: MessageCounter,
+        redactor: Redactor,
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
@@ -114,7 +116,9 @@ class ConversationManager:
         self._scheduler = scheduler
         self._counter = counter
         self._refold = refold
-        self._explainer = Explainer(messages=messages, summaries=summaries, loader=loader, refold=refold)
+        self._explainer = Explainer(
+            messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
+        )
         self._clock = clock
         self._random = random
         self._options = options

@@ -144,8 +144,9 @@ class Fact(Value, frozen=True, kw_only=True):
     """Something that a message states.
 
     `anchor` is the thing it is about ("reserve_restaurant #2", "user"); identity is anchor + key. `span` is where the
-    value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`). `said_by` is the role
-    of the source message. `failed` marks an attempt that did not succeed: it is a fact that it was tried.
+    value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`) of the message as the
+    redactor leaves it. `said_by` is the role of the source message. `failed` marks an attempt that did not succeed: it
+    is a fact that it was tried.
 
     `salience` is set, 1 to 100, where the value is a quotation, words of a message as they stand there: how much they
     matter. A context may show them without the words that a short form can do without.
@@ -187,6 +188,10 @@ class Usage(Value, frozen=True, kw_only=True):
     tokens_read: int = 0
     tokens_written: int = 0
 
+    @property
+    def total(self) -> int:
+        return self.tokens_read + self.tokens_written
+
 
 class Extraction(Value, frozen=True, kw_only=True):
     """What a summarizer found in a run of messages. `headline` is the narrative in at most one short line."""
@@ -195,6 +200,13 @@ class Extraction(Value, frozen=True, kw_only=True):
     narrative: str = ""
     headline: str = ""
     usage: Usage = Usage()
+
+
+class Spending(Value, frozen=True, kw_only=True):
+    """Tokens that summarizers read and wrote: for one session in all, and for all sessions on one day."""
+
+    session: int = 0
+    day: int = 0
 
 
 class Segment(Value, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from reactor_memory.models import (
     Segment,
     Session,
     SessionPage,
+    Spending,
     Summary,
     SummaryHead,
     Value,
@@ -33,6 +34,16 @@ class Clock(Protocol):
     """Now, in microseconds since the epoch, UTC."""
 
     def __call__(self) -> int: ...
+
+
+class Redactor(Protocol):
+    """Takes out of a text what must be neither summarised nor indexed.
+
+    The answer depends on the text alone, and it may be asked in any thread. When it raises, nothing is summarised or
+    indexed.
+    """
+
+    def __call__(self, text: str) -> str: ...
 
 
 class TokenCounter(Protocol):
@@ -415,6 +426,17 @@ class SummaryStore(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
+        ...
+
+    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
+        """Note that a summarizer read and wrote so many tokens for the session on `day` (days since the epoch, UTC).
+
+        It stays noted when the session is forgotten or deleted: spent is spent.
+        """
+        ...
+
+    async def read_spending(self, session_id: str, *, day: int) -> Spending:
+        """What was noted for the session in all, and for all sessions on `day`. Costs the sessions of that day."""
         ...
 
     async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:

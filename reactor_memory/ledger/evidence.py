@@ -90,11 +90,12 @@ def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fa
 
 def quote(fact: Fact, evidence: str, *, around: int = 60) -> str:
     """What `evidence`, the text of the source message, says where the fact stands: its line, cut to `around` characters
-    on each side; empty for a fact that was not verified.
+    on each side; empty for a fact that was not verified, or whose value does not stand there: another redactor was in
+    force when it was read.
     """
-    if not fact.verified:
-        return ""
     start, stop = fact.span
+    if not fact.verified or " ".join(evidence[start:stop].split()).casefold() != fact.value.casefold():
+        return ""
     begin = max(evidence.rfind("\n", 0, start) + 1, start - around)
     line_end = evidence.find("\n", stop)
     end = min(len(evidence) if line_end < 0 else line_end, stop + around)

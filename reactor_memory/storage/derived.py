@@ -19,6 +19,7 @@ from reactor_memory.models import (
     Ledger,
     Segment,
     Session,
+    Spending,
     Summary,
     SummaryHead,
     WorkState,
@@ -210,6 +211,18 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
         for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "forget_work"):
             yield Step(query, key)
     yield from recall.forget(session_ids)
+
+
+# What summarizers cost
+
+
+def add_spending(session_id: str, *, day: int, tokens: int) -> Steps[None]:
+    yield Step("add_spending", key_of(session_id) | {"day": day, "tokens": tokens})
+
+
+def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
+    rows = yield Step("spending", key_of(session_id) | {"day": day})
+    return Spending(session=rows[0][0], day=rows[0][1])
 
 
 # Background work

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -40,6 +40,7 @@ from reactor_memory.models import (
     Session,
     SessionPage,
     SessionPreview,
+    Spending,
     Summary,
     SummaryHead,
     WorkState,
@@ -152,6 +153,7 @@ class _State:
     conversations: dict[str, _Conversation] = field(default_factory=dict[str, _Conversation])
     derived: defaultdict[str, _Derived] = field(default_factory=lambda: defaultdict[str, _Derived](_Derived))
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
+    spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
 
 class InMemoryStore:
@@ -492,6 +494,16 @@ class InMemoryStore:
     async def forget(self, session_ids: Sequence[str]) -> None:
         for session_id in session_ids:
             self._forget(session_id)
+
+    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
+        self._data.spending[session_id, day] += tokens
+
+    async def read_spending(self, session_id: str, *, day: int) -> Spending:
+        noted = self._data.spending.items()
+        return Spending(
+            session=sum(tokens for (noted_for, _), tokens in noted if noted_for == session_id),
+            day=sum(tokens for (_, noted_on), tokens in noted if noted_on == day),
+        )
 
     # Background work
 

@@ -605,6 +605,19 @@ DELETE FROM conversation_summaries WHERE group_id = :group_id AND conversation_i
 -- name: delete_layouts
 DELETE FROM context_layouts WHERE group_id = :group_id AND conversation_id = :conversation_id
 
+-- name: add_spending
+INSERT INTO summary_spending (group_id, conversation_id, day, tokens)
+VALUES (:group_id, :conversation_id, :day, :tokens)
+ON CONFLICT (group_id, conversation_id, day) DO UPDATE SET tokens = summary_spending.tokens + excluded.tokens
+
+-- name: spending
+-- Of the conversation in all, and of everybody on one day. The cap of a day bounds how many rows that reads.
+-- across groups
+SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT),
+       (SELECT CAST(COALESCE(SUM(other.tokens), 0) AS BIGINT) FROM summary_spending AS other WHERE other.day = :day)
+FROM summary_spending
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
 
 -- The recall index. A term in it begins with the key of its conversation, so that a search meets no other conversation,
 -- and every entry holds that key alone, too: the way to all entries of a conversation.

@@ -20,6 +20,7 @@ from reactor_memory.models import (
     Segment,
     Session,
     SessionPage,
+    Spending,
     Summary,
     SummaryHead,
     WorkState,
@@ -172,6 +173,12 @@ class SqlStore(ABC):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)
+
+    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
+        await self._write(derived.add_spending, session_id, day=day, tokens=tokens)
+
+    async def read_spending(self, session_id: str, *, day: int) -> Spending:
+        return await self._read(derived.read_spending, session_id, day=day)
 
     # Recall
 

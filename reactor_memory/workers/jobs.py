@@ -14,10 +14,10 @@ import anyio
 import msgspec
 
 from reactor_memory.ledger.sealing import next_segment
-from reactor_memory.models import Extraction, Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
+from reactor_memory.models import Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
 from reactor_memory.protocols import SUMMARIZE, Clock, MessageStore, SummaryStore
 from reactor_memory.validation import fingerprint
-from reactor_memory.workers.extraction import Extractor
+from reactor_memory.workers.extraction import Extracted, Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.indexing import Indexer
 
@@ -100,12 +100,13 @@ class LedgerJob:
             limit *= 2
 
     async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
-        extraction = await self._extractor.extract(messages)
+        extracted = await self._extractor.extract(session.session_id, messages)
+        facts = extracted.extraction.facts
         start = before.covered_seq + 1
-        segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extraction)
-        folded = await self._folded(session, segment, extraction.facts)
-        covered = await self._record(lease, segment, extraction, successor(before, folded, self._clock()))
-        await self._indexer.follow(lease, segment, messages, extraction.facts)
+        segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extracted)
+        folded = await self._folded(session, segment, facts)
+        covered = await self._record(lease, segment, facts, successor(before, folded, self._clock()))
+        await self._indexer.follow(lease, segment, extracted.messages, facts)
         return covered
 
     async def _folded(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
@@ -136,10 +137,11 @@ class LedgerJob:
         """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
-        extraction = await self._extractor.extract(left)
-        segment = self._segment(session.session_id, start, end, left, extraction)
-        folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
-        return await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
+        extracted = await self._extractor.extract(session.session_id, left)
+        facts = extracted.extraction.facts
+        segment = self._segment(session.session_id, start, end, left, extracted)
+        folded = self._fold.whole(with_segment(ledger, segment, facts))
+        return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
         """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.
@@ -170,23 +172,24 @@ class LedgerJob:
                 await self._summaries.release(lease, due_at=due_at, attempts=lease.attempts)
 
     def _segment(
-        self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extraction: Extraction
+        self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extracted: Extracted
     ) -> Segment:
+        extraction = extracted.extraction
         return Segment(
             conversation_id=conversation_id,
             start_seq=start,
             end_seq=end,
             source_hash=fingerprint(messages),
-            summarizer=self._extractor.name,
-            prompt_version=self._extractor.prompt_version,
+            summarizer=extracted.summarizer,
+            prompt_version=extracted.prompt_version,
             narrative=extraction.narrative,
             headline=extraction.headline,
             usage=extraction.usage,
             created_at=self._clock(),
         )
 
-    async def _record(self, lease: Lease, segment: Segment, extraction: Extraction, summary: Summary) -> int:
-        if not await self._summaries.record_segment(lease, segment, extraction.facts, summary):
+    async def _record(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> int:
+        if not await self._summaries.record_segment(lease, segment, facts, summary):
             raise LeaseLostError
         return summary.covered_seq
 
@@ -225,14 +228,15 @@ class FullJob:
         if session.last_seq <= self._trigger or done or not before:
             return None
         known = await self._summaries.get_summary(lease.session_id) or Summary()
-        extraction = await self._extractor.extract(before, known.facts())
+        extracted = await self._extractor.extract(session.session_id, before, known.facts())
+        extraction = extracted.extraction
         segment = Segment(
             conversation_id=session.session_id,
             start_seq=1,
             end_seq=session.last_seq - self._recent,
             source_hash=fingerprint(before),
-            summarizer=self._extractor.name,
-            prompt_version=self._extractor.prompt_version,
+            summarizer=extracted.summarizer,
+            prompt_version=extracted.prompt_version,
             narrative=extraction.narrative,
             usage=extraction.usage,
         )
