@@ -114,7 +114,8 @@ class ContextLoader:
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
         limits = self._limits(request)
-        counter = self._counter.remembering()  # a message to come is counted at each step of the load, and of the turn
+        # a message to come is counted at each step of the load, and of the turn
+        counter = self._counter.remembering() if request.current else self._counter
         current_tokens = sum(counter.of(message) + limits.overhead for message in request.current)
         session, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:

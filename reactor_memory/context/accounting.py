@@ -99,6 +99,8 @@ def turn_part(
     offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
 ) -> ShownPart:
     """The current turn: `clamp` and `fitted` count without the orphans."""
+    if not offered:
+        return ShownPart("current")
     rest = iter(_turn_fates(clamp, fitted))
     fates = [
         Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)

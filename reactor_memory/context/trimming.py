@@ -134,7 +134,7 @@ class _CurrentTurn(NamedTuple):
 
 
 def _current_turn(messages: Sequence[Message], overhead: int, count: Count, count_text: CountText) -> _CurrentTurn:
-    orphans = turns.find_orphans(messages, open_tail=True)
+    orphans = turns.find_orphans(messages, open_tail=True) if messages else {}
     rest = [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
     return _CurrentTurn(messages, orphans, TurnClamp(rest, overhead=overhead, count=count, count_text=count_text))
 
