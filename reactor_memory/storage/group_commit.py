@@ -48,7 +48,9 @@ class GroupCommit:
         future: asyncio.Future[Appended] = loop.create_future()
         self._waiting.append((request, future))
         if len(self._drains) < self._writers:
-            self._drains.add(loop.create_task(self._write_all()))
+            drain = loop.create_task(self._write_all())
+            self._drains.add(drain)
+            drain.add_done_callback(self._ended)
         return await future
 
     async def finish(self) -> None:
@@ -62,11 +64,21 @@ class GroupCommit:
             while batch := self._next_batch():
                 await self._write_batch(batch)
         except BaseException:
-            _give_up(self._waiting)
-            self._waiting.clear()
+            self._abandon()
             raise
         finally:
             self._drains.discard(asyncio.current_task())  # pyright: ignore[reportArgumentType] (a drain is a task)
+
+    def _ended(self, drain: asyncio.Task[None]) -> None:
+        """A drain that was cancelled before it began ran none of its own code."""
+        if drain in self._drains:
+            self._drains.discard(drain)
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Nobody waits for a writer that is gone."""
+        _give_up(self._waiting)
+        self._waiting.clear()
 
     def _next_batch(self) -> list[_Item]:
         batch: list[_Item] = []

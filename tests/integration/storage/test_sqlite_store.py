@@ -289,6 +289,18 @@ class TestGroupCommit:
         )
         assert [type(result) for result in results] == [asyncio.CancelledError] * 70
 
+    async def test_a_writer_that_is_cancelled_before_it_begins_strands_nobody(self) -> None:
+        appends = GroupCommit(recorded([]))
+        others = asyncio.all_tasks()
+        waiting = asyncio.create_task(appends.append(request("s")))
+        await asyncio.sleep(0)
+        (writer,) = asyncio.all_tasks() - others - {waiting}
+        writer.cancel()
+        async with asyncio.timeout(5):
+            assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError)
+            await appends.finish()
+            assert await appends.append(request("s")) == Appended(first_seq=1, last_seq=1)
+
     async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
         await append_messages(store, "owned", numbered(1), user_id="u")
         results = await asyncio.gather(
