@@ -184,7 +184,9 @@ class Recaller:
             return indexed
         if len(rest) < IN_THREAD_MESSAGES and self._redactor is unredacted:
             return scored(joined(indexed, _searched(rest, query, unredacted)))
-        return scored(joined(indexed, await anyio.to_thread.run_sync(_searched, rest, query, self._redactor)))
+        # A redactor may take longer than a load waits
+        found = await anyio.to_thread.run_sync(_searched, rest, query, self._redactor, abandon_on_cancel=True)
+        return scored(joined(indexed, found))
 
     async def _not_indexed(self, session: Session, user_id: str | None, draft: Draft, after: int) -> Sequence[Message]:
         """The messages that the index does not hold yet: those of the window are there, older ones are read."""

@@ -43,9 +43,7 @@ def redacted_facts(facts: Sequence[Fact], redactor: Redactor) -> tuple[Fact, ...
     if redactor is unredacted:
         return tuple(facts)
     try:
-        return tuple(
-            replace(fact, anchor=_text(fact.anchor, redactor), value=_text(fact.value, redactor)) for fact in facts
-        )
+        return tuple(_fact(fact, redactor) for fact in facts)
     except Exception as error:
         failure = RedactionError(type(error).__name__)
     raise failure
@@ -64,6 +62,11 @@ def _message(message: Message, redactor: Redactor) -> Message:
         seq=message.seq,
         message_id=message.message_id,
     )
+
+
+def _fact(fact: Fact, redactor: Redactor) -> Fact:
+    anchor, key, value = (_text(text, redactor) for text in (fact.anchor, fact.key, fact.value))
+    return replace(fact, anchor=anchor, key=key, value=value)
 
 
 def _call(call: ToolCall, redactor: Redactor) -> ToolCall:

@@ -63,7 +63,7 @@ class Indexer:
             count = segment.end_seq - segment.start_seq + 1
             _, read = await self._messages.read_background(lease.session_id, after=segment.start_seq - 1, limit=count)
             messages = [message for message in read if (message.seq or 0) <= segment.end_seq]
-            clean = await anyio.to_thread.run_sync(redacted, messages, self._redactor)
+            clean = await anyio.to_thread.run_sync(redacted, messages, self._redactor, abandon_on_cancel=True)
             facts = [fact for fact in ledger.facts if segment.start_seq <= fact.source_seq <= segment.end_seq]
             if not await self._index.extend(lease, part_of(segment, clean, facts)):
                 break

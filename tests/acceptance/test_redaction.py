@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -13,7 +14,16 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import ConfigurationError, Container, Message, RedactionError, Settings, ToolCall, open_memory
+from reactor_memory import (
+    ConfigurationError,
+    Container,
+    Message,
+    RedactionError,
+    Settings,
+    ToolCall,
+    open_memory,
+    recalling,
+)
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.testing import ScriptedSummarizer
@@ -140,6 +150,24 @@ async def test_it_is_not_found_and_what_stands_around_it_is(indexed: bool) -> No
         assert await found(container, "walrus") == []
         assert await found(container, SECRET) == []
         assert any(SECRET in text for text in await found(container, "address to write when a table is free"))
+
+
+async def test_no_load_waits_for_a_slow_redactor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalling, "RECALL_SECONDS", 0.05)
+    go_on, answered = threading.Event(), list[str]()
+
+    def wait(text: str) -> str:
+        go_on.wait(5)
+        answered.append(text)
+        return text
+
+    async with memory(redactor=wait, summary={"enabled": False}) as container:
+        await save(container.conversation_manager(), "s", talk(4))
+        try:
+            await container.conversation_manager().load_history("s", user_id=USER, query="plan")
+            assert answered == []
+        finally:
+            go_on.set()
 
 
 async def test_a_recalled_turn_comes_back_as_it_was_said() -> None:

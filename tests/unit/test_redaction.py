@@ -83,8 +83,9 @@ def test_json_that_is_nested_beyond_reading_is_left_out() -> None:
 
 
 def test_facts_lose_the_same_words() -> None:
-    fact = Fact(anchor=f"user {SECRET}", key="name", value=SECRET, source_seq=1)
-    assert redacted_facts([fact], mask) == (Fact(anchor="user [NAME]", key="name", value="[NAME]", source_seq=1),)
+    fact = Fact(anchor=f"user {SECRET}", key=f"name.{SECRET}", value=SECRET, source_seq=1)
+    clean = Fact(anchor="user [NAME]", key="name.[NAME]", value="[NAME]", source_seq=1)
+    assert redacted_facts([fact], mask) == (clean,)
 
 
 def test_without_a_redactor_everything_goes_on_as_it_is() -> None:
