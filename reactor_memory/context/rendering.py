@@ -44,7 +44,10 @@ MOST_CHANGES = 2
 MOST_CALLS = 4
 
 MOST_ANCHORS = 8192
-"""The lines of so many anchors are remembered (12 MB): when a window moves, all but a few are those of before."""
+LARGEST_ANCHOR = 32
+"""The lines of so many anchors of at most so many facts are remembered (12 MB): when a window moves, all but a few are
+those of before. An anchor of hundreds of facts, such as a user, changes with nearly every segment.
+"""
 
 MANY_FACTS = 8
 FURTHER_FACT_WORTH = 0.06
@@ -252,8 +255,17 @@ def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLi
     yield from others
 
 
-@lru_cache(maxsize=MOST_ANCHORS)
 def _anchor_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[RenderedLine, ...]:
+    lines = _remembered_lines if sum(map(len, run)) <= LARGEST_ANCHOR else _fresh_lines
+    return lines(run, style)
+
+
+@lru_cache(maxsize=MOST_ANCHORS)
+def _remembered_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[RenderedLine, ...]:
+    return _fresh_lines(run, style)
+
+
+def _fresh_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[RenderedLine, ...]:
     facts, *again = run
     quoted = _quotation_lines([fact for fact in facts if fact.salience], style)
     return (*quoted, *_record_lines([fact for fact in facts if not fact.salience], again, style))

@@ -1,7 +1,9 @@
 """Whatever a value holds, a line stays one line of data: title, values, nothing else."""
 
+import gc
 import re
 import unicodedata
+import weakref
 from itertools import product
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.context.rendering import (
+    LARGEST_ANCHOR,
     MAX_LINE_CHARACTERS,
     plain,
     plain_title,
@@ -426,3 +429,16 @@ def test_two_read_backs_of_one_kind_are_two_lines() -> None:
         for f, v in zip(first, ("Hotel Nord", "3 rooms"), strict=True)
     ]
     assert lines(*first, *again) == ["- Hotel Nord; 2 rooms", "- Hotel Nord; 3 rooms"]
+
+
+def test_nothing_holds_on_to_an_anchor_of_many_facts() -> None:
+    class Counting:
+        def __call__(self, text: str) -> int:
+            return count(text)
+
+    counting = Counting()
+    render_facts([fact("yes", f"key{number}") for number in range(LARGEST_ANCHOR + 1)], count=counting)
+    seen = weakref.ref(counting)
+    del counting
+    gc.collect()
+    assert seen() is None
