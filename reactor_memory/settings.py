@@ -100,7 +100,17 @@ def _web_url(text: str) -> str:
         raise ValueError("must begin with http:// or https:// and a host")
     if _MORE_THAN_ADDRESS.search(text):
         raise ValueError("must be an address without user, password, query or fragment: a key belongs in api_key")
+    if not _has_host_and_port(text):
+        raise ValueError("must have a host, in brackets if it is one of IPv6, and no port or one up to 65535")
     return text
+
+
+def _has_host_and_port(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _names(value: Any) -> Any:

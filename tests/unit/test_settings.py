@@ -253,6 +253,9 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"summary": {"provider": " "}}, "summary.provider: must not be empty"),
         ({"summary": {"base_url": "ftp://host"}}, "summary.base_url: must begin with http"),
         ({"summary": {"base_url": "https://me:pw@host/v1"}}, "summary.base_url: must be an address without user"),
+        ({"summary": {"base_url": "https://[::1/v1"}}, "summary.base_url: must have a host, in brackets"),
+        ({"summary": {"base_url": "https://host:65536/v1"}}, "summary.base_url: must have a host, in brackets"),
+        ({"summary": {"base_url": "https://:80/v1"}}, "summary.base_url: must have a host, in brackets"),
         ({"summary": {"base_url": "https://host/v1?key=x"}}, "summary.base_url: must be an address without user"),
         (
             {"summary": {"base_url": "http://host/v1"}},
