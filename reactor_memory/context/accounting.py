@@ -27,17 +27,18 @@ class Fate(NamedTuple):
 
 
 Entries: TypeAlias = list[tuple[Outcome, ReportEntry]]
+Sources: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class ShownPart(NamedTuple):
-    """A part of the context. `entries` accounts for all that was offered for it; most reports are never read."""
+    """A part of the context. `entries` and `sources` account for all that was offered for it, when a report is read."""
 
     name: Part
     messages: Sequence[Message] = ()
     tokens: int = 0
     offered: int = 0
     entries: Callable[[], Entries] = list
-    sources: Sequence[tuple[int, ...]] = ()
+    sources: Callable[[], Sources] = tuple
 
 
 class Heading(Value, frozen=True, kw_only=True):
@@ -85,9 +86,8 @@ def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Cou
     """The pins, as the messages `pinned`."""
     if not pins:
         return ShownPart("pins")
-    sources = [(pin.seq,) for pin in pins]
     entries = partial(_pin_entries, pinned, cut, cost)
-    return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, sources)
+    return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, partial(_pin_sources, pins))
 
 
 def _pin_entries(pinned: Sequence[Message], cut: Cut, cost: Count) -> Entries:
@@ -100,11 +100,15 @@ def _pin_entries(pinned: Sequence[Message], cut: Cut, cost: Count) -> Entries:
     return entries
 
 
+def _pin_sources(pins: Sequence[Pin]) -> Sources:
+    return tuple([(pin.seq,) for pin in pins])
+
+
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
     entries = partial(_block_entries, name, lines, fitted.kept)
-    sources = [line.source_seqs for line in lines]
-    return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries, sources)
+    shown = [message] if message else []
+    return ShownPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines))
 
 
 def _block_entries(name: Part, lines: Sequence[BlockLine], kept: Sequence[int]) -> Entries:
@@ -112,6 +116,10 @@ def _block_entries(name: Part, lines: Sequence[BlockLine], kept: Sequence[int]) 
         return [("kept", _lines(name, lines, kept, kept=True))]
     runs = groupby(range(len(lines)), key=set(kept).__contains__)
     return [("kept" if is_kept else "dropped", _lines(name, lines, list(run), kept=is_kept)) for is_kept, run in runs]
+
+
+def _line_sources(lines: Sequence[BlockLine]) -> Sources:
+    return tuple([line.source_seqs for line in lines])
 
 
 def turn_part(
@@ -230,7 +238,7 @@ def _report(heading: Heading, shown: Sequence[ShownPart], messages: Sequence[Mes
         pins=heading.pins,
         digest=digest(messages),
         seqs=tuple([message.seq for message in messages]),
-        sources={part.name: tuple(part.sources) for part in shown if part.sources},
+        sources={part.name: sources for part in shown if (sources := part.sources())},
     )
 
 
