@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
@@ -17,6 +18,8 @@ from reactor_memory.summarizers.prompt import PROMPT_VERSION, Request, build_req
 from reactor_memory.summarizers.records import Record, chunks
 
 _LEAST_ROOM = 256
+_SHARE_OF_TIME = 0.98
+"""Of what a caller's deadline leaves: whoever is stopped by the deadline cannot tell any more what was spent."""
 
 
 class Reply(NamedTuple):
@@ -74,18 +77,22 @@ class LanguageModelSummarizer:
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
         """What `messages` say. Facts that cite none of them are left out.
 
-        Raises `SummarizationError`; if one of several questions fails, all of it fails.
+        Raises `SummarizationError`; if one of several questions fails, or a deadline of the caller is near, all of it
+        fails.
         """
         # Counting the tokens of a megabyte takes a good part of a second.
         requests = await anyio.to_thread.run_sync(self._requests, messages, existing_facts)
         extractions: list[Extraction] = []
-        for request in requests:
+        failure = SummarizationError("timeout", "no answer in time")
+        with anyio.CancelScope(deadline=_end()):
             try:
-                extractions.append(await self._ask(request))
+                for request in requests:
+                    extractions.append(await self._ask(request))  # noqa: PERF401 (an answer before a failure counts)
+                return self._joined(extractions, messages)
             except SummarizationError as error:
-                error.tokens += _total(extractions).total
-                raise
-        return self._joined(extractions, messages)
+                failure = error
+        failure.tokens += _total(extractions).total
+        raise failure
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -131,6 +138,12 @@ class LanguageModelSummarizer:
                 break
             clipped = longer
         return clipped
+
+
+def _end() -> float:
+    """When to give up, a little before the deadline of the caller."""
+    now = anyio.current_time()
+    return now + _SHARE_OF_TIME * (anyio.current_effective_deadline() - now)
 
 
 def _read(reply: Reply) -> Extraction:
