@@ -224,7 +224,7 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
     memory = sum(
-        len(part.messages) for part in shown if part.name not in ("window", "recalled_facts", "recalled", "current")
+        len(part.messages) for part in shown if part.name not in ("window", "recalled", "recalled_facts", "current")
     )
     window = sum(len(part.messages) for part in shown if part.name == "window")
     return tuple(sorted({memory, memory + window} - {0}))

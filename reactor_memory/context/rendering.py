@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from reactor_memory.context.corrections import revalued
 from reactor_memory.models import RULED, BlockLine, Fact, Form
 from reactor_memory.wording import Strength, squeeze
 
@@ -23,6 +24,10 @@ Stated: TypeAlias = Mapping[tuple[str, bool], str]
 Origins: TypeAlias = Mapping[Fact, tuple[Fact, ...]]
 Detail: TypeAlias = tuple[str, str]
 """The stem of a key, and the value."""
+
+Run: TypeAlias = list[Sequence[Fact]]
+Thing: TypeAlias = tuple[str, str, str]
+"""What a tool is called after, and a key and a name that it was given."""
 
 MAX_LINE_CHARACTERS = 400
 MAX_TITLE_CHARACTERS = 100
@@ -54,6 +59,8 @@ _LINK = re.compile(r"\](?=[(\[:])")
 _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
 _BULLETS = re.compile(r"^(?:[-+*•] +)+")
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NEW = "new_"
 _OWN_SEQ = re.compile(r" #(\d+)$")
 _FORGED_START = re.compile(
     r"(?:\d+[.)]\s*)*"
@@ -127,6 +134,10 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
         count, "light" if form == "full" else "strong", _common(anchors.values()) if form == "brief" else frozenset()
     )
     lines = [line for first, *again in _runs(anchors.values()) for line in _anchor_lines(first, again, style)]
+    lines = [
+        RenderedLine(replace(line, value=value), facts)
+        for (line, facts), value in zip(lines, revalued(lines), strict=True)
+    ]
     return (*_common_line(style), *_grouped(lines, count)) if form == "brief" else tuple(lines)
 
 
@@ -166,19 +177,52 @@ def _unforged(line: str) -> str:
     return f"about {begin}" if _FORGED_START.match(begin) else line
 
 
-def _runs(groups: Iterable[Sequence[Fact]]) -> list[list[Sequence[Fact]]]:
-    """The facts of each anchor; calls of a tool that only repeat one shortly before them stand with it."""
-    runs: list[list[Sequence[Fact]]] = []
-    latest: dict[str, list[Sequence[Fact]]] = {}
+def _runs(groups: Iterable[Sequence[Fact]]) -> list[Run]:
+    """The facts of each anchor; calls that only repeat one shortly before them, or change what it made, stand with it.
+
+    What was changed last stands last: what was said of it before must not pass for newer.
+    """
+    runs: list[Run] = []
+    latest: dict[str, Run] = {}
+    things: dict[Thing, Run] = {}
     for facts in groups:
         call = _OWN_SEQ.sub("", facts[0].anchor)
+        changed = _changed_thing(facts, things)
+        if changed is not None:
+            changed.append(facts)
+            continue
         run = latest.get(call)
         if run is not None and len(run) < MOST_CALLS and _is_again(facts, run[-1]):
             run.append(facts)
         else:
             runs.append([facts])
             latest[call] = runs[-1]
-    return runs
+            things.update((name, runs[-1]) for name in _things(facts))
+    return sorted(runs, key=_newest)
+
+
+def _newest(run: Run) -> int:
+    return max(facts[-1].source_seq for facts in run)
+
+
+def _changed_thing(facts: Sequence[Fact], things: Mapping[Thing, Run]) -> Run | None:
+    """The run of calls that made the thing which this call changes: it names the thing as that did, and gives a part of
+    what that gave.
+    """
+    for name in _things(facts):
+        run = things.get(name)
+        if run is not None and facts[0].failed == run[0][0].failed and _given(facts).keys() < _given(run[0]).keys():
+            return run
+    return None
+
+
+def _things(facts: Sequence[Fact]) -> Iterator[Thing]:
+    """What a decision without an id may be known by: each name that it gave, with what its tool is called after."""
+    call = _OWN_SEQ.sub("", facts[0].anchor)
+    if call != facts[0].anchor and facts[0].act == "decision" and not facts[0].salience:
+        _, *after = _NAME_WORDS.findall(call) or [""]
+        thing = " ".join(word.lower() for word in after)
+        yield from ((thing, key, value) for key, value in _given(facts).items() if _shape(plain_value(value)) == "text")
 
 
 def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
@@ -201,7 +245,7 @@ def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
 
 def _given(facts: Sequence[Fact]) -> dict[str, str]:
     """What the call was given, by key."""
-    return {fact.key: fact.value for fact in facts if fact.said_by != "tool"}
+    return {fact.key.removeprefix(_NEW): fact.value for fact in facts if fact.said_by != "tool"}
 
 
 def _common(groups: Iterable[Sequence[Fact]]) -> frozenset[Detail]:
@@ -286,7 +330,9 @@ def _changes(facts: Sequence[Fact], before: Sequence[Fact], failed: bool) -> Ite
     """What a call that was made again was given otherwise than the one before it."""
     known = _given(before)
     given = [fact for fact in facts if fact.said_by != "tool" and fact.failed == failed]
-    changed = [(piece, fact) for piece, fact in _shown(given, {}) if fact.value != known.get(fact.key)]
+    changed = [
+        (piece, fact) for piece, fact in _shown(given, {}) if fact.value != known.get(fact.key.removeprefix(_NEW))
+    ]
     return ((AGAIN * (index == 0) + piece, fact) for index, (piece, fact) in enumerate(changed))
 
 

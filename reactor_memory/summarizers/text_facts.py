@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from reactor_memory.models import Act, Category, Fact, Message
-from reactor_memory.summarizers.lexicon import CONDITION, CORRECTION, DECISION, EMPTY_RULINGS, INTENTION, RULE
+from reactor_memory.summarizers.lexicon import CONDITION, CORRECTION, DECISION, EMPTY_RULINGS, INTENTION, REVISION, RULE
 from reactor_memory.summarizers.talk import Talk, Told
 from reactor_memory.wording import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, telling_part
 
@@ -134,13 +134,14 @@ def _quotations(row: Row) -> Iterator[Fact]:
 
 
 def _kind_of_row(row: Row, told: Told) -> tuple[Act, Category]:
-    if told.corrects:
+    if told.corrects or told.revises:
         return "correction", "STATE"
     return ("decision", "DECISION") if row.is_agreed and told is row.told else ("statement", "GENERAL")
 
 
 def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
-    """The sentences with details, of what is agreed others, too; what a user ruled is a fact of its own."""
+    """The sentences with details, of what is agreed or said anew others, too; what a user ruled is its own fact."""
+    is_agreed = is_agreed or told.revises
     telling = [
         sentence
         for sentence in told.sentences
@@ -170,7 +171,7 @@ def _pieces(sentence: Sentence, text: str, *, asks: bool) -> Iterator[tuple[int,
 
 def _rulings(row: Row) -> Iterator[Fact]:
     """Decisions and conditions of a user, a sentence each."""
-    act: Act = "correction" if CORRECTION.search(row.told.text) else "statement"
+    act: Act = "correction" if row.told.revises else "statement"
     used: Counter[str] = Counter()
     ruled = ((sentence, ruling) for sentence in row.told.sentences if (ruling := _ruling_of(sentence)))
     for sentence, ruling in islice(ruled, MAX_SENTENCES):
@@ -200,7 +201,7 @@ def _ruling_of(sentence: Sentence) -> Ruling | None:
 def _own_facts(message: Message) -> Iterator[Fact]:
     """``my X is Y``: these facts are about the user, and a later one replaces an earlier one."""
     text = message.content[:MAX_CHARACTERS]
-    act: Act = "correction" if CORRECTION.search(text) else "statement"
+    act: Act = "correction" if REVISION.search(text) else "statement"
     for match in _NAMED.finditer(text):
         yield _fact(message, USER, "name", match.group(1), match.start(1), "ENTITY", act, STANDING)
     for match in _OF_USER.finditer(text):

@@ -1,0 +1,114 @@
+"""What corrects something stands as long as what it corrects. Pure.
+
+A line that takes back an older one may say less than that, and so rank lower: a tight context would tell the old one
+and not the new one. That two lines are about one thing shows in two words which stand side by side in both: a name,
+or a thing and what it is for. Small words, numbers and days do not count, for those are what changes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from reactor_memory.models import BlockLine, Fact
+from reactor_memory.wording import STOP_WORDS, Sentence, read_sentences
+
+Pair: TypeAlias = tuple[str, str]
+
+MOSTLY = 0.6
+"""What says so much of an older line again tells the same thing anew."""
+
+REPLACED = 1.35
+"""What was told anew is worth no more than a remark in passing: the newer line says it."""
+
+REMEMBERED = 8
+"""How many of the newest lines about one thing are looked at."""
+
+_SETTLED = 3.0
+
+
+class _Told(NamedTuple):
+    """A line of quotations: its place and value, its words, and what its words do."""
+
+    place: int
+    value: float
+    words: frozenset[str]
+    by_user: bool
+    settles: bool
+    corrects: bool
+
+
+def revalued(lines: Iterable[tuple[BlockLine, Sequence[Fact]]]) -> list[float]:
+    """The value of each line, given in the order of the log: no less than that of an older one that it corrects or
+    tells anew. The one told anew is worth little then; what a user ruled keeps its worth.
+    """
+    values: list[float] = []
+    about: defaultdict[Pair, deque[_Told]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+    for place, (line, facts) in enumerate(lines):
+        values.append(line.value)
+        if facts and facts[0].salience:
+            pairs = frozenset[Pair]().union(*(word_pairs(fact.value) for fact in facts))
+            older = {old.place: old for pair in pairs for old in about.get(pair, ())}
+            told = _revalue(_told(place, line.value, facts), list(older.values()), values)
+            for pair in pairs:
+                about[pair].append(told)
+    return values
+
+
+def still_told(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[BlockLine, ...]:
+    """The lines of a narrative without those about a thing that quotations settle or correct: a story may tell it as it
+    was before.
+    """
+    known = frozenset[Pair]().union(
+        *(word_pairs(fact.value) for fact in facts if fact.salience and fact.act != "statement")
+    )
+    return tuple(line for line in story if known.isdisjoint(word_pairs(line.text)))
+
+
+@lru_cache(maxsize=8192)
+def word_pairs(text: str) -> frozenset[Pair]:
+    """The words of a text that stand side by side, without small words, numbers and days, case folded."""
+    return frozenset(pair for sentence in read_sentences(text) for pair in pairwise(_naming(sentence)))
+
+
+@lru_cache(maxsize=8192)
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for sentence in read_sentences(text) for word in sentence.content)
+
+
+def _naming(sentence: Sentence) -> Iterator[str]:
+    for word in sentence.words:
+        name = word.folded.removesuffix("'s").removesuffix("’s")
+        if name and name not in STOP_WORDS and not word.counts:
+            yield name
+
+
+def _told(place: int, value: float, facts: Sequence[Fact]) -> _Told:
+    return _Told(
+        place=place,
+        value=value,
+        words=frozenset[str]().union(*(_content(fact.value) for fact in facts)),
+        by_user=all(fact.said_by == "user" for fact in facts),
+        settles=any(fact.act == "decision" for fact in facts),
+        corrects=any(fact.act == "correction" for fact in facts),
+    )
+
+
+def _revalue(new: _Told, older: Sequence[_Told], values: list[float]) -> _Told:
+    """`new` as it stands beside the older lines about the same; `values` by the place of a line."""
+    corrects = new.corrects or (new.by_user and any(old.settles for old in older))
+    anew = [old for old in older if _tells_anew(new, old)]
+    replaced = older if corrects else [*anew, *(old for old in older if old.corrects and not new.by_user)]
+    new = new._replace(corrects=corrects, value=max([new.value, *(old.value for old in replaced)]))
+    values[new.place] = new.value
+    for old in anew:
+        if old.value < _SETTLED:
+            values[old.place] = min(values[old.place], REPLACED)
+    return new
+
+
+def _tells_anew(new: _Told, old: _Told) -> bool:
+    return len(new.words & old.words) >= MOSTLY * len(old.words) and not new.words < old.words
