@@ -206,14 +206,21 @@ def _newest(run: Run) -> int:
 
 
 def _changed_thing(facts: Sequence[Fact], things: Mapping[Thing, Run]) -> Run | None:
-    """The run of calls that made the thing which this call changes: it names the thing as that did, and gives a part of
-    what that gave.
+    """The run of calls that made the thing which this call of another tool changes: it names the thing as that did,
+    and gives a part of what that gave, otherwise.
     """
     for name in _things(facts):
         run = things.get(name)
-        if run is not None and facts[0].failed == run[0][0].failed and _given(facts).keys() < _given(run[0]).keys():
+        if run is not None and _changes_thing(facts, run[0]):
             return run
     return None
+
+
+def _changes_thing(facts: Sequence[Fact], made: Sequence[Fact]) -> bool:
+    now, then = _given(facts), _given(made)
+    is_other_tool = _OWN_SEQ.sub("", facts[0].anchor) != _OWN_SEQ.sub("", made[0].anchor)
+    is_part = now.keys() < then.keys() and any(now[key] != then[key] for key in now)
+    return is_other_tool and is_part and facts[0].failed == made[0].failed
 
 
 def _things(facts: Sequence[Fact]) -> Iterator[Thing]:
