@@ -16,7 +16,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,13 @@ test-3.%:
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
 	@$(EVAL) --questions on
+
+bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
+	@mkdir -p build/bench
+	@for store in sqlite postgres memory; do \
+		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
+			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
+	done
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .

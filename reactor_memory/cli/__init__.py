@@ -42,6 +42,7 @@ commands = LazyGroup(
         "fork": Lazy("reactor_memory.cli.sessions:fork", "Branch off a session at a message."),
         "delete": Lazy("reactor_memory.cli.sessions:delete", "Delete a session and everything derived from it."),
         "eval": Lazy("reactor_memory.cli.eval:eval_", "Measure what contexts keep, by replaying sessions."),
+        "bench": Lazy("reactor_memory.cli.bench:bench", "Measure the library beside the bare driver."),
         "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),
         "worker": Lazy("reactor_memory.cli.operations:worker", "Do the background work of a database."),
         "doctor": Lazy("reactor_memory.cli.operations:doctor", "Check settings, plug-ins, tokenizer and database."),

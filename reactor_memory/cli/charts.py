@@ -1,4 +1,4 @@
-"""A line chart as SVG: shares against budgets, one line a strategy. Pure.
+"""A line chart as SVG: shares against sizes, such as budgets, one line a strategy. Pure.
 
 Lines differ in colour, dashes and marker, and are named where they end, so that nothing rests on colour alone.
 """
@@ -6,7 +6,8 @@ Lines differ in colour, dashes and marker, and are named where they end, so that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from reactor_memory.cli.markup import Markup, joined, tag
 from reactor_memory.models import Value
@@ -24,6 +25,18 @@ MARKERS: tuple[str, ...] = (
     "M0 4.8L4.6 -3.6H-4.6z",  # triangle upside down
     "M-4 -1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",  # cross
 )
+
+
+class Scale(NamedTuple):
+    """What the axes say. `tick` writes a share beside the axis, `point` one of a line; sizes have a name and a unit."""
+
+    tick: Callable[[float], str]
+    point: Callable[[float], str]
+    axis: str
+    unit: str
+
+
+SURVIVAL = Scale("{:.0%}".format, "{:.1%}".format, "tokens of the context", "tokens")
 
 
 class Line(Value, frozen=True, kw_only=True):
@@ -46,16 +59,16 @@ class Line(Value, frozen=True, kw_only=True):
         return self.points[-1][1] if self.points else self.shares[None]
 
 
-def line_chart(lines: Sequence[Line], *, name: str, title: str, description: str) -> Markup:
+def line_chart(lines: Sequence[Line], *, name: str, title: str, description: str, scale: Scale = SURVIVAL) -> Markup:
     """The chart. `name` is unique in the page; every line has at least one share. Level lines lie below the others."""
     budgets = sorted({budget for line in lines for budget, _ in line.points})
     return tag(
         "svg",
         tag("title", title, id=f"{name}-title"),
         tag("desc", description, id=f"{name}-desc"),
-        *_grid(),
-        *_budget_axis(budgets),
-        *(joined(*_drawn(line, budgets)) for line in sorted(lines, key=lambda line: bool(line.points))),
+        *_grid(scale),
+        *_budget_axis(budgets, scale),
+        *(joined(*_drawn(line, budgets, scale)) for line in sorted(lines, key=lambda line: bool(line.points))),
         *_names(lines),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
@@ -82,22 +95,22 @@ def _y(share: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - share)
 
 
-def _grid() -> Iterator[Markup]:
+def _grid(scale: Scale) -> Iterator[Markup]:
     for share in SHARES:
         y = f"{_y(share):.1f}"
         yield tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="base" if share == 0 else "grid")
-        yield tag("text", f"{share:.0%}", x=LEFT - 8, y=y, dy="0.32em", text_anchor="end", class_="tick")
+        yield tag("text", scale.tick(share), x=LEFT - 8, y=y, dy="0.32em", text_anchor="end", class_="tick")
 
 
-def _budget_axis(budgets: Sequence[int]) -> Iterator[Markup]:
+def _budget_axis(budgets: Sequence[int], scale: Scale) -> Iterator[Markup]:
     for budget in budgets:
         x = f"{_x(budget, budgets):.1f}"
         yield tag("text", f"{budget:,}", x=x, y=HEIGHT - BOTTOM + 16, text_anchor="middle", class_="tick")
     middle = (LEFT + WIDTH - RIGHT) / 2
-    yield tag("text", "tokens of the context", x=middle, y=HEIGHT - 5, text_anchor="middle", class_="axis")
+    yield tag("text", scale.axis, x=middle, y=HEIGHT - 5, text_anchor="middle", class_="axis")
 
 
-def _drawn(line: Line, budgets: Sequence[int]) -> Iterator[Markup]:
+def _drawn(line: Line, budgets: Sequence[int], scale: Scale) -> Iterator[Markup]:
     dashes = _of(DASHES, line.style)
     if not line.points:
         y = f"{_y(line.end):.1f}"
@@ -108,7 +121,7 @@ def _drawn(line: Line, budgets: Sequence[int]) -> Iterator[Markup]:
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     yield tag("path", d=path, class_=f"line {_colour(line.style)}", stroke_dasharray=dashes)
     for (x, y), (budget, share) in zip(places, line.points, strict=True):
-        told = tag("title", f"{line.name}, {budget:,} tokens: {share:.1%}")
+        told = tag("title", f"{line.name}, {budget:,} {scale.unit}: {scale.point(share)}")
         shape = _of(MARKERS, line.style)
         yield tag(
             "path", told, d=shape, class_=f"marker {_colour(line.style)}", transform=f"translate({x:.1f} {y:.1f})"

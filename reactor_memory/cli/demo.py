@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +9,11 @@ import click
 
 from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_common_options
 from reactor_memory.cli.memory import DEFAULT_BUDGET, budget_option
+from reactor_memory.cli.samples import sample_or
 from reactor_memory.errors import ImportFormatError
 
 if TYPE_CHECKING:
     from reactor_memory.cli.transcripts import Line
-
-SAMPLE = resources.files("reactor_memory") / "data" / "orders.jsonl.gz"
 
 
 @click.command()
@@ -40,7 +36,7 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
     from reactor_memory.cli.replay import replay
     from reactor_memory.cli.terminal import printable
 
-    with _sample(file) as path, named_or_temporary_store(invocation) as with_store:
+    with sample_or(file) as path, named_or_temporary_store(invocation) as with_store:
         shown = await replay(with_store, _session_of(path, wanted), budget)
     own, shared = _own_arguments(file, wanted), _shared_options(budget, invocation.user_id)
     commands = following.commands(shown.ours.report, store=invocation.store, shared=shared, own=own)
@@ -62,15 +58,6 @@ def _shared_options(budget: int, user_id: str | None) -> list[str]:
         *(["--budget", str(budget)] if budget != DEFAULT_BUDGET else []),
         *(["--user", user_id] if user_id else []),
     ]
-
-
-@contextmanager
-def _sample(file: Path | None) -> Generator[Path]:
-    if file is not None:
-        yield file
-    else:
-        with resources.as_file(SAMPLE) as sample:
-            yield sample
 
 
 def _session_of(path: Path, wanted: str | None) -> Line:

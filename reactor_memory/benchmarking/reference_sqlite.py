@@ -1,0 +1,56 @@
+"""The reference on SQLite: each operation one closure through aiosqlite, rows not decoded, nothing checked.
+
+`last` and `memory` are also called without aiosqlite, for the figure of the synchronous driver.
+"""
+
+from functools import partial
+from sqlite3 import Connection
+from typing import Any
+
+import aiosqlite
+
+KEY = "group_id = ?1 AND conversation_id = ?1"
+COLUMNS = (
+    "seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata, "
+    "token_count, tokenizer, created_at"
+)
+SESSION = (
+    "SELECT owner_id, last_seq, path, deleted_at, text FROM conversations "
+    f"LEFT JOIN pins USING (group_id, conversation_id) WHERE {KEY}"
+)
+NEWEST = f"SELECT {COLUMNS} FROM messages WHERE {KEY} AND state IS NULL ORDER BY seq DESC LIMIT ?2"
+SUMMARY = f"SELECT covered_seq, version, epoch, truncated, stale_ranges FROM conversation_summaries WHERE {KEY}"
+LAYOUT = (
+    "SELECT window_start_seq, seq, covered_seq, epoch, fact_lines, narrative FROM context_layouts "
+    f"WHERE {KEY} AND budget = ?2"
+)
+WINDOW = f"SELECT {COLUMNS} FROM messages WHERE {KEY} AND seq >= ?2 AND state IS NULL ORDER BY seq DESC"
+INSERT = (
+    f"INSERT INTO messages (group_id, conversation_id, batch_key, batch_fingerprint, batch_size, {COLUMNS}) "
+    f"VALUES ({', '.join('?' * 19)})"
+)
+
+
+def last(db: Connection, session: str, count: int) -> list[Any]:
+    return db.execute(SESSION, (session,)).fetchall() + db.execute(NEWEST, (session, count)).fetchall()
+
+
+def memory(db: Connection, session: str, budget: int) -> list[Any]:
+    layout = db.execute(LAYOUT, (session, budget)).fetchall()
+    rows = layout + db.execute(SESSION, (session,)).fetchall() + db.execute(SUMMARY, (session,)).fetchall()
+    return rows + db.execute(WINDOW, (session, layout[0][0] if layout else 1)).fetchall()
+
+
+def append(db: Connection, rows: list[Any]) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    db.executemany(INSERT, rows)
+    db.execute("COMMIT")
+
+
+async def run(connection: aiosqlite.Connection, work: Any, *arguments: Any) -> Any:
+    return await connection._execute(partial(work, connection._conn, *arguments))  # pyright: ignore
+
+
+async def cold(path: str, session: str, count: int) -> Any:
+    async with aiosqlite.connect(path) as connection:
+        return await run(connection, last, session, count)
