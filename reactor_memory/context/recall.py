@@ -37,10 +37,10 @@ SIZE_WEIGHT = 0.3
 NOTHING = 2**63 - 1
 """Where the window of a context without one begins."""
 
-LAST_WORDS = 6
-"""How many lines of memory and messages of the window are told again after what came back."""
+LAST_WORDS = 3
+"""How many lines of memory, and how many messages of the window, are told again after what came back."""
 
-LAST_SHARE = 0.35
+LAST_SHARE = 0.7
 """The most that they take of the room."""
 
 MAX_SAID_CHARACTERS = 256
@@ -126,7 +126,8 @@ def choose(
     safe = (scorer.turn([message]) for message in shown.window if (message.seq or 0) >= shown.first_safe)
     least = RELEVANT_SHARE * max([*(score for score, _ in (*lines, *turns)), *safe], default=0.0)
     relevant = [line for score, line in lines if score >= least and line.text in shown.lines]
-    again = _last_words((*relevant, *_said(shown.window, scorer, least, count_text)), room)
+    said = _said(shown.window, scorer, least, count_text)
+    again = _last_words(relevant, room // 2) + _last_words(said, room // 2)
     left = room - sum(line.tokens for line in again)
     chosen = _fitting_lines([each for each in lines if each[0] >= least and each[1].text not in shown.lines], left)
     left -= sum(line.tokens for line in chosen) + FRAME_TOKENS * bool(chosen or again)
@@ -154,13 +155,10 @@ def _last_words(lines: Iterable[BlockLine], room: int) -> list[BlockLine]:
 
 
 def _since(again: Iterable[BlockLine], lines: Iterable[BlockLine], recalled: Sequence[Message]) -> Iterator[BlockLine]:
-    """What is newer than the oldest thing that comes back, and does not come back itself: without it, something old
-    would be the last word.
-    """
-    verbatim = {message.seq or 0 for message in recalled}
-    oldest = min([*verbatim, *map(_newest_source, lines)], default=NOTHING)
+    """What is newer than the oldest thing that comes back: without it, something old would be the last word."""
+    oldest = min([*(message.seq or 0 for message in recalled), *map(_newest_source, lines)], default=NOTHING)
     for line in again:
-        if _newest_source(line) > oldest and not verbatim.issuperset(line.source_seqs):
+        if _newest_source(line) > oldest:
             yield line
 
 

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from reactor_memory.models import Act, Category, Fact, Message
-from reactor_memory.summarizers.lexicon import CONDITION, CORRECTION, DECISION, EMPTY_RULINGS, INTENTION, REVISION, RULE
+from reactor_memory.summarizers.lexicon import CONDITION, CORRECTION, DECISION, EMPTY_RULINGS, INTENTION, RULE
 from reactor_memory.summarizers.talk import Talk, Told
 from reactor_memory.wording import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, telling_part
 
@@ -201,7 +201,7 @@ def _ruling_of(sentence: Sentence) -> Ruling | None:
 def _own_facts(message: Message) -> Iterator[Fact]:
     """``my X is Y``: these facts are about the user, and a later one replaces an earlier one."""
     text = message.content[:MAX_CHARACTERS]
-    act: Act = "correction" if REVISION.search(text) else "statement"
+    act: Act = "correction" if CORRECTION.search(text) else "statement"
     for match in _NAMED.finditer(text):
         yield _fact(message, USER, "name", match.group(1), match.start(1), "ENTITY", act, STANDING)
     for match in _OF_USER.finditer(text):

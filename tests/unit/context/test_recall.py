@@ -128,13 +128,6 @@ def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
     assert [line.text for line in found.lines] == ["taxi: Blue Door"]
 
 
-def test_what_is_recalled_word_for_word_is_not_told_again() -> None:
-    shown = Shown(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=NOTHING)
-    found = recalled("the Blue Door", shown=shown, facts=FACTS[2:])
-    assert {1, 6} <= set(seqs(found))
-    assert found.lines == ()
-
-
 def test_nothing_is_told_again_if_nothing_comes_back() -> None:
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
     assert recalled("Blue Door", shown=shown, facts=(), room=9) == Recalled()
