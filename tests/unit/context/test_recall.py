@@ -96,10 +96,10 @@ def test_what_holds_the_whole_name_wins_over_what_shares_more_words() -> None:
     assert seqs(recalled("weather map for the trip north at North Map", log=log, facts=(), room=20)) == [3, 4]
 
 
-def test_a_line_that_the_block_shows_is_not_recalled_and_must_not_make_room() -> None:
+def test_a_line_that_the_block_shows_comes_only_after_what_is_older_and_must_not_make_room() -> None:
     shown = Shown(lines=frozenset({"bookTable: Blue Door; seven"}), window=(), first_safe=NOTHING)
     found = recalled("the table at Blue Door", shown=shown)
-    assert [line.text for line in found.lines] == ["taxi: Blue Door"]
+    assert [line.text for line in found.lines] == ["bookTable: Blue Door; seven", "taxi: Blue Door"]
     assert found.answering == {"bookTable: Blue Door; seven"}
 
 
