@@ -19,7 +19,10 @@ from reactor_memory.wording import STOP_WORDS, Sentence, read_sentences
 Pair: TypeAlias = tuple[str, str]
 
 MOSTLY = 0.6
-"""What says so much of an older line again tells the same thing anew."""
+"""What says so many words of an older line again tells the same thing anew,"""
+
+SIDE_BY_SIDE = 0.5
+"""if so many of its pairs stand in it, too: the name of another thing would break them."""
 
 REPLACED = 1.35
 """What was told anew is worth no more than a remark in passing: the newer line says it."""
@@ -31,11 +34,12 @@ _SETTLED = 3.0
 
 
 class _Told(NamedTuple):
-    """A line of quotations: its place and value, its words, and what its words do."""
+    """A line of quotations: its place and value, its words, alone and side by side, and what they do."""
 
     place: int
     value: float
     words: frozenset[str]
+    pairs: frozenset[Pair]
     by_user: bool
     settles: bool
     corrects: bool
@@ -50,10 +54,10 @@ def revalued(lines: Iterable[tuple[BlockLine, Sequence[Fact]]]) -> list[float]:
     for place, (line, facts) in enumerate(lines):
         values.append(line.value)
         if facts and facts[0].salience:
-            pairs = frozenset[Pair]().union(*(word_pairs(fact.value) for fact in facts))
-            older = {old.place: old for pair in pairs for old in about.get(pair, ())}
-            told = _revalue(_told(place, line.value, facts), list(older.values()), values)
-            for pair in pairs:
+            told = _told(place, line.value, facts)
+            older = {old.place: old for pair in told.pairs for old in about.get(pair, ())}
+            told = _revalue(told, list(older.values()), values)
+            for pair in told.pairs:
                 about[pair].append(told)
     return values
 
@@ -91,6 +95,7 @@ def _told(place: int, value: float, facts: Sequence[Fact]) -> _Told:
         place=place,
         value=value,
         words=frozenset[str]().union(*(_content(fact.value) for fact in facts)),
+        pairs=frozenset[Pair]().union(*(word_pairs(fact.value) for fact in facts)),
         by_user=all(fact.said_by == "user" for fact in facts),
         settles=any(fact.act == "decision" for fact in facts),
         corrects=any(fact.act == "correction" for fact in facts),
@@ -111,4 +116,5 @@ def _revalue(new: _Told, older: Sequence[_Told], values: list[float]) -> _Told:
 
 
 def _tells_anew(new: _Told, old: _Told) -> bool:
-    return len(new.words & old.words) >= MOSTLY * len(old.words) and not new.words < old.words
+    said_again = len(new.words & old.words) >= MOSTLY * len(old.words) and not new.words < old.words
+    return said_again and len(new.pairs & old.pairs) >= SIDE_BY_SIDE * len(old.pairs)

@@ -211,13 +211,13 @@ def _changed_thing(facts: Sequence[Fact], things: Mapping[Thing, Run]) -> Run | 
     """
     for name in _things(facts):
         run = things.get(name)
-        if run is not None and _changes_thing(facts, run[0]):
+        if run is not None and _changes_thing(facts, run):
             return run
     return None
 
 
-def _changes_thing(facts: Sequence[Fact], made: Sequence[Fact]) -> bool:
-    now, then = _given(facts), _given(made)
+def _changes_thing(facts: Sequence[Fact], run: Run) -> bool:
+    made, now, then = run[0], _given(facts), _given([fact for call in run for fact in call])
     is_other_tool = _OWN_SEQ.sub("", facts[0].anchor) != _OWN_SEQ.sub("", made[0].anchor)
     is_part = now.keys() < then.keys() and any(now[key] != then[key] for key in now)
     return is_other_tool and is_part and facts[0].failed == made[0].failed

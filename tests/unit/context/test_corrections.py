@@ -52,6 +52,12 @@ def test_what_is_told_anew_gives_way() -> None:
     assert revalued([old, new]) == [REPLACED, 2.6]
 
 
+def test_what_is_told_of_another_thing_in_the_same_words_does_not_replace_it() -> None:
+    old = line("parcel to Nora Brook should be weighing nine kilos now", 1.4, 5, "correction")
+    new = line("parcel to Anna Brook is by land, weighing nine kilos", 2.1, 8, said_by="assistant")
+    assert revalued([old, new])[0] == 1.4
+
+
 def test_records_keep_their_value() -> None:
     record = BlockLine(text="book: Anna Brook", tokens=9, value=3.2, source_seqs=(1,))
     facts = (Fact(anchor="book #1", key="who", value="Anna Brook", source_seq=1, act="decision"),)

@@ -419,6 +419,14 @@ def test_a_call_that_changes_what_another_made_stands_behind_it() -> None:
     assert line.source_seqs == (4, 90)
 
 
+def test_what_is_changed_back_is_told_so() -> None:
+    made = decided("rentBoat", 4, boat="Grey Gull", day="2026-05-01", skipper="Ulrike")
+    changed = decided("changeBoat", 90, boat="Grey Gull", day="2026-05-09")
+    back = decided("changeBoat", 120, boat="Grey Gull", day="2026-05-01")
+    (line,) = render_facts([*made, *changed, *back], count=count)
+    assert line.text == "rentBoat: Grey Gull; 2026-05-01; Ulrike; then 2026-05-09; then 2026-05-01"
+
+
 @pytest.mark.parametrize(
     "later",
     [
