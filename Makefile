@@ -9,14 +9,22 @@ COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header 
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
 
+# How `make bench-micro` measures; what it is told to save lies in build/micro.
+MICRO_OPTIONS := --benchmark-enable --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name \
+	--benchmark-time-unit=us --benchmark-disable-gc --benchmark-warmup=on --benchmark-warmup-iterations=10 \
+	--benchmark-max-time=0.5 --benchmark-storage=file://build/micro -q
+
 # What `make eval` demands of the packaged sessions, a little below what is measured.
 BOUNDS := survival@1000>=0.95 survival@2000>=0.97 prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77 \
 	read_amplification<=1.05 violations<=0
 EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budgets 1000,2000 \
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
+# An environment for each family of libraries of `make bench-peers`; what they require does not go together.
+PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
+
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval bench lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -48,6 +56,12 @@ bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENC
 		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
 			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
 	done
+
+bench-micro: $(DEV)  ## what the pure parts cost (MICRO="-k trim --benchmark-autosave" for less, and to save it)
+	@$(PY) -m pytest benchmarks/micro $(MICRO_OPTIONS) $(MICRO)
+
+bench-peers: $(DEV) $(PEER_FAMILIES:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS=--quick for less)
+	@$(PY) -m benchmarks.peers --json build/peers/results.json $(PEERS)
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .
@@ -95,4 +109,10 @@ $(DEV): requirements-dev.lock pyproject.toml | $(PY)
 	@echo "Installing the locked packages for development into $(VENV)"
 	$(call pip_install,--require-hashes -r requirements-dev.lock)
 	$(call pip_install,--no-deps --no-build-isolation --editable .)
+	@touch $@
+
+build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)
+	@echo "Installing the libraries of $* into build/peers/$*"
+	@$(PY) -m venv --clear build/peers/$*
+	@$(PY) -m uv pip install -q --python build/peers/$*/bin/python -r $<
 	@touch $@

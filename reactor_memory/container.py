@@ -29,8 +29,17 @@ from reactor_memory.errors import ConfigurationError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
-from reactor_memory.protocols import ContextSource, MessageStore, RecallIndex, Summarizer, SummaryStore, TokenCounter
+from reactor_memory.protocols import (
+    ContextSource,
+    MessageStore,
+    RecallIndex,
+    Redactor,
+    Summarizer,
+    SummaryStore,
+    TokenCounter,
+)
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
+from reactor_memory.redaction import unredacted
 from reactor_memory.settings import Settings, canonical_name
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
@@ -42,6 +51,7 @@ from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
 from reactor_memory.workers.poller import WorkPoller
 from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
+from reactor_memory.workers.spending import SpendingCaps
 
 # -- what the library brings along ------------------------------------------------------------------------------------
 
@@ -80,7 +90,13 @@ def postgres_store(settings: Settings) -> MessageStore:
     from reactor_memory.storage.postgres import PostgresStore
 
     store = settings.store
-    return PostgresStore(store.url, pool_size=store.pool_size, auto_migrate=store.auto_migrate)
+    return PostgresStore(
+        store.url,
+        pool_size=store.pool_size,
+        auto_migrate=store.auto_migrate,
+        statement_cache_size=store.statement_cache_size,
+        command_timeout_seconds=store.command_timeout_seconds,
+    )
 
 
 def tiktoken_counter(settings: Settings) -> TokenCounter:
@@ -120,6 +136,26 @@ def gemini_summarizer(settings: Settings) -> Summarizer:
         timeout_seconds=summary.timeout_seconds,
         max_narrative_tokens=summary.max_narrative_tokens,
         max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
+        counter=counter_of(settings),
+    )
+
+
+def openai_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.summarizers.openai import OpenAISummarizer
+
+    summary = settings.summary
+    if "llm_model" not in summary.model_fields_set:
+        raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
+    return OpenAISummarizer(
+        model=summary.llm_model,
+        api_key=summary.api_key.get_secret_value() if summary.api_key else None,
+        base_url=summary.base_url,
+        response_format=summary.response_format,
+        timeout_seconds=summary.timeout_seconds,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
         counter=counter_of(settings),
     )
 
@@ -148,6 +184,10 @@ def no_recall_index(settings: Settings) -> RecallIndex:
     return NoRecallIndex()
 
 
+def no_redactor(settings: Settings) -> Redactor:
+    return unredacted
+
+
 OWN_PARTS = Plugin(
     name="reactor-memory",
     order=-1,
@@ -159,7 +199,11 @@ OWN_PARTS = Plugin(
             "postgres": postgres_store,
         },
         "summary_store": {},
-        "summarizer": {"extractive": extractive_summarizer, "gemini": gemini_summarizer},
+        "summarizer": {
+            "extractive": extractive_summarizer,
+            "gemini": gemini_summarizer,
+            "openai": openai_summarizer,
+        },
         "token_counter": {
             "tiktoken": tiktoken_counter,
             "quicktok": quicktok_counter,
@@ -171,6 +215,7 @@ OWN_PARTS = Plugin(
             "hierarchical": hierarchical_strategy,
         },
         "recall_index": {"none": no_recall_index},
+        "redactor": {"none": no_redactor},
         "clock": {"system": system_clock},
     },
 )
@@ -251,9 +296,14 @@ def recall_options(settings: Settings) -> RecallOptions:
     return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
 
 
+LAYOUT_FORM = 2
+"""How layouts are stored. One of another form is not read, and made again."""
+
+
 def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     """Names everything that decides what a layout looks like: a layout made under other settings is not used."""
-    deciding = (limits, settings.context.window_growth, settings.tokens.encoding, settings.tokens.counter)
+    window, tokens = settings.context.window_growth, settings.tokens
+    deciding = (LAYOUT_FORM, settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
 
 
@@ -332,6 +382,8 @@ class Container(containers.DeclarativeContainer):
         selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
     )
 
+    redactor = providers.Singleton(selected, conditions, "redactor", settings.provided.redactor, "redactor", settings)
+
     # `provided.summary.provider` would be the provider's own attribute of that name.
     summarizer = providers.Singleton(
         selected,
@@ -347,16 +399,31 @@ class Container(containers.DeclarativeContainer):
         open_seconds=settings.provided.summary.breaker_open_seconds,
         monotonic=time.monotonic,
     )
+    spending_caps = providers.Singleton(
+        SpendingCaps,
+        summaries=summary_store,
+        clock=clock,
+        max_tokens_per_session=settings.provided.summary.max_tokens_per_session,
+        max_tokens_per_day=settings.provided.summary.max_tokens_per_day,
+    )
     extractor = providers.Singleton(
-        Extractor, summarizer, breaker=breaker, timeout_seconds=settings.provided.summary.timeout_seconds
+        Extractor,
+        summarizer,
+        fallback=providers.Singleton(extractive_summarizer, settings),
+        redactor=redactor,
+        caps=spending_caps,
+        breaker=breaker,
+        timeout_seconds=settings.provided.summary.timeout_seconds,
     )
     fold = providers.Singleton(
         SummaryFold,
         max_fact_tokens=settings.provided.summary.max_fact_tokens,
         max_narrative_tokens=settings.provided.summary.max_narrative_tokens,
-        count=token_counter.provided.count,
+        count=message_counter.provided.of_text,
     )
-    indexer = providers.Singleton(Indexer, messages=message_store, summaries=summary_store, index=recall_index)
+    indexer = providers.Singleton(
+        Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
+    )
     job = providers.Selector(
         settings.provided.summary.mode,
         ledger=providers.Singleton(
@@ -412,6 +479,7 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         summaries=summary_store,
         counter=message_counter,
+        redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
     context_loader = providers.Singleton(
@@ -433,6 +501,7 @@ class Container(containers.DeclarativeContainer):
         loader=context_loader,
         scheduler=summary_scheduler,
         counter=message_counter,
+        redactor=redactor,
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),

@@ -17,6 +17,7 @@
     │   └── IdempotencyConflictError
     ├── BudgetExceededError
     ├── SummarizationError
+    ├── RedactionError
     └── StoreError                     the database
         ├── StoreUnavailableError
         ├── StoreFullError
@@ -144,8 +145,9 @@ class SummarizationError(ReactorMemoryError):
     """The summarizer gave no usable answer.
 
     `reason` is one word for logs and reports (``timeout``, ``rate_limited``, ``unavailable``, ``refused``,
-    ``truncated``, ``malformed``, ``rejected``); `retryable` says whether the same request may succeed later;
-    `retry_after_seconds` is the provider's own wish, if it stated one.
+    ``truncated``, ``malformed``, ``rejected``, ``too_long``, ``redaction``); `retryable` says whether the same request
+    may succeed later; `retry_after_seconds` is the provider's own wish, if it stated one. `tokens` is what the useless
+    answer cost.
     """
 
     def __init__(
@@ -160,6 +162,18 @@ class SummarizationError(ReactorMemoryError):
         self.reason = reason
         self.retryable = retryable
         self.retry_after_seconds = retry_after_seconds
+        self.tokens = 0
+
+
+class RedactionError(ReactorMemoryError):
+    """The redactor failed, so nothing was summarised, indexed or searched of what it was given.
+
+    `reason` is the name of what it raised; its text is not repeated.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
+        self.reason = reason
 
 
 class StoreError(ReactorMemoryError):

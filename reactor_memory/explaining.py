@@ -13,27 +13,29 @@ from reactor_memory.ledger.evidence import evidence_text, quote
 from reactor_memory.ledger.merging import fold, position, successors
 from reactor_memory.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.models import Fact, Ledger, Message, PinTarget, Session, Summary, Value
-from reactor_memory.protocols import MessageStore, Refold, SummaryStore
+from reactor_memory.protocols import MessageStore, Redactor, Refold, SummaryStore
+from reactor_memory.redaction import redacted
 
 PAGE = 500
 
 
 class _View:
-    """Which messages are in view, and what they say where facts stand. Holds no message."""
+    """Which messages are in view, and what they say where facts stand, redacted as it was read. Holds no message."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
+    def __init__(self, facts: Sequence[Fact], redactor: Redactor) -> None:
+        self._redactor = redactor
         self.seqs: set[int] = set()
         self.quotes: dict[Fact, str] = {}
         self._facts: dict[int, list[Fact]] = {}
         for fact in facts:
             self._facts.setdefault(fact.source_seq, []).append(fact)
 
-    def add(self, message: Message) -> None:
-        seq = message.seq or 0
-        self.seqs.add(seq)
-        if facts := self._facts.get(seq):
+    def add(self, messages: Sequence[Message]) -> None:
+        self.seqs.update(message.seq or 0 for message in messages)
+        sources = [message for message in messages if message.seq in self._facts]
+        for message in redacted(sources, self._redactor):
             text = evidence_text(message)
-            self.quotes.update({fact: quote(fact, text) for fact in facts})
+            self.quotes.update({fact: quote(fact, text) for fact in self._facts[message.seq or 0]})
 
 
 class TracedFact(Value, frozen=True, kw_only=True):
@@ -50,11 +52,18 @@ class Explainer:
     """Explains the context that a load would give, and changes nothing: no layout is stored."""
 
     def __init__(
-        self, *, messages: MessageStore, summaries: SummaryStore, loader: ContextLoader, refold: Refold
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        loader: ContextLoader,
+        redactor: Redactor,
+        refold: Refold,
     ) -> None:
         self._messages = messages
         self._summaries = summaries
         self._loader = loader
+        self._redactor = redactor
         self._refold = refold
 
     async def explain(self, request: LoadRequest, session: Session, target: PinTarget | None) -> Explanation:
@@ -66,9 +75,9 @@ class Explainer:
         ledger = await self._ledger(session)
         facts = _asked(ledger.facts, target)
         seqs = _messages_asked(facts, target, session)
-        view = _View(facts)
-        async for message in self._read(request.session_id, request.user_id, seqs):
-            view.add(message)
+        view = _View(facts, self._redactor)
+        async for page in self._read(request.session_id, request.user_id, seqs):
+            await anyio.to_thread.run_sync(view.add, page)
         found = await anyio.to_thread.run_sync(self._judge, request, loaded, ledger, facts, seqs, view)
         if isinstance(target, int):
             return about_message(found, target)
@@ -81,9 +90,9 @@ class Explainer:
         ledger = await self._ledger(session)
         facts = [fact for fact in ledger.facts if until is None or fact.source_seq <= until]
         listed = sorted(facts, key=position) if everything else fold(facts)
-        view = _View(listed)
-        async for message in self._read(session.session_id, user_id, sorted({fact.source_seq for fact in listed})):
-            view.add(message)
+        view = _View(listed, self._redactor)
+        async for page in self._read(session.session_id, user_id, sorted({fact.source_seq for fact in listed})):
+            await anyio.to_thread.run_sync(view.add, page)
         replaced = successors(facts)
         return tuple(
             TracedFact(fact=fact, quote=view.quotes.get(fact, ""), successor=replaced.get(fact)) for fact in listed
@@ -128,13 +137,14 @@ class Explainer:
             )
         )
 
-    async def _read(self, session_id: str, user_id: str | None, seqs: Sequence[int]) -> AsyncIterator[Message]:
+    async def _read(
+        self, session_id: str, user_id: str | None, seqs: Sequence[int]
+    ) -> AsyncIterator[Sequence[Message]]:
         """The messages `seqs`, in pages where they follow each other."""
         for first, last in _runs(seqs):
             for after in range(first - 1, last, PAGE):
                 until = min(last, after + PAGE)
-                for message in await self._messages.read(session_id, user_id, after=after, until=until):
-                    yield message
+                yield await self._messages.read(session_id, user_id, after=after, until=until)
 
 
 def _asked(facts: Sequence[Fact], target: PinTarget | None) -> Sequence[Fact]:

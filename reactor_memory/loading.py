@@ -63,6 +63,7 @@ class Loaded(Value, frozen=True, kw_only=True):
 
     draft: Draft
     limits: ContextLimits
+    counter: MessageCounter
     system: str | None = None
 
 
@@ -78,7 +79,8 @@ class JoinedContextSource:
         rows = await self._messages.read_context(query)
         if rows.session is None or query.trigger_message_count is None:
             return rows
-        summary = await self._summaries.get_summary(query.session_id)
+        read = self._summaries.get_summary if query.facts else self._summaries.get_summary_head
+        summary = await read(query.session_id)
         layout = await self._summaries.get_layout(
             query.session_id, budget=query.budget, settings_fingerprint=query.settings_fingerprint
         )
@@ -112,12 +114,14 @@ class ContextLoader:
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
         limits = self._limits(request)
-        current_tokens = sum(map(self._cost, request.current))
+        # a message to come is counted at each step of the load, and of the turn
+        counter = self._counter.remembering() if request.current else self._counter
+        current_tokens = sum(counter.of(message) + limits.overhead for message in request.current)
         session, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
-        draft = await self._with_recalled(request, session, plan.draft, limits)
-        return Loaded(draft=draft, limits=limits, system=request.system)
+        loaded = Loaded(draft=plan.draft, limits=limits, counter=counter, system=request.system)
+        return await self._with_recalled(request, session, loaded)
 
     def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         """A context of the caller's own history: nothing is read, only the budget is kept."""
@@ -138,7 +142,7 @@ class ContextLoader:
             loaded.draft,
             current,
             loaded.limits,
-            count=self._counter.of,
+            count=loaded.counter.of,
             count_text=self._counter.of_text,
             system=loaded.system,
         )
@@ -162,12 +166,17 @@ class ContextLoader:
     async def _plan(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int
     ) -> tuple[Session | None, Plan]:
-        rows = await self._source.read_context(self._query(request, limits))
+        query = self._query(request, limits)
+        rows = await self._source.read_context(query)
         plan = self._decide(request, limits, rows, current_tokens, None)
+        if plan.wants_facts:
+            rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
+            plan = self._decide(request, limits, rows, current_tokens, None)
         if plan.missing is None:
             return rows.session, plan
         outcome = await self._wait(request.session_id, plan.missing)
-        rows = await self._source.read_context(self._query(request, limits, everything_unsealed=True))
+        query = self._query(request, limits, everything_unsealed=True)
+        rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
         return rows.session, self._decide(request, limits, rows, current_tokens, outcome)
 
     def _decide(
@@ -245,18 +254,19 @@ class ContextLoader:
 
     # -- recall -------------------------------------------------------------------------------------------------
 
-    async def _with_recalled(
-        self, request: LoadRequest, session: Session | None, draft: Draft, limits: ContextLimits
-    ) -> Draft:
-        """The draft with what answers the query, or what the message to come names and the context does not show."""
+    async def _with_recalled(self, request: LoadRequest, session: Session | None, loaded: Loaded) -> Loaded:
+        """What was loaded with what answers the query, or what the message to come names and the context does not
+        show.
+        """
         by_itself = request.query is None and self._strategy.reads_summaries
         if session is None or session.last_seq <= 1 or not (request.query or (by_itself and request.current)):
-            return draft
-        question = question_of(request.query, request.current, draft)
+            return loaded
+        question = question_of(request.query, request.current, loaded.draft)
         if question is None:
-            return draft
-        context = self.assemble(Loaded(draft=draft, limits=limits), request.current)
-        return await self._recaller.recall(question, session, request.user_id, draft, context)
+            return loaded
+        context = self.assemble(loaded, request.current)
+        draft = await self._recaller.recall(question, session, request.user_id, loaded.draft, context)
+        return msgspec.structs.replace(loaded, draft=draft)
 
 
 def _most_messages(limits: ContextLimits, max_tokens: int | None) -> int:

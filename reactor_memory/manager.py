@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import blake2b
+from io import BytesIO
 from typing import Any, Literal, cast
 
 import anyio
@@ -41,6 +43,7 @@ from reactor_memory.protocols import (
     Clock,
     MessageStore,
     RecallIndex,
+    Redactor,
     Refold,
     SummaryScheduler,
     SummaryStore,
@@ -98,6 +101,7 @@ class ConversationManager:
         loader: ContextLoader,
         scheduler: SummaryScheduler,
         counter: MessageCounter,
+        redactor: Redactor,
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
@@ -112,7 +116,9 @@ class ConversationManager:
         self._scheduler = scheduler
         self._counter = counter
         self._refold = refold
-        self._explainer = Explainer(messages=messages, summaries=summaries, loader=loader, refold=refold)
+        self._explainer = Explainer(
+            messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
+        )
         self._clock = clock
         self._random = random
         self._options = options
@@ -167,12 +173,30 @@ class ConversationManager:
         raise `IdempotencyConflictError`. Raises `InvalidMessageError` or `LimitExceededError` before anything is
         stored.
         """
+        batch = await self.prepare_batch(
+            session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
+        )
+        return await self.save_batch(batch)
+
+    async def prepare_batch(
+        self,
+        session_id: str,
+        messages: Iterable[Message],
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        agent_name: str | None = None,
+    ) -> AppendRequest:
+        """A batch checked and counted, for `save_batch`. Who stores many prepares the next while one is stored.
+
+        Stores nothing; raises what `save_history` raises before it stores anything.
+        """
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
         check_idempotency_key(idempotency_key)
         check_agent_name(agent_name)
         batch = self._checked(messages, field="messages")
-        request = AppendRequest(
+        return AppendRequest(
             session_id=session_id,
             user_id=user_id,
             messages=await self._prepared(batch),
@@ -182,8 +206,11 @@ class ConversationManager:
             work_every=self._options.work_every,
             agent_name=agent_name,
         )
-        appended = await self._messages.append(request)
-        self._scheduler.messages_saved(session_id, appended.last_seq)
+
+    async def save_batch(self, batch: AppendRequest) -> Appended:
+        """Append what `prepare_batch` gave, as `save_history` does."""
+        appended = await self._messages.append(batch)
+        self._scheduler.messages_saved(batch.session_id, appended.last_seq)
         return appended
 
     @asynccontextmanager
@@ -569,16 +596,19 @@ class ConversationManager:
 
     def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
         """The messages as they are stored: counted once, so that no load ever counts them."""
+        random = BytesIO(os.urandom(8 * len(messages))).read  # asking the system for each message would cost more
         return tuple(
-            msgspec.structs.replace(
-                message,
-                seq=None,
-                message_id=new_message_id(now),
-                created_at=now if message.created_at is None else message.created_at,
-                token_count=self._counter.counted(message),
-                tokenizer=self._counter.name,
-            )
-            for message in messages
+            [
+                msgspec.structs.replace(
+                    message,
+                    seq=None,
+                    message_id=new_message_id(now, random),
+                    created_at=now if message.created_at is None else message.created_at,
+                    token_count=self._counter.counted(message),
+                    tokenizer=self._counter.name,
+                )
+                for message in messages
+            ]
         )
 
 

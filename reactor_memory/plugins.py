@@ -22,7 +22,16 @@ from reactor_memory.errors import ConfigurationError, PluginError, ReactorMemory
 from reactor_memory.settings import Settings, canonical_name
 
 GROUP = "reactor_memory.plugins"
-PLUG_POINTS = ("message_store", "summary_store", "summarizer", "token_counter", "strategy", "recall_index", "clock")
+PLUG_POINTS = (
+    "message_store",
+    "summary_store",
+    "summarizer",
+    "token_counter",
+    "strategy",
+    "recall_index",
+    "redactor",
+    "clock",
+)
 
 Factory: TypeAlias = Callable[[Settings], Any]
 """Makes the implementation from the settings. It does no I/O."""

@@ -22,7 +22,9 @@ from reactor_memory.models import (
     Segment,
     Session,
     SessionPage,
+    Spending,
     Summary,
+    SummaryHead,
     Value,
     WorkState,
 )
@@ -34,6 +36,16 @@ class Clock(Protocol):
     def __call__(self) -> int: ...
 
 
+class Redactor(Protocol):
+    """Takes out of a text what must be neither summarised nor indexed.
+
+    The answer depends on the text alone, and it may be asked in any thread. When it raises, nothing is summarised or
+    indexed.
+    """
+
+    def __call__(self, text: str) -> str: ...
+
+
 class TokenCounter(Protocol):
     """Counts the tokens of a text. `name` is stored beside every count, so it must name the encoding."""
 
@@ -41,7 +53,7 @@ class TokenCounter(Protocol):
     def name(self) -> str: ...
 
     def count(self, text: str) -> int:
-        """Tokens of `text`. Never raises on any text, never reaches for the network."""
+        """Tokens of `text`, the same for the same text. Never raises on any text, never reaches for the network."""
         ...
 
 
@@ -95,9 +107,14 @@ class Appended(Value, frozen=True, kw_only=True):
 class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 
-    At or below `trigger_message_count` (None: at any length) the newest `last_count` messages. Above it the newest
-    messages, newest first, until `max_messages` are read or their stored tokens + `overhead` each pass
-    `max_tokens`; the message that passes it is included. `budget` and `settings_fingerprint` name the layout.
+    At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
+    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
+    `settings_fingerprint` name the layout.
+
+    Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
+    the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
+    there may be more than `max_tokens` allow.
     """
 
     session_id: str
@@ -109,17 +126,19 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     overhead: int = 4
     budget: int = 0
     settings_fingerprint: str = ""
+    facts: bool = False
 
 
 class ContextRows(Value, frozen=True, kw_only=True):
-    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them.
+    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
+    summary is a `Summary` if facts were asked for, else its head.
 
-    An unknown session is None, with neither.
+    An unknown session is None, with none of them.
     """
 
     session: Session | None = None
     pins: tuple[Pin, ...] = ()
-    summary: Summary | None = None
+    summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
 
@@ -352,6 +371,10 @@ class SummaryStore(Protocol):
 
     async def get_summary(self, session_id: str) -> Summary | None: ...
 
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        """The head of the summary: costs the same however many facts there are."""
+        ...
+
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None: ...
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
@@ -371,7 +394,9 @@ class SummaryStore(Protocol):
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
-        """The verified facts of the branch with one of these anchors, of all segments, in the order of the log."""
+        """The verified facts of `read_ledger` with one of these anchors, in the order of the log. Costs what there is
+        of them, not the ledger.
+        """
         ...
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
@@ -401,6 +426,17 @@ class SummaryStore(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
+        ...
+
+    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
+        """Note that a summarizer read and wrote so many tokens for the session on `day` (days since the epoch, UTC).
+
+        It stays noted when the session is forgotten or deleted: spent is spent.
+        """
+        ...
+
+    async def read_spending(self, session_id: str, *, day: int) -> Spending:
+        """What was noted for the session in all, and for all sessions on `day`. Costs the sessions of that day."""
         ...
 
     async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:

@@ -22,7 +22,16 @@ from reactor_memory.context.rendering import render_facts
 from reactor_memory.context.report import Context
 from reactor_memory.ledger.merging import fold
 from reactor_memory.models import Lease, Message, SearchHit, Session, Value
-from reactor_memory.protocols import Findings, IndexPart, MessageStore, RecallIndex, RecallQuery, SummaryStore
+from reactor_memory.protocols import (
+    Findings,
+    IndexPart,
+    MessageStore,
+    RecallIndex,
+    RecallQuery,
+    Redactor,
+    SummaryStore,
+)
+from reactor_memory.redaction import redacted, unredacted
 from reactor_memory.tokens.messages import MessageCounter
 
 log = logging.getLogger(__name__)
@@ -90,12 +99,14 @@ class Recaller:
         messages: MessageStore,
         summaries: SummaryStore,
         counter: MessageCounter,
+        redactor: Redactor,
         options: RecallOptions,
     ) -> None:
         self._index = index
         self._messages = messages
         self._summaries = summaries
         self._counter = counter
+        self._redactor = redactor
         self._options = options
 
     async def recall(
@@ -113,7 +124,7 @@ class Recaller:
         return with_recalled(draft, recalled, memory_room=room if question.unknown is None else 0)
 
     async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
-        """The messages and the facts that answer `text`, best first. Raises `StoreError`."""
+        """The messages and the facts that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
         nothing = Draft(strategy="search", session_id=session.session_id)
         findings = await self._findings(Question(text=text, named=names(text)), session, user_id, nothing, limit)
         best = findings.found[:limit]
@@ -171,9 +182,9 @@ class Recaller:
         rest = await self._not_indexed(session, user_id, draft, indexed.indexed_until)
         if not rest:
             return indexed
-        if len(rest) < IN_THREAD_MESSAGES:
-            return scored(joined(indexed, _searched(rest, query)))
-        return scored(joined(indexed, await anyio.to_thread.run_sync(_searched, rest, query)))
+        if len(rest) < IN_THREAD_MESSAGES and self._redactor is unredacted:
+            return scored(joined(indexed, _searched(rest, query, unredacted)))
+        return scored(joined(indexed, await anyio.to_thread.run_sync(_searched, rest, query, self._redactor)))
 
     async def _not_indexed(self, session: Session, user_id: str | None, draft: Draft, after: int) -> Sequence[Message]:
         """The messages that the index does not hold yet: those of the window are there, older ones are read."""
@@ -241,9 +252,9 @@ def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draf
     )
 
 
-def _searched(messages: Sequence[Message], query: RecallQuery) -> Findings:
+def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redactor) -> Findings:
     postings = Postings()
-    postings.add(message_entries(messages))
+    postings.add(message_entries(redacted(messages, redactor)))
     last = messages[-1].seq or 0
     found, frequencies = postings.find(query.terms, last=last)
     return Findings(found=tuple(found), frequencies=frequencies, total=len(messages))

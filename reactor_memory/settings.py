@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import (
@@ -47,6 +48,7 @@ from pydantic_settings import (
 )
 
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.summarizers.addresses import is_loopback
 
 ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
 CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
@@ -55,9 +57,15 @@ ROOT_KEY = "reactor_memory"
 USUAL_VARIABLES = {
     "GEMINI_API_KEY": "summary.api_key",
     "GOOGLE_API_KEY": "summary.api_key",
+    "OPENAI_API_KEY": "summary.api_key",
     "TIKTOKEN_CACHE_DIR": "tokens.cache_dir",
 }
-"""Variables of other programs that set something here too, the first one before the next; ours win over them."""
+"""Variables of other programs that set something here too, the first one before the next; ours win over them.
+
+The key of OpenAI counts only where it belongs: with the provider ``openai`` and its own address. With that provider no
+other key counts.
+"""
+_OPENAI_KEY = "OPENAI_API_KEY"
 
 MASK = "********"
 _OPTIONS = "plugins.options."
@@ -67,6 +75,7 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
 
 def canonical_name(text: str) -> str:
@@ -89,6 +98,8 @@ def _store_url(text: str) -> str:
 def _web_url(text: str) -> str:
     if not _WEB_URL.match(text):
         raise ValueError("must begin with http:// or https:// and a host")
+    if _MORE_THAN_ADDRESS.search(text):
+        raise ValueError("must be an address without user, password, query or fragment: a key belongs in api_key")
     return text
 
 
@@ -132,6 +143,8 @@ class StoreSettings(Section):
     delete_grace_days: NonNegativeInt = 0
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
+    command_timeout_seconds: PositiveFloat = 30
+    statement_cache_size: NonNegativeInt = 100
     busy_timeout_seconds: PositiveFloat = 5
 
 
@@ -158,8 +171,13 @@ class SummarySettings(Section):
     llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.5-flash-lite"
     api_key: SecretStr | None = None
     base_url: WebUrl | None = None
+    allow_http: bool = False
+    response_format: Literal["auto", "json_schema", "json_object", "text"] = "auto"
     timeout_seconds: PositiveFloat = 60
     max_input_tokens: PositiveInt = 32_000
+    max_output_tokens: PositiveInt = 8192
+    max_tokens_per_session: NonNegativeInt = 0
+    max_tokens_per_day: NonNegativeInt = 0
     max_narrative_tokens: NonNegativeInt = 500
     max_fact_tokens: NonNegativeInt = 8000
     max_memory_share: Share = 0.97
@@ -172,6 +190,16 @@ class SummarySettings(Section):
     def _recent_below_trigger(self) -> Self:
         if self.recent_message_count >= self.trigger_message_count:
             raise self._refuse("recent_message_count", "must be less than summary.trigger_message_count")
+        return self
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        url = self.base_url or "https://"
+        if urlsplit(url).scheme == "http" and not (self.allow_http or is_loopback(url)):
+            problem = "must begin with https://, or name this machine: http:// sends conversations and the key in the"
+            raise self._refuse(
+                "base_url", f"{problem} clear. In a network that you trust, set summary.allow_http: true"
+            )
         return self
 
 
@@ -310,12 +338,15 @@ class Settings(BaseSettings):
     background: BackgroundSettings = BackgroundSettings()
     prices: PriceSettings = PriceSettings()
     plugins: PluginSettings = PluginSettings()
+    redactor: PluginName = "none"
     clock: PluginName = "system"
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
 
     def __init__(self, **values: Any) -> None:
-        layers = {"file": _file(), "environment": _environment(type(self)), "constructor": _constructor(values)}
+        file, environment, given = _file(), _environment(type(self)), _constructor(values)
+        usual = _merged(_usual_variables(_merged([file, environment, given])))
+        layers = {"file": file, "environment": _merged([usual, environment]), "constructor": given}
         origins = {key: name for name, layer in layers.items() for key, _ in _dotted(layer)}
         try:
             super().__init__(**_merged(layers.values()))
@@ -381,19 +412,27 @@ def _set_fields(section: Section) -> dict[str, Any]:
 def _environment(settings_type: type[Settings]) -> dict[str, Any]:
     _check_variables(name.upper() for name in os.environ)
     try:
-        values = EnvSettingsSource(settings_type)()
+        return EnvSettingsSource(settings_type)()
     except SettingsError as error:
         section = re.search(r'field "(\w+)"', str(error))
         name = ENVIRONMENT_PREFIX + (section[1].upper() if section else "")
         raise ConfigurationError(name, "a mapping must be written as JSON") from None
-    return _merged([*_usual_variables(), values])
 
 
-def _usual_variables() -> Iterator[dict[str, Any]]:
+def _usual_variables(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the variables of other programs set, the weakest first. `given` is everything else."""
     for name, key in reversed(USUAL_VARIABLES.items()):
         section, _, field = key.partition(".")
-        if value := os.environ.get(name):
+        value = os.environ.get(name)
+        if value and (key != "summary.api_key" or _is_key_of(name, given.get("summary"))):
             yield {section: {field: value}}
+
+
+def _is_key_of(name: str, summary: Any) -> bool:
+    """Whether the key in the variable `name` may be shown to the provider that the settings select."""
+    chosen = cast("dict[str, Any]", summary) if isinstance(summary, dict) else {}
+    asks_openai = canonical_name(str(chosen.get("provider"))) == "openai"
+    return (name == _OPENAI_KEY) == asks_openai and (name != _OPENAI_KEY or not chosen.get("base_url"))
 
 
 def _check_variables(names: Iterable[str]) -> None:

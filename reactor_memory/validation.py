@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any, cast, get_args
 
 import msgspec
@@ -98,8 +99,7 @@ def fingerprint(messages: Sequence[Message]) -> str:
     What a store sets (`seq`, `message_id`, `token_count`, `tokenizer`) does not count. `created_at` does: take the
     fingerprint before the current time is filled in, or a repeated batch differs from itself.
     """
-    given = [tuple(getattr(message, name) for name in _GIVEN_FIELDS) for message in messages]
-    return blake2b(_CANONICAL.encode(given), digest_size=16).hexdigest()
+    return blake2b(_CANONICAL.encode([_given(message) for message in messages]), digest_size=16).hexdigest()
 
 
 def new_message_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -115,7 +115,7 @@ def new_message_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str
 
 
 _SET_BY_THE_STORE = ("seq", "message_id", "token_count", "tokenizer")
-_GIVEN_FIELDS = tuple(name for name in Message.__struct_fields__ if name not in _SET_BY_THE_STORE)
+_given = attrgetter(*(name for name in Message.__struct_fields__ if name not in _SET_BY_THE_STORE))
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
 _ROLES = frozenset(get_args(Role))
 _VISIBILITIES = frozenset(get_args(Visibility))

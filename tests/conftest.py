@@ -8,6 +8,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from tests.fake_gemini import FakeGemini
+from tests.fake_openai import FakeOpenAI
 
 pytest_plugins = ["tests.fixtures_postgres"]
 
@@ -32,4 +33,11 @@ def anyio_backend() -> str:
 async def fake_gemini() -> AsyncIterator[FakeGemini]:
     """A local server that speaks the Gemini wire format."""
     async with FakeGemini.running() as server:
+        yield server
+
+
+@pytest.fixture
+async def fake_openai() -> AsyncIterator[FakeOpenAI]:
+    """A local server that speaks the wire format of OpenAI's chat completions."""
+    async with FakeOpenAI.running() as server:
         yield server

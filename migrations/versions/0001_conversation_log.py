@@ -23,6 +23,7 @@ def upgrade() -> None:
     _facts()
     _conversation_summaries()
     _context_layouts()
+    _summary_spending()
     _background_work()
     _recall_ranges()
     _recall_entries()
@@ -154,12 +155,11 @@ def _facts() -> None:
 
 
 def _conversation_summaries() -> None:
+    """Large columns come last: SQLite reads those before them without reading the pages that these fill."""
     op.create_table(
         "conversation_summaries",
         _id("group_id"),
         _id("conversation_id"),
-        _text("narrative"),
-        _text("facts_json"),
         _number("covered_seq"),
         _number("version"),
         _number("epoch"),
@@ -168,6 +168,9 @@ def _conversation_summaries() -> None:
         _text("stale_ranges", nullable=True),
         _number("created_at"),
         _number("updated_at"),
+        _text("narrative"),
+        _text("facts_json"),
+        _text("spare_json"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversation_summaries_pkey"),
     )
 
@@ -189,6 +192,20 @@ def _context_layouts() -> None:
             "group_id", "conversation_id", "budget", "settings_fingerprint", name="context_layouts_pkey"
         ),
     )
+
+
+def _summary_spending() -> None:
+    """Tokens that models read and wrote, by conversation and day (UTC). They stay when the conversation goes."""
+    op.create_table(
+        "summary_spending",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("day"),
+        _number("tokens"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "day", name="summary_spending_pkey"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("summary_spending_by_day", "summary_spending", ["day", "tokens"])
 
 
 def _background_work() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 from asyncpg.connection import Connection
 from asyncpg.prepared_stmt import PreparedStatement
@@ -28,7 +28,12 @@ def counted() -> Generator[Carried]:
     carried = Carried()
     with ExitStack() as swaps:
         swaps.enter_context(_swapped(sqlite3, "connect", _counting_connect(carried)))
-        for owner, name in ((Connection, "fetch"), (PreparedStatement, "fetch"), (Connection, "execute")):
+        for owner, name in (
+            (Connection, "fetch"),
+            (PreparedStatement, "fetch"),
+            (Connection, "execute"),
+            (Connection, "executemany"),
+        ):
             swaps.enter_context(_swapped(owner, name, _counting_call(getattr(owner, name), carried)))
         yield carried
 
@@ -66,8 +71,12 @@ def _counting_call(call: Callable[..., Any], carried: Carried) -> Callable[..., 
     async def call_and_count(*arguments: Any, **options: Any) -> Any:
         answer = await call(*arguments, **options)
         carried.queries += 1
-        if not isinstance(answer, str):  # the status that `execute` returns
-            carried.rows += len(answer)
+        carried.rows += _rows_in(answer)
         return answer
 
     return call_and_count
+
+
+def _rows_in(answer: object) -> int:
+    """Rows come as a list; a statement without rows answers with its status or nothing."""
+    return len(cast("list[object]", answer)) if isinstance(answer, list) else 0

@@ -51,11 +51,12 @@ async def _in_memory() -> AsyncGenerator[Database]:
 @asynccontextmanager
 async def _sqlite(folder: Path | None) -> AsyncGenerator[Database]:
     with tempfile.TemporaryDirectory(prefix="reactor-memory-bench-", dir=folder) as made:
-        path, twin = f"{made}/memory.db", f"{made}/raw.db"
+        path, twins = f"{made}/memory.db", (f"{made}/raw.db", f"{made}/raw-sync.db")
 
         async def copy() -> OpenRaw:
-            shutil.copyfile(path, twin)
-            return partial(sqlite_raw, twin)
+            for twin in twins:
+                shutil.copyfile(path, twin)
+            return partial(sqlite_raw, *twins)
 
         yield Database(url=f"sqlite:///{path}", copy=copy)
 

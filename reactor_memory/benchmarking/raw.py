@@ -37,6 +37,7 @@ class Raw(Value, frozen=True, kw_only=True):
     commit: Call
     hop: Call
     turns: Turns
+    sync_turns: Turns | None = None
     sync_last: Callable[..., object] | None = None
     sync_memory: Callable[..., object] | None = None
     sync_append: Callable[..., object] | None = None
@@ -75,16 +76,16 @@ _LAST_SEQS = "SELECT conversation_id, max(seq) FROM messages GROUP BY conversati
 
 
 @asynccontextmanager
-async def sqlite_raw(path: str) -> AsyncGenerator[Raw]:
+async def sqlite_raw(path: str, sync_path: str) -> AsyncGenerator[Raw]:
+    """The synchronous driver has a copy of its own: what it wrote would empty the caches of the other connections."""
     async with AsyncExitStack() as opened:
         reader = await opened.enter_async_context(_connection(path))
         writer = await opened.enter_async_context(_connection(path))
-        sync = sqlite3.connect(path, isolation_level=None)
+        sync = sqlite3.connect(sync_path, isolation_level=None)
         opened.callback(sync.close)
         _prepare(sync)
         on_reader = partial(reference_sqlite.run, reader)
         on_writer = partial(reference_sqlite.run, writer)
-        sample = sync.execute(_SAMPLE.format(session=SAMPLE, columns=reference_sqlite.COLUMNS)).fetchall()
         yield Raw(
             last=partial(on_reader, reference_sqlite.last),
             memory=partial(on_reader, reference_sqlite.memory),
@@ -92,7 +93,8 @@ async def sqlite_raw(path: str) -> AsyncGenerator[Raw]:
             append=partial(on_writer, reference_sqlite.append),
             commit=Commits(partial(on_writer, reference_sqlite.append)).append,
             hop=partial(on_reader, _nothing),
-            turns=Turns(sample, dict(sync.execute(_LAST_SEQS).fetchall())),
+            turns=await on_reader(_turns),
+            sync_turns=_turns(sync),
             sync_last=partial(reference_sqlite.last, sync),
             sync_memory=partial(reference_sqlite.memory, sync),
             sync_append=partial(reference_sqlite.append, sync),
@@ -110,6 +112,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
     """The same durability as the library's."""
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _turns(connection: sqlite3.Connection) -> Turns:
+    """Reads where the sessions of this file end."""
+    sample = connection.execute(_SAMPLE.format(session=SAMPLE, columns=reference_sqlite.COLUMNS)).fetchall()
+    return Turns(sample, dict(connection.execute(_LAST_SEQS).fetchall()))
 
 
 def _nothing(connection: sqlite3.Connection) -> None:

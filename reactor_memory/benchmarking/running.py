@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from operator import truediv
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -215,6 +214,7 @@ def throughput(each: Crowd, slices: Slices, plan: Plan, memory: Remembered) -> R
     raw_turns = [time for taken in slices.raw for time in taken.turns]
     rates = [taken.turns_per_second for taken in slices.ours]
     raw_rates = [taken.turns_per_second for taken in slices.raw]
+    shares = [ours / raw for ours, raw in zip(rates, raw_rates, strict=False)]
     return Result(
         work="concurrent_32",
         store=plan.store,
@@ -225,7 +225,7 @@ def throughput(each: Crowd, slices: Slices, plan: Plan, memory: Remembered) -> R
         p99_us=p99_us(turns),
         raw_median_us=median_us(raw_turns) if raw_turns else None,
         raw_p99_us=p99_us(raw_turns) if raw_turns else None,
-        ratio_to_raw=ratio(median(map(truediv, rates, raw_rates)), 1) if raw_rates else None,
+        ratio_to_raw=ratio(median(shares), 1) if shares else None,
         facts=memory.facts if each.strategy == "hierarchical" else None,
         memory_tokens=memory.tokens if each.strategy == "hierarchical" else None,
         turns_per_second=round(median(rates)),

@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import Any, NamedTuple, TypeAlias
 
 from reactor_memory.benchmarking.memories import BUDGET, USER, Memories
-from reactor_memory.benchmarking.raw import Raw, new_keys
+from reactor_memory.benchmarking.raw import Raw, Turns, new_keys
 from reactor_memory.benchmarking.results import Work
 from reactor_memory.benchmarking.sessions import TURN, appended, crowd, loaded
 from reactor_memory.container import open_memory
@@ -56,15 +56,20 @@ def cases(bench: Bench, works: Sequence[Work], sizes: Sequence[int], calls: int)
 
 
 def _append(bench: Bench, size: int, calls: int) -> Case:
-    raw, ours, theirs = bench.raw, cycle(appended(size, calls)), cycle(appended(size, calls))
+    raw, manager = bench.raw, bench.memories.take_last
+    ours, theirs, sync = (cycle(appended(size, calls)) for _ in range(3))
     return Case(
         "append_turn",
         size,
         "take_last",
-        lambda: save_turn(bench, bench.memories.take_last, next(ours)),
+        lambda: save_turn(bench, manager, next(ours)),
         raw and (lambda: raw.append(raw.turns.rows(next(theirs)))),
-        raw and raw.sync_append and (lambda: _bound(raw.sync_append, raw.turns.rows(next(theirs)))),
+        raw and raw.sync_turns and _sync_append(raw, raw.sync_turns, sync),
     )
+
+
+def _sync_append(raw: Raw, turns: Turns, sessions: Iterator[str]) -> Callable[[], Callable[[], object]]:
+    return lambda: _bound(raw.sync_append, turns.rows(next(sessions)))
 
 
 def save_turn(bench: Bench, manager: Any, session: str) -> Awaitable[object]:

@@ -13,6 +13,7 @@ from reactor_memory.models import Value, WorkState
 from reactor_memory.plugins import ConditionReport
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.settings import EffectiveSetting, Settings, canonical_name
+from reactor_memory.workers.spending import day_of
 
 SELECTED_BY = {
     "message_store": "store.url",
@@ -21,6 +22,7 @@ SELECTED_BY = {
     "token_counter": "tokens.counter",
     "strategy": "history.strategy",
     "recall_index": "context.recall_index",
+    "redactor": "redactor",
     "clock": "clock",
 }
 """The setting that selects an implementation, by plug point."""
@@ -106,7 +108,19 @@ async def _database(settings: Settings) -> _Database:
 async def _opened_database(container: Container) -> _Database:
     health = await container.message_store().check()
     work = await container.summary_store().list_work(SUMMARIZE)
-    return _Database(details=health.details, problems=health.problems, work=work)
+    details = (
+        (*health.details, *await _summarizer(container)) if container.settings().summary.enabled else health.details
+    )
+    return _Database(details=details, problems=health.problems, work=work)
+
+
+async def _summarizer(container: Container) -> tuple[tuple[str, str], ...]:
+    """Who reads, and what that has cost on this day."""
+    spending = await container.summary_store().read_spending("", day=day_of(container.clock()()))
+    cap = container.settings().summary.max_tokens_per_day
+    spent = f"{spending.day:,} tokens" + (f" of {cap:,}" if cap else "")
+    reached = ": the cap is reached, extractive reads on until midnight UTC" if cap and spending.day >= cap else ""
+    return ("summarizer", container.summarizer().name), ("spent today", spent + reached)
 
 
 def _tokenizer(settings: Settings) -> tuple[str, tuple[str, ...]]:

@@ -2,24 +2,32 @@
 
 Files are read again for every step, never held: to check the format, to compare with the database, to store. What the
 database holds of a session already must be the beginning of it in the file; the import continues from there. Batches
-stand at fixed positions and carry idempotency keys, so that two imports at once store everything once.
+stand at fixed positions and carry idempotency keys, so that two imports at once store everything once. While a batch is
+written, the next one is read, checked and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from reactor_memory.cli.transcripts import Line, read_lines
-from reactor_memory.errors import ImportFormatError, InvalidInputError
+from reactor_memory.cli.transcripts import Line, read_lines, read_unread
+from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Message, Value
+from reactor_memory.protocols import AppendRequest
 from reactor_memory.validation import MessageLimits, check_message, check_session_id
 
-BATCH = 100
-"""Messages that are stored at once."""
+T = TypeVar("T")
+
+BATCH = 1000
+"""Messages that are stored at once. A commit a hundred costs half as much again, a commit ten thousand no less."""
 
 Advance = Callable[[int], None]
 """Told how many messages were done since the last call."""
@@ -44,7 +52,11 @@ class Imported(Value, frozen=True, kw_only=True):
 
 def read_sessions(file: Path, prefix: str = "") -> Iterator[Line]:
     """The sessions of a file, `prefix` put before their ids."""
-    return (line._replace(session_id=prefix + line.session_id) for line in read_lines(file))
+    return (_with_prefix(line, prefix) for line in read_lines(file))
+
+
+def _with_prefix(line: Line, prefix: str) -> Line:
+    return line._replace(session_id=prefix + line.session_id)
 
 
 def check_files(files: Iterable[Path], limits: MessageLimits, *, prefix: str = "") -> tuple[FileSize, ...]:
@@ -75,6 +87,21 @@ def check_line(line: Line, limits: MessageLimits, seen: dict[str, str]) -> int:
     return len(line.messages)
 
 
+@dataclass(slots=True)
+class Portion:
+    """Batches that are stored together, and how many messages of their sessions were stored before."""
+
+    batches: list[AppendRequest] = field(default_factory=list[AppendRequest])
+    present: int = 0
+
+    @property
+    def missing(self) -> int:
+        return sum(len(batch.messages) for batch in self.batches)
+
+    def holds(self, session_id: str) -> bool:
+        return bool(self.batches) and self.batches[-1].session_id == session_id
+
+
 class Importer:
     """Stores the sessions of checked files for one user, in batches of `batch` messages."""
 
@@ -88,26 +115,56 @@ class Importer:
 
     async def compare(self, file: Path) -> None:
         """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
-        for line in read_sessions(file, self._prefix):
-            await self._present(line)
+        for session_id, read in read_unread(file):
+            if await self._is_known(self._prefix + session_id):
+                await self._present(_with_prefix(read(), self._prefix))
 
     async def store(self, file: Path, advance: Advance) -> int:
         """Store the messages that are missing; how many they were."""
-        return sum([await self.store_line(line, advance) for line in read_sessions(file, self._prefix)])
+        return await self.store_lines(read_sessions(file, self._prefix), advance)
 
-    async def store_line(self, line: Line, advance: Advance) -> int:
-        """Store the messages of one session that are missing; how many they were."""
-        position = before = await self._present(line)
-        advance(before)
-        while position < len(line.messages):
-            end = position - position % self._batch + self._batch
-            batch = line.messages[position:end]
-            await self._manager.save_history(
-                line.session_id, batch, user_id=self._user_id, idempotency_key=f"import:{position}"
-            )
-            position += len(batch)
-            advance(len(batch))
-        return position - before
+    async def store_lines(self, lines: Iterable[Line], advance: Advance) -> int:
+        """Store the messages of sessions that are missing; how many they were."""
+        stored = 0
+        async with aclosing(one_ahead(self._portions(lines))) as portions:
+            async for portion in portions:
+                await _all_of(map(self._manager.save_batch, portion.batches))
+                stored += portion.missing
+                advance(portion.present + portion.missing)
+        return stored
+
+    async def _portions(self, lines: Iterable[Line]) -> AsyncGenerator[Portion]:
+        """What is to be stored, of which `present` messages are. No portion holds two batches of a session: the second
+        must not be stored without the first.
+        """
+        portion = Portion()
+        for line in lines:
+            position = await self._present(line)
+            portion.present += position
+            while position < len(line.messages):
+                if portion.missing >= BATCH or portion.holds(line.session_id):
+                    yield portion
+                    portion = Portion()
+                batch = await self._prepared(line, position)
+                portion.batches.append(batch)
+                position += len(batch.messages)
+        yield portion
+
+    async def _prepared(self, line: Line, position: int) -> AppendRequest:
+        end = position - position % self._batch + self._batch
+        return await self._manager.prepare_batch(
+            line.session_id,
+            line.messages[position:end],
+            user_id=self._user_id,
+            idempotency_key=f"import:{position}",
+        )
+
+    async def _is_known(self, session_id: str) -> bool:
+        try:
+            await self._manager.get_session(session_id, user_id=self._user_id)
+        except SessionNotFoundError:
+            return False
+        return True
 
     async def _present(self, line: Line) -> int:
         """How many messages of the session are in the database, which may hold more of it."""
@@ -120,6 +177,26 @@ class Importer:
                 raise ImportFormatError(line.where, problem)
             count += 1
         return count
+
+
+async def one_ahead(steps: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    """The values of `steps`, each made while the one before it is used. Close it, so that nothing runs on."""
+    coming = asyncio.ensure_future(anext(steps, None))
+    try:
+        while (step := await coming) is not None:
+            coming = asyncio.ensure_future(anext(steps, None))
+            yield step
+    finally:
+        coming.cancel()
+        await asyncio.wait([coming])
+        await steps.aclose()
+
+
+async def _all_of(works: Iterable[Awaitable[object]]) -> None:
+    """Do all at once and to the end, then raise what the first of them raised that failed."""
+    for outcome in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def _is_same(stored: Message, given: Message) -> bool:

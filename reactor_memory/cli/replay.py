@@ -68,7 +68,7 @@ class _Behind:
         importer = Importer(self._manager, user_id=self._user_id, batch=BATCH)
         with progress() as bar:
             task = bar.add_task("saving", total=len(self._line.messages))
-            await importer.store_line(self._line, lambda count: bar.advance(task, count))
+            await importer.store_lines([self._line], lambda count: bar.advance(task, count))
 
     async def catch_up(self) -> None:
         with progress() as bar:

@@ -57,6 +57,12 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     probes: msgspec.Raw = _NO_PROBES
 
 
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells whether the rest of a line has to be read."""
+
+    id: str
+
+
 class Line(NamedTuple):
     """A session and where it stands, `FILE:17`. Its probes are read when they are asked for."""
 
@@ -71,13 +77,22 @@ def read_lines(path: Path) -> Iterator[Line]:
 
     Raises `ImportFormatError` with the file and the line for the first line that is not in the format.
     """
+    return (_line(where, text) for where, text in _read_texts(path))
+
+
+def read_unread(path: Path) -> Iterator[tuple[str, Callable[[], Line]]]:
+    """The ids of the sessions of a file, each with what reads the rest of its line."""
+    return ((_decoded(where, text, _head).id, partial(_line, where, text)) for where, text in _read_texts(path))
+
+
+def _read_texts(path: Path) -> Iterator[tuple[str, bytes]]:
     where = str(path)
     try:
         with open_file(path) as file:
             for number, text in enumerate(file, start=1):
                 where = f"{path}:{number}"
                 if not text.isspace():
-                    yield _line(where, text)
+                    yield where, text
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ImportFormatError(where, "the compressed file is damaged or not complete") from None
     except OSError as error:
@@ -190,4 +205,5 @@ def _as_microseconds(text: str) -> int:
 
 
 _transcript = msgspec.json.Decoder(Transcript)
+_head = msgspec.json.Decoder(Head)
 _probes = msgspec.json.Decoder(tuple[Probe, ...])

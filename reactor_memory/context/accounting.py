@@ -29,10 +29,10 @@ class ShownPart(NamedTuple):
     """A part of the context with the account of all that was offered for it."""
 
     name: Part
-    messages: Sequence[Message]
-    tokens: int
-    offered: int
-    entries: Sequence[tuple[Outcome, ReportEntry]]
+    messages: Sequence[Message] = ()
+    tokens: int = 0
+    offered: int = 0
+    entries: Sequence[tuple[Outcome, ReportEntry]] = ()
     sources: tuple[tuple[int, ...], ...] = ()
 
 
@@ -67,11 +67,13 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
         for index in positions
     ]
     shown = [messages[index] for index in positions if index not in cut.orphans]
-    return ShownPart(name, shown, cut.tokens, cut.end - begin, (*entries, *_runs(name, messages, positions, fates)))
+    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries + _runs(name, messages, positions, fates))
 
 
 def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
     """The pins, as the messages `pinned`. Each has an entry of its own: they do not stand in the order of the log."""
+    if not pins:
+        return ShownPart("pins")
     entries: list[tuple[Outcome, ReportEntry]] = []
     for index, message in enumerate(pinned):
         is_kept = cut.start <= index < cut.end
@@ -83,11 +85,12 @@ def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Cou
 
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
-    entries: list[tuple[Outcome, ReportEntry]] = []
-    whole = [(True, fitted.kept)] if lines else []
-    runs = groupby(range(len(lines)), key=set(fitted.kept).__contains__)
-    for is_kept, run in whole if len(fitted.kept) == len(lines) else runs:
-        entries.append(("kept" if is_kept else "dropped", _lines(name, lines, list(run), is_kept)))
+    entries: list[tuple[Outcome, ReportEntry]]
+    if len(fitted.kept) == len(lines):
+        entries = [("kept", _lines(name, lines, fitted.kept, kept=True))]
+    else:
+        runs = groupby(range(len(lines)), key=set(fitted.kept).__contains__)
+        entries = [("kept" if kept else "dropped", _lines(name, lines, list(run), kept=kept)) for kept, run in runs]
     sources = tuple([line.source_seqs for line in lines])
     return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries, sources)
 
@@ -96,18 +99,15 @@ def turn_part(
     offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
 ) -> ShownPart:
     """The current turn: `clamp` and `fitted` count without the orphans."""
+    if not offered:
+        return ShownPart("current")
     rest = iter(_turn_fates(clamp, fitted))
     fates = [
         Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)
         for index, message in enumerate(offered)
     ]
-    return ShownPart(
-        "current",
-        list(fitted.kept.values()),
-        fitted.tokens,
-        len(offered),
-        list(_runs("current", offered, range(len(offered)), fates)),
-    )
+    entries = _runs("current", offered, range(len(offered)), fates)
+    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
 
 
 def message_part(name: Part, offered: Sequence[Message], shown: Sequence[Message], fates: Sequence[Fate]) -> ShownPart:
@@ -134,68 +134,67 @@ def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
 
 def _runs(
     part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]
-) -> Iterable[tuple[Outcome, ReportEntry]]:
+) -> list[tuple[Outcome, ReportEntry]]:
     """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
-
-    def key(pair: tuple[int, Fate]) -> tuple[Outcome, Reason, bool]:
-        return pair[1].outcome, pair[1].reason, messages[pair[0]].seq is None
-
-    for (outcome, reason, _), run in groupby(zip(positions, fates, strict=True), key=key):
-        members = list(run)
-        tokens = sum(fate.tokens for _, fate in members)
-        yield outcome, _entry(part, messages, members[0][0], members[-1][0], reason, tokens)
+    entries: list[tuple[Outcome, ReportEntry]] = []
+    begin, tokens, stored = 0, 0, [messages[index].seq is not None for index in positions]
+    for at, fate in enumerate(fates):
+        tokens += fate.tokens
+        if at + 1 == len(fates) or fates[at + 1][:2] != fate[:2] or stored[at + 1] != stored[at]:
+            entries.append((fate.outcome, _entry(part, messages, positions[begin], positions[at], fate.reason, tokens)))
+            begin, tokens = at + 1, 0
+    return entries
 
 
 def _entry(
     part: Part, messages: Sequence[Message], first: int, last: int, reason: Reason, tokens: int | None
 ) -> ReportEntry:
-    seqs = messages[first].seq, messages[last].seq
-    if seqs[0] is not None and seqs[1] is not None:
-        return ReportEntry(part=part, first=seqs[0], last=seqs[1], count=last - first + 1, reason=reason, tokens=tokens)
-    return ReportEntry(
-        part=part, first=first, last=last, count=last - first + 1, reason=reason, tokens=tokens, by="position"
-    )
+    begin, end, count = messages[first].seq, messages[last].seq, last - first + 1
+    if begin is not None and end is not None:
+        return ReportEntry(part=part, first=begin, last=end, count=count, reason=reason, tokens=tokens)
+    return ReportEntry(part=part, first=first, last=last, count=count, reason=reason, tokens=tokens, by="position")
 
 
-def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], kept: bool) -> ReportEntry:
+def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, kept: bool) -> ReportEntry:
     return ReportEntry(
         part=part,
         first=indices[0],
         last=indices[-1],
         count=len(indices),
         reason="fits" if kept else "low_value",
-        tokens=sum(lines[index].tokens for index in indices),
+        tokens=sum([lines[index].tokens for index in indices]),
         by="position",
     )
 
 
-def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | None = None) -> Context:
+def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
     """The messages of all parts in their order, and the report over them."""
+    shown = [part for part in shown if part.offered]
     messages: list[Message] = []
     names: list[Part] = []
+    entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
     for part in shown:
         messages += part.messages
         names.extend(repeat(part.name, len(part.messages)))
-    entries = [entry for part in shown for entry in part.entries]
-    dropped = tuple(entry for outcome, entry in entries if outcome == "dropped")
-    window = next((part.messages for part in shown if part.name == "window"), ())
+        for outcome, entry in part.entries:
+            entries[outcome].append(entry)
     report = ContextReport(
         session_id=heading.session_id,
         strategy=heading.strategy,
         budget=heading.budget,
         overhead=heading.overhead,
-        total_tokens=sum(part.tokens for part in shown),
+        total_tokens=sum([part.tokens for part in shown]),
         tokens={part.name: part.tokens for part in shown if part.messages},
         parts=tuple(names),
-        offered={part.name: part.offered for part in shown if part.offered},
-        kept=tuple(entry for outcome, entry in entries if outcome == "kept"),
-        dropped=dropped,
-        clamped=tuple(entry for outcome, entry in entries if outcome == "clamped"),
+        offered={part.name: part.offered for part in shown},
+        kept=tuple(entries["kept"]),
+        dropped=tuple(entries["dropped"]),
+        clamped=tuple(entries["clamped"]),
         freshness=heading.freshness,
         covered_seq=heading.covered_seq,
-        window_start_seq=window[0].seq if window else None,
-        unread=_merge((*heading.unread, *_unread(dropped, heading.covered_seq))),
-        cache_breakpoints=_breakpoints(shown),
+        window_start_seq=messages[names.index("window")].seq if "window" in names else None,
+        unread=_merge([*heading.unread, *_unread(entries["dropped"], heading.covered_seq)]),
+        cache_breakpoints=_breakpoints(names),
         notes=heading.notes,
         pins=heading.pins,
         digest=digest(messages),
@@ -205,11 +204,13 @@ def make_context(heading: Heading, shown: Sequence[ShownPart], *, system: str | 
     return Context(messages=messages, report=report, system=system)
 
 
-def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> Iterable[tuple[int, int]]:
+def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> list[tuple[int, int]]:
     """What left the window although no summary covers it."""
-    for entry in dropped:
-        if entry.part in ("window", "current") and entry.by == "seq" and entry.last > covered_seq:
-            yield max(entry.first, covered_seq + 1), entry.last
+    return [
+        (max(entry.first, covered_seq + 1), entry.last)
+        for entry in dropped
+        if entry.last > covered_seq and entry.by == "seq" and entry.part in ("window", "current")
+    ]
 
 
 def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -222,9 +223,10 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
-    memory = sum(
-        len(part.messages) for part in shown if part.name not in ("window", "recalled", "recalled_facts", "current")
-    )
-    window = sum(len(part.messages) for part in shown if part.name == "window")
-    return tuple(sorted({memory, memory + window} - {0}))
+def _breakpoints(names: Sequence[Part]) -> tuple[int, ...]:
+    """After the memory, and after the window that follows it."""
+    window = len(names)
+    while window and names[window - 1] in ("recalled", "recalled_facts", "current"):
+        window -= 1
+    memory = names.index("window") if "window" in names else window
+    return tuple(sorted({memory, window} - {0}))

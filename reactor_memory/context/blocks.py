@@ -45,6 +45,8 @@ def fit_block(block: Block, room: int, overhead: int, count_text: Callable[[str]
     """The block without its least valuable lines. What it costs is counted as a whole: tokens do not add up exactly."""
     kept: Sequence[int] = range(len(block.lines))
     tokens = block.tokens
+    if kept and tokens is not None and tokens <= room:
+        return FittedBlock(kept, tokens)
     going = sorted(kept, key=lambda index: (block.lines[index].value, index), reverse=True)
     while kept:
         if tokens is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.context.clamping import Count
-from reactor_memory.context.turns import OrphanReason, find_orphans, last_turn_start, units
+from reactor_memory.context.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
 from reactor_memory.models import Message
 
 
@@ -21,7 +21,14 @@ class Cut(NamedTuple):
 
 
 def newest_turns(
-    messages: Sequence[Message], start: int, end: int, room: int, cost: Count, *, enough: int = sys.maxsize
+    messages: Sequence[Message],
+    start: int,
+    end: int,
+    room: int,
+    count: Count,
+    overhead: int = 0,
+    *,
+    enough: int = sys.maxsize,
 ) -> Cut:
     """The newest whole turns of `[start, end)` in `room` tokens, no more than make `enough` messages.
 
@@ -30,25 +37,43 @@ def newest_turns(
     if room <= 0 or enough <= 0:
         return Cut(end, end)
     begin, tokens, orphans = end, 0, dict[int, OrphanReason]()
-    turn, traffic = 0, False
-    for index in range(end - 1, start - 1, -1):
-        message = messages[index]
-        turn += cost(message)
-        traffic = traffic or message.role == "tool" or bool(message.tool_calls)
-        if message.role == "user" or index == start:
-            lost = find_orphans(messages, index, begin) if traffic else {}
-            turn -= sum([cost(messages[orphan]) for orphan in lost])
-            if tokens + turn > room:
-                break
-            begin, tokens, turn, traffic = index, tokens + turn, 0, False
+    for index, turn, lost in _turns_back(messages, start, end, room, count, overhead):
+        if tokens + turn > room:
+            break
+        begin, tokens = index, tokens + turn
+        if lost:
             orphans |= lost
-            if end - begin - len(orphans) >= enough:
-                break
-        elif turn > room and not traffic:
+        if end - begin - len(orphans) >= enough:
             break
     if begin == end:
-        return _newest_units(messages, last_turn_start(messages, start, end), end, room, cost)
+        return _newest_units(messages, last_turn_start(messages, start, end), end, room, count, overhead)
     return Cut(begin, end, tokens, orphans)
+
+
+def _turns_back(
+    messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int
+) -> Iterator[tuple[int, int, dict[int, OrphanReason]]]:
+    """The turns from the newest back: where each begins, what it costs without its orphans, and these.
+
+    Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so each message costs it
+    one call, and most turns no more than their messages.
+    """
+    tokens, traffic = 0, list[int]()
+    for index in range(end - 1, start - 1, -1):
+        message = messages[index]
+        role = message.role
+        tokens += count(message) + overhead
+        if role != "user" and (role == "tool" or message.tool_calls):
+            traffic.append(index)
+        if role == "user" or index == start:
+            lost: dict[int, OrphanReason] = {}
+            if traffic:
+                lost, traffic = orphans_among(messages, traffic), []
+                tokens -= sum([count(messages[orphan]) + overhead for orphan in lost])
+            yield index, tokens, lost
+            tokens = 0
+        elif tokens > room and not traffic:
+            break
 
 
 def without_oldest(messages: Sequence[Message], room: int, cost: Count) -> Cut:
@@ -60,12 +85,12 @@ def without_oldest(messages: Sequence[Message], room: int, cost: Count) -> Cut:
     return Cut(start, len(messages), tokens)
 
 
-def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, cost: Count) -> Cut:
+def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int) -> Cut:
     orphans = find_orphans(messages, start, end)
     positions = [index for index in range(start, end) if index not in orphans]
     begin, tokens = end, 0
     for run in reversed(units([messages[index] for index in positions])):
-        more = sum(cost(messages[positions[index]]) for index in run)
+        more = sum(count(messages[positions[index]]) + overhead for index in run)
         if tokens + more > room:
             break
         begin, tokens = positions[run.start], tokens + more

@@ -89,3 +89,8 @@ class Draft(Value, frozen=True, kw_only=True):
     form: Form = "full"
     freshness: Freshness = "none"
     notes: tuple[str, ...] = ()
+
+    @property
+    def offers_memory(self) -> bool:
+        """Whether there is anything but pins for which the window may have to make room."""
+        return bool(self.fact_lines or self.narrative or self.recalled_lines or self.recalled)

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ Origins: TypeAlias = Mapping[Fact, tuple[Fact, ...]]
 Detail: TypeAlias = tuple[str, str]
 """The stem of a key, and the value."""
 
-Run: TypeAlias = list[Sequence[Fact]]
+Run: TypeAlias = list[tuple[Fact, ...]]
 Thing: TypeAlias = tuple[str, str, str]
 """What a tool is called after, and a key and a name that it was given."""
 
@@ -47,6 +48,9 @@ SOON = 12
 MOST_CHANGES = 2
 MOST_CALLS = 4
 
+MOST_ANCHORS = 8192
+"""The lines of so many anchors are remembered (12 MB): when a window moves, all but a few are those of before."""
+
 MANY_FACTS = 8
 FURTHER_FACT_WORTH = 0.06
 
@@ -56,6 +60,8 @@ _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u
 _BRACKETS = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›"})
 _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
 _LINK = re.compile(r"\](?=[(\[:])")
+_SYNTAX = re.compile(r"[<>＜＞\]`~]")
+"""Without one of these none of the patterns above and below finds anything."""
 _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
 _BULLETS = re.compile(r"^(?:[-+*•] +)+")
@@ -133,10 +139,10 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
     style = _Style(
         count, "light" if form == "full" else "strong", _common(anchors.values()) if form == "brief" else frozenset()
     )
-    lines = [line for first, *again in _runs(anchors.values()) for line in _anchor_lines(first, again, style)]
+    lines = [line for run in _runs(map(tuple, anchors.values())) for line in _anchor_lines(tuple(run), style)]
     lines = [
-        RenderedLine(replace(line, value=value), facts)
-        for (line, facts), value in zip(lines, revalued(lines), strict=True)
+        each if value == each.line.value else RenderedLine(replace(each.line, value=value), each.facts)
+        for each, value in zip(lines, revalued(lines), strict=True)
     ]
     return (*_common_line(style), *_grouped(lines, count)) if form == "brief" else tuple(lines)
 
@@ -163,6 +169,8 @@ def _kept(char: str, before: str, after: str) -> str:
 
 def _harmless(text: str) -> str:
     """Without the syntax of chat tokens, tags, links and code fences."""
+    if not _SYNTAX.search(text):
+        return " ".join(text.split())
     line = _LINK.sub("] ", _BRACKETED.sub(r"(\1)", text.translate(_BRACKETS)))
     return " ".join(_FENCE.sub("'", line).split())
 
@@ -177,7 +185,7 @@ def _unforged(line: str) -> str:
     return f"about {begin}" if _FORGED_START.match(begin) else line
 
 
-def _runs(groups: Iterable[Sequence[Fact]]) -> list[Run]:
+def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
     """The facts of each anchor; calls that only repeat one shortly before them, or change what it made, stand with it.
 
     What was changed last stands last: what was said of it before must not pass for newer.
@@ -295,10 +303,11 @@ def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLi
     yield from others
 
 
-def _anchor_lines(facts: Sequence[Fact], again: Sequence[Sequence[Fact]], style: _Style) -> Iterator[RenderedLine]:
-    quoted = [fact for fact in facts if fact.salience]
-    yield from _quotation_lines(quoted, style)
-    yield from _record_lines([fact for fact in facts if not fact.salience], again, style)
+@lru_cache(maxsize=MOST_ANCHORS)
+def _anchor_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[RenderedLine, ...]:
+    facts, *again = run
+    quoted = _quotation_lines([fact for fact in facts if fact.salience], style)
+    return (*quoted, *_record_lines([fact for fact in facts if not fact.salience], again, style))
 
 
 def _quotation_lines(facts: Sequence[Fact], style: _Style) -> Iterator[RenderedLine]:
@@ -433,16 +442,25 @@ def _labels(keys: Sequence[str], values: Sequence[str]) -> list[str]:
     """A label for every value that could be mistaken: one word of its key that tells it from others of its shape."""
     shapes = [_shape(value) for value in values]
     size = Counter(shapes)
+    unclear = [_is_unclear(value, shape, size[shape]) for value, shape in zip(values, shapes, strict=True)]
+    if not any(unclear):
+        return [""] * len(keys)
     words = Counter((shape, word) for key, shape in zip(keys, shapes, strict=True) for word in set(_words(key)))
     labels: list[str] = []
-    for key, value, shape in zip(keys, values, shapes, strict=True):
+    for key, value, shape, labelled in zip(keys, values, shapes, unclear, strict=True):
         own = _words(key)
         distinct = [word for word in own if words[shape, word] == 1] or own
-        ambiguous = shape in ("flag", "number") or (shape != "text" and size[shape] > 1) or "=" in value
-        ambiguous = ambiguous or value.startswith(AGAIN)
-        labels.append((distinct or [key if "=" in value or value.startswith(AGAIN) else ""])[-1] if ambiguous else "")
+        labels.append((distinct or [key if _reads_as_label(value) else ""])[-1] if labelled else "")
     taken = Counter(labels)
     return [key if label and taken[label] > 1 else label for key, label in zip(keys, labels, strict=True)]
+
+
+def _is_unclear(value: str, shape: str, times: int) -> bool:
+    return shape in ("flag", "number") or (shape != "text" and times > 1) or _reads_as_label(value)
+
+
+def _reads_as_label(value: str) -> bool:
+    return "=" in value or value.startswith(AGAIN)
 
 
 def _shape(value: str) -> str:

@@ -210,12 +210,19 @@ def _reason(entries: Sequence[ReportEntry], seq: int, parts: Sequence[Part]) -> 
 
 
 def digest(messages: Sequence[Message]) -> str:
-    """SHA-256 over role, content, parts, calls, call id and name of each message."""
+    """SHA-256 over role, content, parts, calls, call id and name of each message, as MessagePack; as JSON if a number
+    has more than 64 bits.
+    """
     seen: list[tuple[Any, ...]] = [
         (message.role, message.content, message.parts, message.tool_calls, message.tool_call_id, message.name)
         for message in messages
     ]
-    return hashlib.sha256(_encoder.encode(seen)).hexdigest()
+    try:
+        data = _TO_MESSAGE_PACK.encode(seen)  # in a third of the time of JSON, which has to look for what to escape
+    except OverflowError:
+        data = _TO_JSON.encode(seen)
+    return hashlib.sha256(data).hexdigest()
 
 
-_encoder = msgspec.json.Encoder(order="deterministic")
+_TO_MESSAGE_PACK = msgspec.msgpack.Encoder(order="deterministic")
+_TO_JSON = msgspec.json.Encoder(order="deterministic")

@@ -1,7 +1,8 @@
 """How a history becomes a draft: pure functions of what was read.
 
-A strategy may answer that something is missing; then the manager waits for the background work, reads again and asks
-once more with the outcome, which a strategy must accept.
+A strategy may answer that it wants the facts of the summary, which a load does not read unasked, or that something is
+missing in the summary; then the manager waits for the background work. Either way it reads again and asks once more,
+and a strategy must accept what it is given then.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
-from reactor_memory.models import BlockLine, Fact, Form, Layout, Message, Summary, Value
+from reactor_memory.models import BlockLine, Fact, Form, Layout, Message, Summary, SummaryHead, Value
 from reactor_memory.protocols import ContextRows
 
 CROWDED = 2.5
@@ -57,11 +58,16 @@ class Missing(Value, frozen=True, kw_only=True):
 
 
 class Plan(Value, frozen=True, kw_only=True):
-    """A draft, and the layout to keep when it is a new one."""
+    """A draft, and the layout to keep when it is a new one.
+
+    With `missing` or `wants_facts` the draft does not count. `wants_facts`: the facts are needed, and
+    `request.rows.summary` is no `Summary` yet, only its head.
+    """
 
     draft: Draft
     layout: Layout | None = None
     missing: Missing | None = None
+    wants_facts: bool = False
 
 
 class Strategy(Protocol):
@@ -113,16 +119,17 @@ class Hierarchical:
 
     def _evict(self, request: PlanRequest) -> Plan:
         summary = request.rows.summary or Summary()
+        nothing = Draft(strategy="hierarchical", session_id=request.session_id)
         waits = request.limits.segment_message_count
         start = _minimum_start(request)
         if not waits and request.rows.session:  # no summary will ever reach into the newest messages
             start = min(start, request.rows.session.last_seq - request.limits.recent_message_count + 1)
         gap = start - 1 - summary.covered_seq
         if gap > waits and request.outcome is None:
-            return Plan(
-                draft=Draft(strategy="hierarchical", session_id=request.session_id),
-                missing=Missing(until_seq=start - 1 - waits, segments=math.ceil((gap - waits) / max(1, waits))),
-            )
+            segments = math.ceil((gap - waits) / max(1, waits))
+            return Plan(draft=nothing, missing=Missing(until_seq=start - 1 - waits, segments=segments))
+        if not isinstance(summary, Summary):
+            return Plan(draft=nothing, wants_facts=True)
         if gap > waits:
             return self._make_do(request, summary)
         if summary.is_empty and summary.covered_seq:
@@ -229,7 +236,7 @@ def _everything(request: PlanRequest) -> Layout:
 
 def _still_holds(request: PlanRequest, layout: Layout) -> bool:
     """The window of the layout may grow on: nothing has to leave it yet, and nothing in it went out of view."""
-    summary, messages = request.rows.summary or Summary(), request.rows.messages
+    summary, messages = request.rows.summary or SummaryHead(), request.rows.messages
     if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
         return False
     window = _from(messages, layout.window_start_seq)
@@ -257,7 +264,7 @@ def _memory_room(request: PlanRequest) -> int:
 
 def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     window = _from(request.rows.messages, layout.window_start_seq)
-    summary = request.rows.summary or Summary()
+    summary = request.rows.summary or SummaryHead()
     first = (window[0].seq or 1) if window else layout.window_start_seq
     reads_on = bool(request.rows.messages) and (request.rows.messages[0].seq or 0) < layout.window_start_seq
     hole = ((layout.window_start_seq, first - 1),) if first > layout.window_start_seq and not reads_on else ()
@@ -280,7 +287,7 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     )
 
 
-def _notes(layout: Layout, summary: Summary) -> Iterator[str]:
+def _notes(layout: Layout, summary: SummaryHead) -> Iterator[str]:
     if layout.left_out:
         yield f"{layout.left_out} lines of memory were left out when the window last moved: too low in rank, or no room"
     if summary.truncated:

@@ -66,11 +66,13 @@ def assemble(
     turn = _current_turn(current, limits.overhead, count, count_text)
     pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins]
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
-    most = int(limits.window_min_share * room)
-    least = newest_turns(draft.window, 0, window_end, most, cost, enough=limits.recent_message_count)
+    least = Cut(window_end, window_end)
+    if draft.offers_memory:
+        most, enough = int(limits.window_min_share * room), limits.recent_message_count
+        least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=enough)
     facts, narrative = _fit_memory(draft, least, room, limits, count_text)
     room -= facts.tokens + narrative.tokens
-    window = newest_turns(draft.window, 0, window_end, room, cost)
+    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
     window, lines, recalled = _recall(draft, window, least, room, limits, cost, count_text)
     shown = [
         _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
@@ -109,7 +111,7 @@ def trim(
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
     leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, cost)
+    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),
@@ -132,8 +134,8 @@ class _CurrentTurn(NamedTuple):
 
 
 def _current_turn(messages: Sequence[Message], overhead: int, count: Count, count_text: CountText) -> _CurrentTurn:
-    orphans = turns.find_orphans(messages, open_tail=True)
-    rest = [message for index, message in enumerate(messages) if index not in orphans]
+    orphans = turns.find_orphans(messages, open_tail=True) if messages else {}
+    rest = [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
     return _CurrentTurn(messages, orphans, TurnClamp(rest, overhead=overhead, count=count, count_text=count_text))
 
 
@@ -186,13 +188,15 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
+    if not draft.offers_memory:
+        return FittedBlock(), FittedBlock()
     facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
     narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
     reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
     fitted = fit(left - reserved)
-    if [len(block.kept) for block in fitted] == [len(facts.lines), len(narrative.lines)]:
+    if len(fitted[0].kept) == len(facts.lines) and len(fitted[1].kept) == len(narrative.lines):
         return fitted
     return fit(min(left - reserved, int(limits.max_memory_share * left)))
 
@@ -206,6 +210,8 @@ def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText)
 def _block(
     part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
 ) -> ShownPart:
+    if not lines:
+        return ShownPart(part)
     message = None
     if fitted.kept:
         text = block_text(header, [lines[index].text for index in fitted.kept])
@@ -218,7 +224,7 @@ def _recall(
 ) -> tuple[Cut, FittedBlock, ShownPart]:
     """What was recalled, and the window beside it: the turns above its minimum and its newest turn make room."""
     if not draft.recalled and not draft.recalled_lines:
-        return window, FittedBlock(), ShownPart("recalled", (), 0, 0, ())
+        return window, FittedBlock(), ShownPart("recalled")
     newest_turn = draft.window[turns.last_turn_start(draft.window, 0, window.end) : window.end]
     left = room - max(least.tokens, sum(map(cost, newest_turn)))
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), left, limits.overhead, count_text)

@@ -7,7 +7,7 @@ its id: providers reuse ids.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.models import Message
@@ -81,16 +81,42 @@ def find_orphans(
     calls without any result: they were just made.
     """
     end = len(messages) if end is None else end
-    orphans: dict[int, OrphanReason] = {
-        index: "orphan_result" for index in range(start, end) if messages[index].role == "tool"
-    }
-    for pair in find_pairs(messages, start, end):
-        if pair.complete:
-            for index in pair.results:
-                del orphans[index]
-        elif not (open_tail and pair.call == end - 1):
-            orphans[pair.call] = "open_call"
+    if open_tail and start < end and messages[end - 1].role != "tool":
+        end -= 1
+    traffic: list[int] = []
+    orphans: dict[int, OrphanReason] = {}
+    for index in range(end - 1, start - 1, -1):
+        message = messages[index]
+        if is_traffic(message):
+            traffic.append(index)
+        elif message.role == "user" and traffic:
+            orphans |= orphans_among(messages, traffic)
+            traffic.clear()
+    orphans |= orphans_among(messages, traffic)
     return dict(sorted(orphans.items()))
+
+
+def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[int, OrphanReason]:
+    """`find_orphans` for one turn, given the positions of its tool traffic, newest first.
+
+    Read backwards, a call finds its results among those that no later call took.
+    """
+    waiting: dict[str | None, list[int]] = {}
+    orphans: dict[int, OrphanReason] = {}
+    for index in traffic:
+        message = messages[index]
+        if message.role == "tool":
+            waiting.setdefault(message.tool_call_id, []).append(index)
+            continue
+        taken = {call.id: waiting.get(call.id, ()) for call in message.tool_calls}
+        for key in taken:
+            waiting.pop(key, None)
+        if not all(taken.values()):
+            orphans[index] = "open_call"
+            orphans.update((result, "orphan_result") for results in taken.values() for result in results)
+    if waiting:
+        orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
+    return orphans
 
 
 def units(messages: Sequence[Message]) -> list[range]:

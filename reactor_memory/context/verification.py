@@ -231,5 +231,9 @@ def _check_digest(context: Context) -> Iterator[str]:
         [getattr(message, field) for field in ("role", "content", "parts", "tool_calls", "tool_call_id", "name")]
         for message in context.messages
     ]
-    if hashlib.sha256(msgspec.json.encode(seen, order="deterministic")).hexdigest() != context.report.digest:
+    try:
+        data = msgspec.msgpack.encode(seen, order="deterministic")
+    except OverflowError:
+        data = msgspec.json.encode(seen, order="deterministic")
+    if hashlib.sha256(data).hexdigest() != context.report.digest:
         yield "digest: the messages are not the ones that the report was made for"

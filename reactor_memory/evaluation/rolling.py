@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 from dependency_injector import providers
 
 from reactor_memory.container import Container
@@ -21,9 +22,10 @@ from reactor_memory.context.strategies import Plan, PlanRequest
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.probes import MAX_LINE_CHARACTERS
 from reactor_memory.evaluation.sentences import SentenceSummarizer
-from reactor_memory.models import Lease, Message, Summary, Value
-from reactor_memory.protocols import Clock, MessageStore, Summarizer, SummaryStore
+from reactor_memory.models import Lease, Message, Summary, SummaryHead, Value
+from reactor_memory.protocols import Clock, MessageStore, Redactor, Summarizer, SummaryStore
 from reactor_memory.reading import sentences
+from reactor_memory.redaction import redacted
 from reactor_memory.settings import Settings
 from reactor_memory.workers.jobs import put_successor, successor
 
@@ -53,7 +55,7 @@ class RollingStrategy:
     reads_summaries = True
 
     def __call__(self, request: PlanRequest) -> Plan:
-        summary = request.rows.summary or Summary()
+        summary = request.rows.summary or SummaryHead()
         window = [message for message in request.rows.messages if (message.seq or 0) > summary.covered_seq]
         first = (window[0].seq or 1) if window else summary.covered_seq + 1
         draft = Draft(
@@ -81,6 +83,7 @@ class RollingJob:
         limits: RollingLimits,
         cost: Callable[[Message], int],
         count_text: Callable[[str], int],
+        redactor: Redactor,
         timeout_seconds: float,
     ) -> None:
         self._messages = messages
@@ -90,11 +93,12 @@ class RollingJob:
         self._limits = limits
         self._cost = cost
         self._count_text = count_text
+        self._redactor = redactor
         self._timeout_seconds = timeout_seconds
 
     async def step(self, lease: Lease) -> int | None:
         """Rewrite the summary with the turns that leave the window, if any have to."""
-        summary = await self._summaries.get_summary(lease.session_id) or Summary()
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         messages = await self._uncovered(lease.session_id, summary.covered_seq)
         window = newest_turns(messages, 0, len(messages), self._limits.window_tokens, self._cost)
         leaving = messages[: window.start]
@@ -115,9 +119,10 @@ class RollingJob:
 
     async def _rewritten(self, narrative: str, leaving: Sequence[Message]) -> str:
         before = [Message(role="summary", content=narrative, seq=leaving[0].seq)] if narrative else []
+        read = await anyio.to_thread.run_sync(redacted, leaving, self._redactor)
         try:
             with anyio.fail_after(self._timeout_seconds):
-                answer = await self._summarizer.summarize([*before, *leaving])
+                answer = await self._summarizer.summarize([*before, *read])
         except TimeoutError as error:
             raise SummarizationError("timeout", f"no answer within {self._timeout_seconds:g} seconds") from error
         return "\n".join(self._fitting(_readable_lines(answer.narrative)))
@@ -157,6 +162,7 @@ def install(container: Container) -> None:
         limits=limits,
         cost=cost,
         count_text=counter.of_text,
+        redactor=container.redactor,
         timeout_seconds=settings.summary.timeout_seconds,
     )
     _override(container.job, job)

@@ -63,7 +63,7 @@ def find_span(evidence: str, value: str, hint: int = 0) -> tuple[int, int] | Non
     if evidence.startswith(value, hint) and _on_borders(evidence, hint, hint + len(value)):
         return hint, hint + len(value)
     for flags in (0, re.IGNORECASE):
-        if spans := _spans(_value_pattern(tuple(words), flags), evidence, hint):
+        if spans := _spans(words, flags, evidence, hint):
             return min(spans, key=lambda span: (abs(span[0] - hint), span))
     return None
 
@@ -90,11 +90,12 @@ def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fa
 
 def quote(fact: Fact, evidence: str, *, around: int = 60) -> str:
     """What `evidence`, the text of the source message, says where the fact stands: its line, cut to `around` characters
-    on each side; empty for a fact that was not verified.
+    on each side; empty for a fact that was not verified, or whose value does not stand there: another redactor was in
+    force when it was read.
     """
-    if not fact.verified:
-        return ""
     start, stop = fact.span
+    if not fact.verified or " ".join(evidence[start:stop].split()).casefold() != fact.value.casefold():
+        return ""
     begin = max(evidence.rfind("\n", 0, start) + 1, start - around)
     line_end = evidence.find("\n", stop)
     end = min(len(evidence) if line_end < 0 else line_end, stop + around)
@@ -156,20 +157,27 @@ def _one_line(text: str, limit: int) -> str:
     return (cut.rsplit(" ", 1)[0] if " " in cut else cut)[:limit].rstrip()
 
 
-def _spans(pattern: re.Pattern[str], evidence: str, hint: int) -> list[tuple[int, int]]:
+def _spans(words: Sequence[str], flags: int, evidence: str, hint: int) -> list[tuple[int, int]]:
     """The last match at or before `hint` and the first one after it."""
     before: list[tuple[int, int]] = []
-    for match in pattern.finditer(evidence):
-        if match.start() > hint:
-            return [*before, match.span()]
-        before = [match.span()]
+    for span in _matches(words, flags, evidence):
+        if span[0] > hint:
+            return [*before, span]
+        before = [span]
     return before
 
 
-@lru_cache(maxsize=1024)
-def _value_pattern(words: tuple[str, ...], flags: int) -> re.Pattern[str]:
-    body = r"\s+".join(map(re.escape, words))
-    return re.compile(_border_before(words[0][0]) + body + _border_after(words[-1][-1]), flags)
+def _matches(words: Sequence[str], flags: int, evidence: str) -> Iterator[tuple[int, int]]:
+    """Where the words stand on borders. The borders are no part of the pattern: compiling them takes milliseconds, and
+    nearly every value is a new pattern.
+    """
+    pattern, at = re.compile(r"\s+".join(map(re.escape, words)), flags), 0
+    while match := pattern.search(evidence, at):
+        if _on_borders(evidence, *match.span()):
+            yield match.span()
+            at = match.end()
+        else:
+            at = match.start() + 1
 
 
 def _on_borders(evidence: str, start: int, stop: int) -> bool:

@@ -7,7 +7,9 @@ everything at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from itertools import accumulate, takewhile
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -21,6 +23,19 @@ Identity: TypeAlias = tuple[str, str, bool, bool]
 _ACT_RANK = {"statement": 0, "decision": 1, "correction": 2}
 _SEPARATOR = "; "
 _MARK_TOKENS = 2
+
+SPARE_SHARE = 0.25
+"""What ranks next is kept, up to this share of the working set: in its place comes what facts to come make free."""
+
+
+class WorkingSet(NamedTuple):
+    """The facts that a summary keeps, and of those that it leaves out the ones that rank next, both in the order given.
+
+    There are `spare` facts whenever facts are left out.
+    """
+
+    kept: tuple[Fact, ...] = ()
+    spare: tuple[Fact, ...] = ()
 
 
 def fold(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -44,24 +59,37 @@ def as_of(facts: Iterable[Fact], seq: int) -> tuple[Fact, ...]:
     return fold(fact for fact in facts if fact.source_seq <= seq)
 
 
-def working_set(facts: Sequence[Fact], *, max_tokens: int, count: Count) -> tuple[tuple[Fact, ...], bool]:
-    """The facts worth most for their tokens within `max_tokens`, in the order given, and whether any are left out.
+def working_set(facts: Sequence[Fact], *, max_tokens: int, count: Count) -> WorkingSet:
+    """The facts worth most for their tokens within `max_tokens`.
 
     What an anchor's facts of the same worth say stays together. A larger `max_tokens` never loses a fact.
     """
     if sum(len(f"{fact.anchor}{_SEPARATOR}{fact.value}".encode()) for fact in facts) <= max_tokens:
-        return tuple(facts), False  # a token is at least one byte, so nothing needs to be counted
-    bundles: dict[tuple[str, float], list[Fact]] = {}
-    for fact in facts:
-        bundles.setdefault((fact.anchor, fact.worth), []).append(fact)
-    kept: set[Fact] = set()
-    left = max_tokens
-    for bundle, tokens in sorted(((b, _tokens(b, count)) for b in bundles.values()), key=_rank, reverse=True):
-        left -= tokens
-        if left < 0:
-            break
-        kept.update(bundle)
-    return tuple(fact for fact in facts if fact in kept), len(kept) < len(set(facts))
+        return WorkingSet(tuple(facts))  # a token is at least one byte, so nothing needs to be counted
+    ranked = sorted(_bundles(facts, count), key=attrgetter("rank"), reverse=True)
+    kept = _within(ranked, max_tokens)
+    spare = _within(ranked[len(kept) :], int(SPARE_SHARE * max_tokens)) or ranked[len(kept) :][:1]
+    return WorkingSet(_in_order(kept, facts), _in_order(spare, facts))
+
+
+def next_working_set(
+    before: WorkingSet, facts: Sequence[Fact], known: Iterable[Fact], *, max_tokens: int, count: Count
+) -> WorkingSet | None:
+    """The working set of a ledger with new `facts`, from the one `before`, which left something out. `known` are all
+    verified facts that the ledger had about the anchors of `facts`.
+
+    What is left out ranks below all that is kept or spare, and new facts move no other anchor than theirs: so what is
+    found above the lowest rank is all there is. None if that fits, for then the place belongs to something unknown.
+    """
+    if not before.spare:
+        return None
+    lowest = min(bundle.rank for bundle in _bundles(before.spare, count))
+    moved = {fact.anchor for fact in facts}
+    held = [fact for fact in (*before.kept, *before.spare) if fact.anchor not in moved]
+    about = fold([*(fact for fact in known if fact.anchor in moved), *facts])
+    above = [fact for bundle in _bundles(about, count) if bundle.rank >= lowest for fact in bundle.facts]
+    found = working_set(sorted([*held, *above], key=position), max_tokens=max_tokens, count=count)
+    return found if found.spare else None
 
 
 def fold_narrative(lines: Iterable[str], *, max_tokens: int, count: Count) -> str:
@@ -79,13 +107,14 @@ def fold_narrative(lines: Iterable[str], *, max_tokens: int, count: Count) -> st
 
 def refold(ledger: Ledger, *, max_fact_tokens: int, max_narrative_tokens: int, count: Count) -> Summary:
     """The summary of a whole ledger. Its version, epoch and times are the store's to set."""
-    kept, truncated = working_set(fold(_verified(ledger.facts)), max_tokens=max_fact_tokens, count=count)
+    found = working_set(fold(_verified(ledger.facts)), max_tokens=max_fact_tokens, count=count)
     lines = (segment.narrative for segment in ledger.segments)
     return Summary(
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
-        facts_json=facts_to_json(kept),
+        facts_json=facts_to_json(found.kept),
+        spare_json=facts_to_json(found.spare),
         covered_seq=ledger.covered_seq,
-        truncated=truncated,
+        truncated=bool(found.spare),
         stale_ranges=tuple((s.start_seq, s.end_seq) for s in ledger.segments if s.stale),
     )
 
@@ -95,25 +124,33 @@ def fold_into(
     facts: Iterable[Fact],
     segment: Segment,
     *,
+    known: Iterable[Fact] = (),
     max_fact_tokens: int,
     max_narrative_tokens: int,
     count: Count,
-) -> Summary:
-    """`summary` with the segment that follows it, as the next version.
+) -> Summary | None:
+    """`summary` with the segment that follows it, as the next version: equal to a refold of the ledger.
 
-    Equal to a refold of the ledger as long as `summary` is not truncated; if it is, a fact that was left out may be
-    worth keeping now, and the caller refolds.
+    A truncated summary needs to be told what the ledger knows about the anchors of `facts` (`next_working_set`). None
+    if only the whole ledger gives the fold.
     """
-    folded = fold([*summary.facts(), *_verified(facts)])
-    kept, truncated = working_set(folded, max_tokens=max_fact_tokens, count=count)
+    new = tuple(_verified(facts))
+    if summary.truncated:
+        before = WorkingSet(summary.facts(), summary.spare())
+        found = next_working_set(before, new, known, max_tokens=max_fact_tokens, count=count)
+    else:
+        found = working_set(fold([*summary.facts(), *new]), max_tokens=max_fact_tokens, count=count)
+    if found is None:
+        return None
     lines = [*summary.narrative.splitlines(), segment.narrative]
     return replace(
         summary,
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
-        facts_json=facts_to_json(kept),
+        facts_json=facts_to_json(found.kept),
+        spare_json=facts_to_json(found.spare),
         covered_seq=max(summary.covered_seq, segment.end_seq),
         version=summary.version + 1,
-        truncated=summary.truncated or truncated,
+        truncated=bool(found.spare),
     )
 
 
@@ -154,6 +191,26 @@ def _verified(facts: Iterable[Fact]) -> Iterable[Fact]:
     return (fact for fact in facts if fact.verified)
 
 
+class _Bundle(NamedTuple):
+    """What an anchor's facts of the same worth say. `rank`: worth first, then worth per token; of equals the newer."""
+
+    rank: tuple[float, float, int, str]
+    tokens: int
+    facts: tuple[Fact, ...]
+
+
+def _bundles(facts: Iterable[Fact], count: Count) -> list[_Bundle]:
+    found: dict[tuple[str, float], list[Fact]] = {}
+    for fact in facts:
+        found.setdefault((fact.anchor, fact.worth), []).append(fact)
+    return [_bundle(worth, bundle, count) for (_, worth), bundle in found.items()]
+
+
+def _bundle(worth: float, facts: Sequence[Fact], count: Count) -> _Bundle:
+    tokens, first = _tokens(facts, count), facts[0]
+    return _Bundle((worth, worth * len(facts) / tokens, first.source_seq, first.anchor), tokens, tuple(facts))
+
+
 def _tokens(bundle: Sequence[Fact], count: Count) -> int:
     """About what the bundle costs as a line: the number in an anchor weighs as much as the labels of its values."""
     if bundle[0].salience:
@@ -161,11 +218,15 @@ def _tokens(bundle: Sequence[Fact], count: Count) -> int:
     return count(_SEPARATOR.join([bundle[0].anchor, *(fact.value for fact in bundle)]))
 
 
-def _rank(costed: tuple[Sequence[Fact], int]) -> tuple[float, float, int, str]:
-    """Worth first, then worth per token; of equals the newer one."""
-    bundle, tokens = costed
-    worth = bundle[0].worth
-    return worth, worth * len(bundle) / tokens, bundle[0].source_seq, bundle[0].anchor
+def _within(ranked: Sequence[_Bundle], max_tokens: int) -> Sequence[_Bundle]:
+    """The first bundles that take no more than `max_tokens` together."""
+    taken = accumulate(bundle.tokens for bundle in ranked)
+    return ranked[: sum(1 for _ in takewhile(lambda tokens: tokens <= max_tokens, taken))]
+
+
+def _in_order(bundles: Iterable[_Bundle], facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    chosen = {fact for bundle in bundles for fact in bundle.facts}
+    return tuple(fact for fact in facts if fact in chosen)
 
 
 def _newest_sentences(line: Sequence[str], left: int, count: Count) -> tuple[list[str], int]:

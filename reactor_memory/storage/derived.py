@@ -11,10 +11,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reactor_memory.models import BranchRange, Fact, Layout, Lease, Ledger, Segment, Session, Summary, WorkState
+from reactor_memory.models import (
+    BranchRange,
+    Fact,
+    Layout,
+    Lease,
+    Ledger,
+    Segment,
+    Session,
+    Spending,
+    Summary,
+    SummaryHead,
+    WorkState,
+)
 from reactor_memory.protocols import SUMMARIZE, Refold
 from reactor_memory.storage import recall
-from reactor_memory.storage.branches import ranges_between, segments_of_branch
+from reactor_memory.storage.branches import segments_of_branch
 from reactor_memory.storage.rows import (
     fact_from,
     fact_values,
@@ -24,6 +36,7 @@ from reactor_memory.storage.rows import (
     segment_from,
     segment_values,
     summary_from,
+    summary_head_from,
     summary_values,
     to_json,
     work_state_from,
@@ -41,6 +54,11 @@ def get_summary(session_id: str) -> Steps[Summary | None]:
     return summary_from(rows[0]) if rows else None
 
 
+def get_summary_head(session_id: str) -> Steps[SummaryHead | None]:
+    rows = yield Step("summary_head", key_of(session_id))
+    return summary_head_from(rows[0]) if rows else None
+
+
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
     rows = yield Step("layout", _layout_key(session_id, budget, settings_fingerprint))
     return layout_from(rows[0]) if rows else None
@@ -49,7 +67,7 @@ def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps
 def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:
     if not (yield from _hold(session_id)):
         return
-    summary = yield from get_summary(session_id)
+    summary = yield from get_summary_head(session_id)
     if layout.epoch == (summary.epoch if summary else 0):
         yield Step("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
 
@@ -82,10 +100,23 @@ def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
     found: list[Fact] = []
-    for part in ranges_between(branch, 0, LAST_POSITION):
-        values = {"end_seq": part.end_seq, "anchors": to_json(anchors)}
-        found += map(fact_from, (yield Step("facts_about", key_of(part.conversation_id) | values)))
+    for owner, last_end in (yield from _ends_of_segments(branch)):
+        values = {"end_seq": last_end, "anchors": to_json(anchors)}
+        found += map(fact_from, (yield Step("facts_about", key_of(owner) | values)))
     return tuple(found)
+
+
+def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int]]]:
+    """Until where the segments of each conversation of the branch count (`segments_of_branch`), oldest first."""
+    ends: list[tuple[str, int]] = []
+    next_start = LAST_POSITION
+    for part in reversed(branch):
+        last_end = min(next_start - 1, LAST_POSITION if part.end_seq is None else part.end_seq)
+        ends.append((part.conversation_id, last_end))
+        if part is not branch[0]:
+            first = yield Step("first_segment", key_of(part.conversation_id) | {"end_seq": last_end})
+            next_start = first[0][0] if first else next_start
+    return ends[::-1]
 
 
 def _segments(conversation_id: str) -> Steps[list[Segment]]:
@@ -117,7 +148,7 @@ def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
     newest = yield Step("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
     if not newest or newest[0][0] != lease.fence:
         return False
-    stored = (yield from get_summary(lease.session_id)) or Summary()
+    stored = (yield from get_summary_head(lease.session_id)) or Summary()
     return summary.version == stored.version + 1 and summary.covered_seq >= stored.covered_seq
 
 
@@ -150,7 +181,7 @@ def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refol
 
 def _refold(branch: Session, seq: int, now: int, refold: Refold) -> Steps[None]:
     yield Step("delete_layouts", key_of(branch.session_id))
-    stored = yield from get_summary(branch.session_id)
+    stored = yield from get_summary_head(branch.session_id)
     if stored is None or stored.covered_seq < seq:
         return
     folded = refolded(stored, (yield from read_ledger(branch.branch)), refold, now)
@@ -158,7 +189,7 @@ def _refold(branch: Session, seq: int, now: int, refold: Refold) -> Steps[None]:
     yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
 
 
-def refolded(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary:
+def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> Summary:
     """What follows `stored`. What it covered without segments (`full` mode) waits for a new extraction, too."""
     folded = refold(ledger)
     start = ledger.segments[-1].end_seq + 1 if ledger.segments else 1
@@ -180,6 +211,18 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
         for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "forget_work"):
             yield Step(query, key)
     yield from recall.forget(session_ids)
+
+
+# What summarizers cost
+
+
+def add_spending(session_id: str, *, day: int, tokens: int) -> Steps[None]:
+    yield Step("add_spending", key_of(session_id) | {"day": day, "tokens": tokens})
+
+
+def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
+    rows = yield Step("spending", key_of(session_id) | {"day": day})
+    return Spending(session=rows[0][0], day=rows[0][1])
 
 
 # Background work

@@ -8,8 +8,9 @@ caller can change the log.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -39,7 +40,9 @@ from reactor_memory.models import (
     Session,
     SessionPage,
     SessionPreview,
+    Spending,
     Summary,
+    SummaryHead,
     WorkState,
 )
 from reactor_memory.protocols import (
@@ -93,15 +96,39 @@ class _Conversation:
 
 @dataclass
 class _Derived:
-    """What is made from one conversation, by the conversation that owns it."""
+    """What is made from one conversation, by the conversation that owns it. Segments and `anchors` are found by the
+    end of the segment.
+    """
 
     segments: dict[int, tuple[Segment, tuple[Fact, ...]]] = field(
         default_factory=dict[int, tuple[Segment, tuple[Fact, ...]]]
     )
+    anchors: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     summary: Summary | None = None
     layouts: dict[tuple[int, str], Layout] = field(default_factory=dict[tuple[int, str], Layout])
     indexed: tuple[int, int] | None = None
     postings: Postings = field(default_factory=Postings)
+
+    @property
+    def head(self) -> SummaryHead | None:
+        return None if self.summary is None else self.summary.head
+
+    def store(self, segment: Segment, facts: tuple[Fact, ...]) -> None:
+        end = segment.end_seq
+        _, replaced = self.segments.get(end, (segment, ()))
+        for anchor in {fact.anchor for fact in replaced}:
+            self.anchors[anchor].discard(end)
+            if not self.anchors[anchor]:
+                del self.anchors[anchor]
+        self.segments[end] = (segment, facts)
+        for fact in facts:
+            self.anchors.setdefault(fact.anchor, set()).add(end)
+
+    def facts_about(self, anchors: Collection[str], last_end: float) -> Iterator[Fact]:
+        """The verified facts of the segments up to `last_end` with one of these anchors."""
+        ends = {end for anchor in anchors for end in self.anchors.get(anchor, ()) if end <= last_end}
+        for end in sorted(ends):
+            yield from (fact for fact in self.segments[end][1] if fact.verified and fact.anchor in anchors)
 
 
 @dataclass
@@ -126,6 +153,7 @@ class _State:
     conversations: dict[str, _Conversation] = field(default_factory=dict[str, _Conversation])
     derived: defaultdict[str, _Derived] = field(default_factory=lambda: defaultdict[str, _Derived](_Derived))
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
+    spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
 
 class InMemoryStore:
@@ -216,7 +244,7 @@ class InMemoryStore:
         derived = self._derived(session.session_id)
         return ContextRows(
             session=session,
-            summary=derived.summary,
+            summary=derived.summary if query.facts else derived.head,
             layout=derived.layouts.get((query.budget, query.settings_fingerprint)),
             messages=tuple(map(_copy, _window(newest, session.last_seq, query)[::-1])),
             pins=conversation.pins,
@@ -361,6 +389,9 @@ class InMemoryStore:
     async def get_summary(self, session_id: str) -> Summary | None:
         return self._derived(session_id).summary
 
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        return self._derived(session_id).head
+
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
         return self._derived(session_id).layouts.get((budget, settings_fingerprint))
 
@@ -378,14 +409,15 @@ class InMemoryStore:
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
-        return tuple(
-            fact
-            for part in branch
-            for segment, facts in self._derived(part.conversation_id).segments.values()
-            if part.end_seq is None or segment.end_seq <= part.end_seq
-            for fact in facts
-            if fact.verified and fact.anchor in anchors
-        )
+        found: list[Fact] = []
+        next_start = math.inf
+        for part in reversed(branch):
+            derived = self._derived(part.conversation_id)
+            last_end = min(next_start - 1, math.inf if part.end_seq is None else part.end_seq)
+            found[:0] = derived.facts_about(anchors, last_end)
+            first = next((segment for segment, _ in derived.segments.values() if segment.end_seq <= last_end), None)
+            next_start = first.start_seq if first else next_start
+        return tuple(found)
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         known = self._derived(segment.conversation_id).segments.get(segment.end_seq)
@@ -393,7 +425,7 @@ class InMemoryStore:
             return False
         if not await self.put_summary(lease, summary):
             return False
-        self._data.derived[segment.conversation_id].segments[segment.end_seq] = (segment, tuple(facts))
+        self._data.derived[segment.conversation_id].store(segment, tuple(facts))
         return True
 
     async def put_summary(self, lease: Lease, summary: Summary) -> bool:
@@ -415,7 +447,7 @@ class InMemoryStore:
             return
         for segment in holding:
             blank = replace(segment, narrative="", headline="", stale=True)
-            self._data.derived[segment.conversation_id].segments[segment.end_seq] = (blank, ())
+            self._data.derived[segment.conversation_id].store(blank, ())
         for branch in branches:
             self._refold(branch, seq, now, refold)
 
@@ -462,6 +494,16 @@ class InMemoryStore:
     async def forget(self, session_ids: Sequence[str]) -> None:
         for session_id in session_ids:
             self._forget(session_id)
+
+    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
+        self._data.spending[session_id, day] += tokens
+
+    async def read_spending(self, session_id: str, *, day: int) -> Spending:
+        noted = self._data.spending.items()
+        return Spending(
+            session=sum(tokens for (noted_for, _), tokens in noted if noted_for == session_id),
+            day=sum(tokens for (_, noted_on), tokens in noted if noted_on == day),
+        )
 
     # Background work
 

@@ -17,7 +17,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import BranchRange, Message, Pin, PinTarget, Session, SessionPage, SessionPreview
+from reactor_memory.models import BranchRange, Layout, Message, Pin, PinTarget, Session, SessionPage, SessionPreview
 from reactor_memory.protocols import (
     SUMMARIZE,
     Appended,
@@ -97,20 +97,21 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
 
 def append(request: AppendRequest) -> Steps[Appended]:
     key = key_of(request.session_id)
-    if request.idempotency_key is not None:
-        known = yield Step("find_batch", key | {"batch_key": request.idempotency_key})
-        if known:
-            yield from _require(request.session_id, request.user_id)
-            return replay(request, *known[0])
-    advanced = yield Step("advance", key | advance_values(request))
+    advanced = yield Step("advance", key | advance_values(request) | {"batch_key": request.idempotency_key})
     if not advanced:
-        yield from _require(request.session_id, request.user_id)
-    last_seq = int(advanced[0][0])
-    appended = appended_until(request, last_seq)
+        return (yield from _not_advanced(request))
+    appended = appended_until(request, int(advanced[0][0]))
     yield Batch("insert_message", list(_message_rows(request, appended.first_seq)))
     if _passes_multiple(appended, request.work_every):
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
+
+
+def _not_advanced(request: AppendRequest) -> Steps[Appended]:
+    """The first answer to the key of the request, unless it is refused."""
+    yield from _require(request.session_id, request.user_id)
+    known = yield Step("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
+    return replay(request, *known[0])
 
 
 def advance_values(request: AppendRequest) -> dict[str, object]:
@@ -188,17 +189,34 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     session, pins = yield from _find_with_pins(query.session_id, query.user_id)
     if session is None:
         return ContextRows()
-    if query.trigger_message_count is None or session.last_seq <= query.trigger_message_count:
+    if query.trigger_message_count is None:
         newest = yield from _newest(session.branch, query.last_count)
-    else:
-        newest = yield from _newest_within(session.branch, query)
+        return ContextRows(session=session, pins=pins, messages=newest[::-1])
+    layout = yield from derived.get_layout(query.session_id, query.budget, query.settings_fingerprint)
     return ContextRows(
         session=session,
         pins=pins,
-        summary=(yield from derived.get_summary(query.session_id)),
-        layout=(yield from derived.get_layout(query.session_id, query.budget, query.settings_fingerprint)),
-        messages=newest[::-1],
+        summary=(yield from (derived.get_summary if query.facts else derived.get_summary_head)(query.session_id)),
+        layout=layout,
+        messages=(yield from _newest_for(query, session, layout))[::-1],
     )
+
+
+def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) -> Steps[tuple[Message, ...]]:
+    """Newest first."""
+    if session.last_seq <= (query.trigger_message_count or 0):
+        return (yield from _newest(session.branch, query.last_count))
+    if layout is None or query.facts:
+        return (yield from _newest_within(session.branch, query))
+    return (yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages))
+
+
+def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[tuple[Message, ...]]:
+    """Newest first, down to `start`, or to the one before it if that went out of view."""
+    newest = yield from _newest(ranges_between(branch, start - 1, None), limit)
+    if len(newest) < limit and (not newest or newest[-1].seq != start):
+        newest += yield from _newest(ranges_between(branch, 0, start - 1), 1)
+    return newest
 
 
 def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:

@@ -6,30 +6,34 @@ transaction. Leases run by the clock of the database. What the server undid beca
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
 import anyio
 import asyncpg
+from msgspec.structs import replace
 
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
-from reactor_memory.models import Layout, Message, Pin, Session, Summary
-from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
+from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
+from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
 from reactor_memory.storage import log, recall
-from reactor_memory.storage.branches import is_fork
+from reactor_memory.storage.branches import group_of, is_fork
 from reactor_memory.storage.driver_errors import translate
+from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.migrating import read_revision, require_newest, upgrade
+from reactor_memory.storage.postgres_appends import append_many_values, append_values, is_undone
 from reactor_memory.storage.postgres_pool import Connection, PostgresPool
 from reactor_memory.storage.queries import postgres_queries
 from reactor_memory.storage.rows import (
     key_of,
     layout_from,
     message_from,
-    message_values,
     pin_from,
     session_from,
     summary_from,
+    summary_head_from,
 )
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.storage.steps import Batch, P, Row, Rows, Statement, Step, Steps, T, Values
@@ -38,6 +42,9 @@ _RETRY_PAUSES_SECONDS = (0.0, 0.05, 0.2, 0.5)
 
 _COLLISIONS = frozenset({"40001", "40P01"})
 _BATCH_KEY = "messages_batch_key"
+
+_WRITERS = 2
+"""Batches of appends on their way at once: while one waits for the disk, the other is made."""
 
 MayRetry = Callable[[Exception], bool]
 
@@ -65,6 +72,7 @@ class PostgresStore(SqlStore):
         self._statement_cache_size = statement_cache_size
         self._command_timeout_seconds = command_timeout_seconds
         self._pool: PostgresPool | None = None
+        self._appends = GroupCommit(self._commit_appends, writers=_WRITERS, apart=_group_of_request)
 
     async def open(self) -> None:
         if self._pool is not None:
@@ -92,6 +100,7 @@ class PostgresStore(SqlStore):
             raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
 
     async def close(self) -> None:
+        await self._appends.finish()
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
@@ -99,8 +108,45 @@ class PostgresStore(SqlStore):
     # In one statement
 
     async def append(self, request: AppendRequest) -> Appended:
+        if self._pool is None:
+            raise StoreClosedError
+        return await self._appends.append(request)
+
+    async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+        """All in one statement. What it leaves out is appended on its own, so that it fails or is replayed alone."""
+        if len(requests) == 1:
+            return [await self._outcome(requests[0])]
+        try:
+            appended = await self._append_many(requests)
+        except Exception as error:
+            return await asyncio.gather(*(self._again(request, error) for request in requests))
+        left = [number for number in range(len(requests)) if number not in appended]
+        outcomes = await asyncio.gather(*(self._outcome(requests[number]) for number in left))
+        appended.update(zip(left, outcomes, strict=True))
+        return [appended[number] for number in range(len(requests))]
+
+    async def _append_many(self, requests: Sequence[AppendRequest]) -> dict[int, Outcome]:
+        """The answers to those that were appended, by their place in `requests`."""
+        step = Step("append_many", append_many_values(requests))
+        rows = await self._once(lambda connection: _fetch(connection, step))
+        last_seqs: dict[int, int] = {row[0] - 1: row[1] for row in rows}
+        return {place: log.appended_until(requests[place], last_seq) for place, last_seq in last_seqs.items()}
+
+    async def _again(self, request: AppendRequest, error: Exception) -> Outcome:
+        """On its own after its batch failed, unless it may have been stored then and cannot be recognised."""
+        if request.idempotency_key is None and not is_undone(error):
+            return error if isinstance(error, ReactorMemoryError) else translate(error)
+        return await self._outcome(request)
+
+    async def _outcome(self, request: AppendRequest) -> Outcome:
+        try:
+            return await self._append_alone(request)
+        except Exception as error:
+            return error
+
+    async def _append_alone(self, request: AppendRequest) -> Appended:
         may_retry = _may_retry_keyed if request.idempotency_key is not None else _collided
-        values = _append_values(request)
+        values = append_values(request)
         rows = await self._retrying(lambda connection: _fetch(connection, Step("append", values)), may_retry)
         if not rows:
             # There is no session that it may continue. The long form says why, or appends if that changed since
@@ -112,7 +158,14 @@ class PostgresStore(SqlStore):
         return log.replay(request, known_seq, known_fingerprint, known_size)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
-        step = Step(_context_query(query), _context_values(query))
+        name = _context_query(query)
+        rows = await self._fetch_context(name, query)
+        if name != "read_context_of_layout" or rows.session is None or rows.layout is not None:
+            return rows
+        return _within_tokens(rows, query) if rows.messages else await self._fetch_context("read_context", query)
+
+    async def _fetch_context(self, name: str, query: ContextQuery) -> ContextRows:
+        step = Step(name, _context_values(query))
         rows = await self._retrying(lambda connection: _fetch(connection, step), _may_retry)
         return _context_from(rows, query.user_id)
 
@@ -154,6 +207,11 @@ class PostgresStore(SqlStore):
         return await self._read(_check)
 
 
+def _group_of_request(request: AppendRequest) -> str:
+    """A statement moves a counter once, and holds no two rows that another one may lock in another order."""
+    return group_of(request.session_id)
+
+
 def _collided(error: Exception) -> bool:
     """The server undid the work because of another transaction: trying again is safe."""
     return getattr(error, "sqlstate", None) in _COLLISIONS
@@ -190,46 +248,20 @@ async def _fetch(connection: Connection, step: Step | Batch | Statement) -> Rows
     return await connection.fetch(query.text, *query.arguments(step.values))
 
 
-# The parameters of an append: one array for each column of the messages
+# The statements that read a context
 
-_MESSAGE_COLUMNS = {
-    "message_id": "message_ids",
-    "role": "roles",
-    "visibility": "visibilities",
-    "author_id": "author_ids",
-    "content": "contents",
-    "parts": "parts",
-    "tool_calls": "tool_calls",
-    "tool_call_id": "tool_call_ids",
-    "name": "names",
-    "metadata": "metadatas",
-    "token_count": "token_counts",
-    "tokenizer": "tokenizers",
-    "created_at": "created_ats",
-}
-
-
-def _append_values(request: AppendRequest) -> Values:
-    rows = [message_values(message) for message in request.messages]
-    return {
-        **key_of(request.session_id),
-        **log.advance_values(request),
-        **log.batch_values(request),
-        **{array: [row[column] for row in rows] for column, array in _MESSAGE_COLUMNS.items()},
-        "kind": SUMMARIZE,
-        "work_every": request.work_every,
-    }
-
-
-# The rows of `read_context`: what a row holds is told by its first column
-
-_SESSION, _SUMMARY, _LAYOUT, _MESSAGE, _PIN = range(5)
+_LEAN_MESSAGE_TOKENS = 32
+"""Seldom has a session fewer tokens a message. While no layout tells how much to read, a longer one than this allows
+takes a second statement.
+"""
 
 
 def _context_query(query: ContextQuery) -> str:
     if is_fork(query.session_id):
         return "read_context_of_fork"
-    return "read_newest_context" if query.trigger_message_count is None else "read_context"
+    if query.trigger_message_count is None:
+        return "read_newest_context"
+    return "read_context" if query.facts else "read_context_of_layout"
 
 
 def _context_values(query: ContextQuery) -> Values:
@@ -240,23 +272,42 @@ def _context_values(query: ContextQuery) -> Values:
         "last_count": query.last_count,
         "max_messages": query.max_messages,
         "max_tokens": query.max_tokens,
+        "likely_count": query.max_tokens // _LEAN_MESSAGE_TOKENS,
         "overhead": query.overhead,
         "budget": query.budget,
         "settings_fingerprint": query.settings_fingerprint,
+        "facts": query.facts,
     }
 
 
 def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
-    parts: dict[int, Row] = {row[0]: row for row in rows if row[0] < _MESSAGE}
-    if _SESSION not in parts:
+    """`rows` by their first column, `part`."""
+    parts: tuple[list[Row], ...] = ([], [], [], [], [])
+    for row in rows:
+        part: int = row[0]
+        parts[part].append(row)
+    sessions, summaries, layouts, messages, pins = parts
+    if not sessions:
         return ContextRows()
     return ContextRows(
-        session=log.check_access(_session(parts[_SESSION]), user_id),
-        summary=_summary(parts[_SUMMARY]) if _SUMMARY in parts else None,
-        layout=_layout(parts[_LAYOUT]) if _LAYOUT in parts else None,
-        messages=_messages(row for row in rows if row[0] == _MESSAGE),
-        pins=_pins(row for row in rows if row[0] == _PIN),
+        session=log.check_access(_session(sessions[0]), user_id),
+        summary=_summary(summaries[0]) if summaries else None,
+        layout=_layout(layouts[0]) if layouts else None,
+        messages=_messages(messages),
+        pins=_pins(pins),
     )
+
+
+def _within_tokens(rows: ContextRows, query: ContextQuery) -> ContextRows:
+    """`rows` of a session without a layout, which was read whole."""
+    if rows.session is None or rows.session.last_seq <= (query.trigger_message_count or 0):
+        return rows
+    tokens = 0
+    for place in range(len(rows.messages) - 1, 0, -1):
+        tokens += (rows.messages[place].token_count or 0) + query.overhead
+        if tokens > query.max_tokens:
+            return replace(rows, messages=rows.messages[place:])
+    return rows
 
 
 def _session(row: Row) -> Session:
@@ -281,11 +332,10 @@ def _session(row: Row) -> Session:
     )
 
 
-def _summary(row: Row) -> Summary:
-    _, covered_seq, narrative, facts_json, stale_ranges, truncated, *_, version, _, epoch, created_at, updated_at = row
-    return summary_from(
-        (narrative, facts_json, covered_seq, version, epoch, truncated == "1", stale_ranges, created_at, updated_at)
-    )
+def _summary(row: Row) -> SummaryHead:
+    _, covered, narrative, facts, stale_ranges, truncated, spare, *_, version, _, epoch, created_at, updated_at = row
+    head = (covered, version, epoch, truncated == "1", stale_ranges, created_at, updated_at, narrative)
+    return summary_head_from(head) if facts is None else summary_from((*head, facts, spare))
 
 
 def _layout(row: Row) -> Layout:
@@ -293,12 +343,13 @@ def _layout(row: Row) -> Layout:
     return layout_from((seq, window_start_seq, covered_seq, epoch, fact_lines, narrative))
 
 
-def _messages(rows: Iterable[Row]) -> tuple[Message, ...]:
+def _messages(rows: list[Row]) -> tuple[Message, ...]:
     """`UNION ALL` promises no order."""
-    return tuple(message_from(row[1:15]) for row in sorted(rows, key=itemgetter(1)))
+    rows.sort(key=itemgetter(1))
+    return tuple([message_from(row[1:15]) for row in rows])
 
 
-def _pins(rows: Iterable[Row]) -> tuple[Pin, ...]:
+def _pins(rows: Sequence[Row]) -> tuple[Pin, ...]:
     return tuple(map(_pin, sorted(rows, key=itemgetter(1))))
 
 

@@ -101,11 +101,15 @@ SELECT seq, batch_fingerprint, batch_size FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
 
 -- name: advance
--- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues.
+-- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues. Gives no row
+-- if it may not, or if the session has the batch of the key.
 INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
 SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :now, :now
-WHERE :group_id = :conversation_id OR EXISTS (
-    SELECT 1 FROM conversations AS own WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id)
+WHERE NOT EXISTS (
+    SELECT 1 FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key)
+  AND (:group_id = :conversation_id OR EXISTS (
+    SELECT 1 FROM conversations AS own WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id))
 ON CONFLICT (group_id, conversation_id) DO UPDATE
 SET last_seq = conversations.last_seq + excluded.last_seq,
     updated_at = CASE WHEN conversations.updated_at > excluded.updated_at
@@ -174,6 +178,74 @@ FROM known, conversations AS own
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 
 
+-- name: append_many [postgres]
+-- Appends to several groups, one each, in the order of their keys, so that two such statements do not wait for each
+-- other. Who gets no row was not appended: `append` says why. An item is found by its `number`, from 1 on.
+-- `given` hides the arrays from the planner: it would make a plan for their lengths, each time, at twice the cost.
+-- across groups
+WITH given AS MATERIALIZED (
+    SELECT :group_ids::text[] AS group_ids, :conversation_ids::text[] AS conversation_ids,
+           :owner_ids::text[] AS owner_ids, :agent_names::text[] AS agent_names, :counts::bigint[] AS counts,
+           :nows::bigint[] AS nows, :batch_keys::text[] AS batch_keys,
+           :batch_fingerprints::text[] AS batch_fingerprints, :work_everys::bigint[] AS work_everys,
+           :numbers::bigint[] AS numbers, :positions::bigint[] AS positions,
+           :message_ids::text[] AS message_ids, :roles::text[] AS roles, :visibilities::text[] AS visibilities,
+           :author_ids::text[] AS author_ids, :contents::text[] AS contents, :parts::text[] AS parts,
+           :tool_calls::text[] AS tool_calls, :tool_call_ids::text[] AS tool_call_ids, :names::text[] AS names,
+           :metadatas::text[] AS metadatas, :token_counts::bigint[] AS token_counts,
+           :tokenizers::text[] AS tokenizers, :created_ats::bigint[] AS created_ats
+), item AS (
+    SELECT item.*
+    FROM given, unnest(group_ids, conversation_ids, owner_ids, agent_names, counts, nows, batch_keys,
+                       batch_fingerprints, work_everys)
+        WITH ORDINALITY AS item (group_id, conversation_id, owner_id, agent_name, count, now, batch_key,
+                                 batch_fingerprint, work_every, number)
+), advanced AS (
+    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
+    SELECT group_id, conversation_id, owner_id, agent_name, count, now, now
+    FROM item
+    WHERE (SELECT known.seq FROM messages AS known
+           WHERE known.group_id = item.group_id AND known.conversation_id = item.conversation_id
+             AND known.batch_key = item.batch_key) IS NULL
+      AND (group_id = conversation_id OR
+           (SELECT own.last_seq FROM conversations AS own
+            WHERE own.group_id = item.group_id AND own.conversation_id = item.conversation_id) IS NOT NULL)
+    ORDER BY group_id, conversation_id
+    ON CONFLICT (group_id, conversation_id) DO UPDATE
+    SET last_seq = conversations.last_seq + excluded.last_seq,
+        updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
+    WHERE conversations.deleted_at IS NULL
+      AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
+    RETURNING conversation_id, last_seq
+), placed AS (
+    SELECT item.*, advanced.last_seq FROM item JOIN advanced ON advanced.conversation_id = item.conversation_id
+), stored AS (
+    INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
+                          tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,
+                          batch_key, batch_fingerprint, batch_size)
+    SELECT placed.group_id, placed.conversation_id, placed.last_seq - placed.count + entry.position,
+           entry.message_id, entry.role, entry.visibility, entry.author_id, entry.content, entry.parts,
+           entry.tool_calls, entry.tool_call_id, entry.name, entry.metadata, entry.token_count, entry.tokenizer,
+           entry.created_at,
+           CASE WHEN entry.position = 1 THEN placed.batch_key END,
+           CASE WHEN entry.position = 1 THEN placed.batch_fingerprint END,
+           CASE WHEN entry.position = 1 AND placed.batch_key IS NOT NULL THEN placed.count END
+    FROM given, unnest(numbers, positions, message_ids, roles, visibilities, author_ids, contents, parts, tool_calls,
+                       tool_call_ids, names, metadatas, token_counts, tokenizers, created_ats)
+        AS entry (number, position, message_id, role, visibility, author_id, content, parts, tool_calls,
+                  tool_call_id, name, metadata, token_count, tokenizer, created_at)
+    JOIN placed ON placed.number = entry.number
+), work AS (
+    INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
+    SELECT group_id, conversation_id, :kind, now, 0, 0, 0, 1 FROM placed
+    WHERE last_seq / work_every > (last_seq - count) / work_every
+    ORDER BY group_id, conversation_id
+    ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+    SET due_at = LEAST(background_work.due_at, excluded.due_at), touched = 1
+)
+SELECT number, last_seq FROM placed
+
+
 -- Reading messages
 
 -- name: messages_oldest_first
@@ -221,7 +293,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq
 LIMIT 1
 
--- name: context_head [postgres]
+-- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
 -- 3 message, 4 pin. The columns are those of a message and two more.
 SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
@@ -229,7 +301,15 @@ SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_i
        updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
 FROM own
 UNION ALL
-SELECT 1, covered_seq, narrative, facts_json, stale_ranges, truncated::text, NULL, NULL, NULL, NULL, NULL, NULL,
+SELECT 4, ordinal, anchor, key, role, text, sha256, tokenizer, NULL, NULL, NULL, NULL, seq, NULL, token_count,
+       created_at, NULL
+FROM pins
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+UNION ALL
+
+-- name: summary_and_layout [postgres]
+SELECT 1, covered_seq, narrative, CASE WHEN :facts::boolean THEN facts_json END, stale_ranges, truncated::text,
+       CASE WHEN :facts::boolean THEN spare_json END, NULL, NULL, NULL, NULL, NULL,
        version, NULL, epoch, created_at, updated_at
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -240,18 +320,13 @@ FROM context_layouts
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND budget = :budget AND settings_fingerprint = :settings_fingerprint
 UNION ALL
-SELECT 4, ordinal, anchor, key, role, text, sha256, tokenizer, NULL, NULL, NULL, NULL, seq, NULL, token_count,
-       created_at, NULL
-FROM pins
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-UNION ALL
 
 -- name: read_newest_context [postgres]
--- The newest messages of a root, whatever its length.
+-- The newest messages of a root, whatever its length. Who asks for them alone has no use for a summary.
 WITH own AS (
     SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
 )
--- include: context_head
+-- include: session_and_pins
 (
     SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
            token_count, tokenizer, created_at, NULL, NULL
@@ -274,8 +349,40 @@ WITH own AS (
     LIMIT (SELECT CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
                        ELSE :last_count::bigint END FROM own)
 )
--- include: context_head
+-- include: session_and_pins
+-- include: summary_and_layout
 -- include: within_tokens
+
+-- name: read_context_of_layout [postgres]
+-- Above the trigger, the messages of a root from the window of the layout on (and the one before, if what it starts with
+-- went out of view): no more is needed until the window moves. Without a layout, all of a session that is likely to fit,
+-- else no messages.
+WITH own AS (
+    SELECT *, last_seq > :trigger_message_count::bigint AS is_above
+    FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
+)
+-- include: session_and_pins
+-- include: summary_and_layout
+(
+    SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+           token_count, tokenizer, created_at, NULL, NULL
+    FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+      AND seq >= (SELECT CASE WHEN is_above THEN COALESCE((
+              SELECT first.seq
+              FROM context_layouts AS layout, LATERAL (
+                  SELECT seq FROM messages
+                  WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+                    AND seq <= layout.window_start_seq
+                  ORDER BY seq DESC
+                  LIMIT 1
+              ) AS first
+              WHERE layout.group_id = :group_id AND layout.conversation_id = :conversation_id
+                AND layout.budget = :budget AND layout.settings_fingerprint = :settings_fingerprint
+          ), CASE WHEN last_seq <= :likely_count::bigint THEN 0 END) ELSE 0 END FROM own)
+    ORDER BY seq DESC
+    LIMIT (SELECT CASE WHEN is_above THEN :max_messages::bigint ELSE :last_count::bigint END FROM own)
+)
 
 -- name: read_context_of_fork [postgres]
 -- As `read_context`, along the path of a fork. Every range gives at most as many rows as are wanted, so none is read
@@ -298,7 +405,8 @@ WITH own AS (
     ORDER BY seq DESC
     LIMIT (SELECT row_limit FROM own)
 )
--- include: context_head
+-- include: session_and_pins
+-- include: summary_and_layout
 -- include: within_tokens
 
 -- name: within_tokens [postgres]
@@ -397,11 +505,17 @@ FROM facts
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY end_seq, ordinal
 
+-- name: first_segment
+SELECT start_seq FROM segments
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq
+ORDER BY end_seq
+LIMIT 1
+
 -- name: facts_about
--- `anchors` is a JSON list.
+-- `anchors` is a JSON list. Left to choose, SQLite would read all facts of the conversation.
 SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
        salience
-FROM facts
+FROM facts INDEXED BY facts_by_anchor
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
   AND anchor IN (SELECT value FROM json_each(:anchors))
 ORDER BY end_seq, ordinal
@@ -410,7 +524,7 @@ SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, 
        salience
 FROM facts
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
-  AND anchor IN (SELECT json_array_elements_text(:anchors::json))
+  AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
 ORDER BY end_seq, ordinal
 
 -- name: store_segment
@@ -439,20 +553,26 @@ INSERT INTO facts (group_id, conversation_id, end_seq, ordinal, anchor, key, val
 VALUES (:group_id, :conversation_id, :end_seq, :ordinal, :anchor, :key, :value, :category, :source_seq,
         :span_start, :span_end, :said_by, :act, :failed, :verified, :salience)
 
+-- name: summary_head
+SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative
+FROM conversation_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
 -- name: summary
-SELECT narrative, facts_json, covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at
+SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative, facts_json, spare_json
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: store_summary
-INSERT INTO conversation_summaries (group_id, conversation_id, narrative, facts_json, covered_seq, version, epoch,
-                                    fence, truncated, stale_ranges, created_at, updated_at)
-VALUES (:group_id, :conversation_id, :narrative, :facts_json, :covered_seq, :version, :epoch,
-        :fence, :truncated, :stale_ranges, :created_at, :updated_at)
+INSERT INTO conversation_summaries (group_id, conversation_id, covered_seq, version, epoch, fence, truncated,
+                                    stale_ranges, created_at, updated_at, narrative, facts_json, spare_json)
+VALUES (:group_id, :conversation_id, :covered_seq, :version, :epoch, :fence, :truncated,
+        :stale_ranges, :created_at, :updated_at, :narrative, :facts_json, :spare_json)
 ON CONFLICT (group_id, conversation_id) DO UPDATE
-SET narrative = excluded.narrative, facts_json = excluded.facts_json, covered_seq = excluded.covered_seq,
-    version = excluded.version, epoch = excluded.epoch, fence = excluded.fence, truncated = excluded.truncated,
-    stale_ranges = excluded.stale_ranges, created_at = excluded.created_at, updated_at = excluded.updated_at
+SET covered_seq = excluded.covered_seq, version = excluded.version, epoch = excluded.epoch, fence = excluded.fence,
+    truncated = excluded.truncated, stale_ranges = excluded.stale_ranges, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, narrative = excluded.narrative, facts_json = excluded.facts_json,
+    spare_json = excluded.spare_json
 
 -- name: layout
 SELECT seq, window_start_seq, covered_seq, epoch, fact_lines, narrative
@@ -484,6 +604,19 @@ DELETE FROM conversation_summaries WHERE group_id = :group_id AND conversation_i
 
 -- name: delete_layouts
 DELETE FROM context_layouts WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: add_spending
+INSERT INTO summary_spending (group_id, conversation_id, day, tokens)
+VALUES (:group_id, :conversation_id, :day, :tokens)
+ON CONFLICT (group_id, conversation_id, day) DO UPDATE SET tokens = summary_spending.tokens + excluded.tokens
+
+-- name: spending
+-- Of the conversation in all, and of everybody on one day. The cap of a day bounds how many rows that reads.
+-- across groups
+SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT),
+       (SELECT CAST(COALESCE(SUM(other.tokens), 0) AS BIGINT) FROM summary_spending AS other WHERE other.day = :day)
+FROM summary_spending
+WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 
 -- The recall index. A term in it begins with the key of its conversation, so that a search meets no other conversation,

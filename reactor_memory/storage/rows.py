@@ -23,6 +23,7 @@ from reactor_memory.models import (
     Segment,
     Session,
     Summary,
+    SummaryHead,
     ToolCall,
     Usage,
     WorkState,
@@ -226,26 +227,32 @@ def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
     }
 
 
+def summary_head_from(row: Row) -> SummaryHead:
+    return SummaryHead(**_head_fields(row))
+
+
 def summary_from(row: Row) -> Summary:
-    narrative, facts_json, covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at = row
-    return Summary(
-        narrative=narrative,
-        facts_json=facts_json,
-        covered_seq=covered_seq,
-        version=version,
-        epoch=epoch,
-        truncated=bool(truncated),
-        stale_ranges=_RANGES.decode(stale_ranges) if stale_ranges else (),
-        created_at=created_at,
-        updated_at=updated_at,
-    )
+    *head, facts_json, spare_json = row
+    return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json)
+
+
+def _head_fields(row: Row) -> dict[str, Any]:
+    covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative = row
+    return {
+        "covered_seq": covered_seq,
+        "version": version,
+        "epoch": epoch,
+        "truncated": bool(truncated),
+        "stale_ranges": _RANGES.decode(stale_ranges) if stale_ranges else (),
+        "created_at": created_at,
+        "updated_at": updated_at,
+        "narrative": narrative,
+    }
 
 
 def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, Any]:
     return {
         **key_of(session_id),
-        "narrative": summary.narrative,
-        "facts_json": summary.facts_json,
         "covered_seq": summary.covered_seq,
         "version": summary.version,
         "epoch": summary.epoch,
@@ -254,6 +261,9 @@ def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, A
         "stale_ranges": to_json(summary.stale_ranges),
         "created_at": summary.created_at,
         "updated_at": summary.updated_at,
+        "narrative": summary.narrative,
+        "facts_json": summary.facts_json,
+        "spare_json": summary.spare_json,
     }
 
 

@@ -20,7 +20,9 @@ from reactor_memory.models import (
     Segment,
     Session,
     SessionPage,
+    Spending,
     Summary,
+    SummaryHead,
     WorkState,
 )
 from reactor_memory.protocols import (
@@ -64,6 +66,12 @@ class SqlStore(ABC):
     @abstractmethod
     async def _write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation in one transaction; whatever it raises undoes it."""
+
+    async def _note(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `_write`, of what a power cut may take back: it costs nothing to make it again. So it need not wait for
+        the disk, nor hold up the appends that do.
+        """
+        return await self._write(operation, *args, **kwargs)
 
     # The log
 
@@ -135,11 +143,14 @@ class SqlStore(ABC):
     async def get_summary(self, session_id: str) -> Summary | None:
         return await self._read(derived.get_summary, session_id)
 
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        return await self._read(derived.get_summary_head, session_id)
+
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
         return await self._read(derived.get_layout, session_id, budget, settings_fingerprint)
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
-        await self._write(derived.put_layout, session_id, layout, budget, settings_fingerprint)
+        await self._note(derived.put_layout, session_id, layout, budget, settings_fingerprint)
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
         return await self._read(derived.read_ledger, branch)
@@ -163,13 +174,19 @@ class SqlStore(ABC):
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)
 
+    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
+        await self._write(derived.add_spending, session_id, day=day, tokens=tokens)
+
+    async def read_spending(self, session_id: str, *, day: int) -> Spending:
+        return await self._read(derived.read_spending, session_id, day=day)
+
     # Recall
 
     async def indexed_until(self, conversation_id: str) -> int:
         return await self._read(recall.indexed_until, conversation_id)
 
     async def extend(self, lease: Lease, part: IndexPart) -> bool:
-        return await self._write(recall.extend, lease, part)
+        return await self._note(recall.extend, lease, part)
 
     async def search(self, query: RecallQuery) -> Findings:
         return await self._read(recall.search, query)
@@ -180,10 +197,10 @@ class SqlStore(ABC):
     # Background work
 
     async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
-        return await self._write(derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds)
+        return await self._note(derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds)
 
     async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
-        return await self._write(derived.renew, lease, now=now, lease_microseconds=lease_microseconds)
+        return await self._note(derived.renew, lease, now=now, lease_microseconds=lease_microseconds)
 
     async def release(
         self,
@@ -194,7 +211,7 @@ class SqlStore(ABC):
         parked: bool = False,
         error: str | None = None,
     ) -> None:
-        await self._write(derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
+        await self._note(derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
 
     async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
         return await self._read(derived.due, kind, now=now, limit=limit)

@@ -1,15 +1,14 @@
 """The log and everything derived from it in one SQLite file.
 
 One connection writes and one reads, each on its own thread. An operation is one closure on a connection's thread: a
-cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``); appends that
-wait together share one.
+cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``), but for those
+of leases, layouts and the recall index, which a power cut may take back; appends that wait together share one.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -127,6 +126,14 @@ class SqliteStore(SqlStore):
         with translated():
             return await self._on_writer(lambda writer: _run_in(writer, "BEGIN IMMEDIATE", operation(*args, **kwargs)))
 
+    async def _note(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        with translated():
+            return await self._on_writer(
+                lambda writer: _without_waiting(
+                    writer, lambda: _run_in(writer, "BEGIN IMMEDIATE", operation(*args, **kwargs))
+                )
+            )
+
     async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
         return await self._on_writer(partial(_append_all, requests))
 
@@ -154,16 +161,16 @@ async def run_on_thread(connection: aiosqlite.Connection, work: Callable[[sqlite
 # What follows runs on the thread of a connection
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None, None, None]:
+def _in_transaction(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
     connection.execute(begin)
     try:
-        yield
+        result = work(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return result
 
 
 def _run(connection: sqlite3.Connection, steps: Steps[T]) -> T:
@@ -176,25 +183,36 @@ def _run(connection: sqlite3.Connection, steps: Steps[T]) -> T:
 
 
 def _run_in(connection: sqlite3.Connection, begin: str, steps: Steps[T]) -> T:
-    with _transaction(connection, begin):
-        return _run(connection, steps)
+    return _in_transaction(connection, begin, lambda connection: _run(connection, steps))
+
+
+def _without_waiting(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
+    """A commit meanwhile goes to the file, where no end of a process can harm it, but does not wait for the disk. The
+    next one that waits takes it along.
+    """
+    _pragma(connection, "synchronous = NORMAL")
+    try:
+        return work()
+    finally:
+        _pragma(connection, "synchronous = FULL")
 
 
 def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> Rows:
+    if isinstance(step, Statement):
+        return connection.execute(step.text).fetchall()
+    query = sqlite_queries()[step.name]
     if isinstance(step, Step):
-        return connection.execute(sqlite_queries()[step.name], step.values).fetchall()
-    if isinstance(step, Batch):
-        connection.executemany(sqlite_queries()[step.name], step.values)
-    else:
-        connection.execute(step.text).fetchall()
+        return connection.execute(query.text, query.arguments(step.values)).fetchall()
+    connection.executemany(query.text, map(query.arguments, step.values))
     return ()
 
 
 def _append_all(requests: Sequence[AppendRequest], connection: sqlite3.Connection) -> Sequence[Outcome]:
     """All in one commit. If the database fails one of them, each again on its own, so that it fails alone."""
     try:
-        with _transaction(connection, "BEGIN IMMEDIATE"):
-            return [_append(connection, request) for request in requests]
+        return _in_transaction(
+            connection, "BEGIN IMMEDIATE", lambda writer: [_append(writer, request) for request in requests]
+        )
     except Exception as error:
         if len(requests) == 1:
             return [_as_outcome(error)]
@@ -237,8 +255,9 @@ def _pragma(connection: sqlite3.Connection, pragma: str) -> object:
 
 def _check(path: Path, connection: sqlite3.Connection) -> StoreHealth:
     revision = _run(connection, read_revision())
-    sessions, messages = connection.execute(sqlite_queries()["totals"]).fetchone()
-    indexed = connection.execute(sqlite_queries()["recall_state"]).fetchone()
+    sessions, messages = _execute(connection, Step("totals", {}))[0]
+    indexed = _execute(connection, Step("recall_state", {}))[0]
+    gaps = _execute(connection, Step("gaps", {"limit": 20}))
     size = cast(int, _pragma(connection, "page_count")) * cast(int, _pragma(connection, "page_size"))
     return StoreHealth(
         details=(
@@ -251,17 +270,13 @@ def _check(path: Path, connection: sqlite3.Connection) -> StoreHealth:
             ("size", f"{size} bytes"),
             ("several processes", _several_processes()),
         ),
-        problems=(*_damages(connection), *log.gap_problems(connection.execute(*_gaps()).fetchall())),
+        problems=(*_damages(connection), *log.gap_problems(gaps)),
     )
 
 
 def _damages(connection: sqlite3.Connection) -> tuple[str, ...]:
     found = (row[0] for row in connection.execute("PRAGMA quick_check(20)").fetchall())
     return tuple(f"damaged: {text}" for text in found if text != "ok")
-
-
-def _gaps() -> tuple[str, dict[str, int]]:
-    return sqlite_queries()["gaps"], {"limit": 20}
 
 
 def _several_processes() -> str:

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
-import anyio.to_thread
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
 from reactor_memory.models import Usage
-from reactor_memory.summarizers.gemini_failures import finish_failure, refusal, status_failure
+from reactor_memory.summarizers.connecting import OnDemand
+from reactor_memory.summarizers.failures import refusal, status_failure, transport_failure
+from reactor_memory.summarizers.gemini_failures import finish_failure, retry_info_seconds
+from reactor_memory.summarizers.language_model import Reply
 from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, Request
 
 if TYPE_CHECKING:
@@ -25,13 +27,6 @@ if TYPE_CHECKING:
 
 DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com/"
 _API_VERSION = "v1"
-
-
-class Reply(NamedTuple):
-    """The text of a complete answer, and what it cost."""
-
-    text: str
-    usage: Usage
 
 
 class GeminiClient:
@@ -47,26 +42,17 @@ class GeminiClient:
         self._base_url = base_url or DEFAULT_BASE_URL
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
-        self._connecting = anyio.Lock()
-        self._connection: _Connection | None = None
-        self._closed = False
+        self._connection = OnDemand(self._open)
 
     async def ask(self, request: Request) -> Reply:
-        """The answer to `request`. Raises `SummarizationError` for everything that can go wrong."""
-        response = await self._generate(request)
-        return Reply(_complete_text(response), _usage(response))
+        return _reply(await self._generate(request))
 
     async def aclose(self) -> None:
-        """Close the connections. Questions asked later fail."""
-        self._closed = True
-        async with self._connecting:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.aclose()
+        await self._connection.aclose()
 
     async def _generate(self, request: Request) -> GenerateContentResponse:
         try:
-            connection = await self._connect()
+            connection = await self._connection.get()
             with anyio.fail_after(self._timeout_seconds):
                 return await connection.client.aio.models.generate_content(  # pyright: ignore[reportUnknownMemberType]
                     model=self._model, contents=request.document, config=self._config(request)
@@ -89,14 +75,6 @@ class GeminiClient:
             automatic_continuation=False,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
-
-    async def _connect(self) -> _Connection:
-        async with self._connecting:
-            if self._closed:
-                raise SummarizationError("unavailable", "is closed", retryable=False)
-            if self._connection is None:
-                self._connection = await anyio.to_thread.run_sync(self._open)
-            return self._connection
 
     def _open(self) -> _Connection:
         import httpx2
@@ -129,16 +107,12 @@ class _Connection(NamedTuple):
 
 
 def _failure(error: Exception) -> SummarizationError:
-    import httpx2
     from google.genai.errors import APIError
 
     if isinstance(error, APIError):
-        return status_failure(error.code, _headers(error), getattr(error, "details", None))
-    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
-        return SummarizationError("timeout", "no answer in time")
-    if isinstance(error, (OSError, httpx2.HTTPError)):
-        return SummarizationError("unavailable", f"cannot be reached, {type(error).__name__}")
-    return SummarizationError("malformed", f"the answer cannot be read, {type(error).__name__}")
+        stated = retry_info_seconds(getattr(error, "details", None))
+        return status_failure(error.code, _headers(error), stated_seconds=stated)
+    return transport_failure(error)
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
@@ -148,17 +122,18 @@ def _headers(error: Exception) -> Mapping[str, str]:
     return response.headers if isinstance(response, httpx2.Response) else {}
 
 
-def _complete_text(response: GenerateContentResponse) -> str:
-    """The text of the answer without thoughts. Raises `SummarizationError` if it was blocked or cut short."""
+def _reply(response: GenerateContentResponse) -> Reply:
+    """The text of the answer without thoughts. Blocked or cut short, it is a failure that was paid for."""
+    usage = _usage(response)
     if response.prompt_feedback is not None and response.prompt_feedback.block_reason is not None:
-        raise refusal()
+        return Reply("", usage, refusal())
     if not response.candidates:
-        raise SummarizationError("malformed", "the answer holds no candidate")
+        return Reply("", usage, SummarizationError("malformed", "the answer holds no candidate"))
     candidate = response.candidates[0]
-    if candidate.finish_reason and (failure := finish_failure(candidate.finish_reason.value)):
-        raise failure
     parts = candidate.content.parts if candidate.content else None
-    return "".join(part.text for part in parts or () if part.text and not part.thought)
+    text = "".join(part.text for part in parts or () if part.text and not part.thought)
+    failure = finish_failure(candidate.finish_reason.value) if candidate.finish_reason else None
+    return Reply(text, usage, failure)
 
 
 def _usage(response: GenerateContentResponse) -> Usage:

@@ -54,7 +54,8 @@ REVISION = _phrases(
     "actually|instead|rather than|corrections?|correcting|i meant|i mean|make (?:it|that)|mistaken?|wrong|mistyped",
     "chang(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|switch(?:ed)?|swap(?:ped)?|replac(?:e|ed)|mov(?:e|ed)|reschedul(?:e|ed)",
     "postponed?|raised?|lowered?|increased?|reduced?|extend(?:ed)?|shorten(?:ed)?|cancel(?:led|ed)?|call(?:ed)? off",
-    "something (?:has )?c[ao]me up|no longer|any ?more|on second thought|scratch that|turns out|after all|from now on|as of (?:now|today)",
+    "something (?:has )?c[ao]me up",
+    "no longer|any ?more|on second thought|scratch that|turns out|after all|from now on|as of (?:now|today)",
     "(?:is|are|be|at|on) now|now (?:is|are)|the new|a new",
 )
 """Words of somebody who says anew what was said otherwise before."""

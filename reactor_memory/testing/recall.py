@@ -256,3 +256,29 @@ class StoreAsIndexConformance:
         assert await values("s", "a 0", "a 1") == ["1", "2", "4"]
         assert await values("s", "a 1", "unknown") == ["1"]
         assert await values("s~a", "a 0") == ["2"]
+
+    async def test_facts_about_anchors_are_those_of_the_ledger(self, store: Store) -> None:
+        """What an ancestor seals behind the first segment of a fork is not the fork's, nor what went out of view."""
+
+        async def values(session_id: str) -> list[str]:
+            branch = (await session_of(store, session_id)).branch
+            about = await store.read_facts_about(session_id, branch, ["a"])
+            assert about == tuple(f for f in (await store.read_ledger(session_id, branch)).facts if f.anchor == "a")
+            return [fact.value for fact in about]
+
+        def stated(owner: str, seq: int) -> Fact:
+            return Fact(anchor="a", key="k", value=f"{seq} of {owner}", source_seq=seq, verified=True)
+
+        await append_messages(store, "s", talk(*"12345678"))
+        await seal(store, "s", 1, 2, [stated("s", 1)])
+        await fork(store, "s", at_seq=7, fork_id="s~a")
+        await append_messages(store, "s~a", talk("sieben", "acht", start=7))
+        await seal(store, "s~a", 3, 8, [stated("s~a", 3), stated("s~a", 7)])
+        await seal(store, "s", 3, 4, [stated("s", 3)])
+        await seal(store, "s", 5, 8, [stated("s", 5)])
+        assert await values("s") == ["1 of s", "3 of s", "5 of s"]
+        assert await values("s~a") == ["1 of s", "3 of s~a", "7 of s~a"]
+        await fork(store, "s~a", at_seq=9, fork_id="s~b")
+        assert await values("s~b") == ["1 of s", "3 of s~a", "7 of s~a"]
+        await store.withdraw("s", None, seq=8, now=wall_clock(), refold=folded)
+        assert await values("s") == ["1 of s", "3 of s"]

@@ -114,6 +114,7 @@ FULL_FACT = Fact(
 FULL_SUMMARY = Summary(
     narrative="It was said.\nThen \U0001f600.",
     facts_json=facts_to_json((FULL_FACT,)),
+    spare_json=facts_to_json((replace(FULL_FACT, anchor="spare"),)),
     covered_seq=4,
     version=1,
     truncated=True,
@@ -139,12 +140,26 @@ class Recording:
         assert await ledger_of(store, "s") == Ledger(segments=(new,), facts=facts)
         assert await store.get_summary("s") == FULL_SUMMARY
 
-    async def test_a_load_reads_the_summary(self, store: Store) -> None:
+    async def test_a_load_reads_the_facts_of_the_summary_only_when_asked(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))
+        await fork(store, "s", "s~f", 5)
+        query = ContextQuery(session_id="s", user_id=None, last_count=2, trigger_message_count=20)
+        for session_id in ("s", "s~f"):
+            query = replace(query, session_id=session_id, facts=True)
+            assert (await store.read_context(query)).summary is None
+            assert await store.put_summary(await claimed(store, session_id), FULL_SUMMARY)
+            rows = await store.read_context(query)
+            assert rows.summary == FULL_SUMMARY
+            without = await store.read_context(replace(query, facts=False))
+            assert without.summary == FULL_SUMMARY.head
+            assert without.messages == rows.messages
+            assert without.messages[-1].seq == (10 if session_id == "s" else 4)
+
+    async def test_the_head_of_a_summary_is_the_summary_without_its_facts(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(10))
+        assert await store.get_summary_head("s") is None
         assert await store.put_summary(await claimed(store, "s"), FULL_SUMMARY)
-        rows = await store.read_context(ContextQuery(session_id="s", user_id=None, last_count=2))
-        assert rows.summary == FULL_SUMMARY
-        assert [message.seq for message in rows.messages] == [9, 10]
+        assert await store.get_summary_head("s") == FULL_SUMMARY.head
 
     async def test_a_summary_belongs_to_one_session(self, store: Store) -> None:
         for session_id in ("s", "t"):
@@ -339,7 +354,12 @@ class Layouts:
         """The layout, which a load must read as well."""
         found = await store.get_layout(session_id, budget=budget, settings_fingerprint=settings)
         query = ContextQuery(
-            session_id=session_id, user_id=None, last_count=1, budget=budget, settings_fingerprint=settings
+            session_id=session_id,
+            user_id=None,
+            last_count=1,
+            trigger_message_count=20,
+            budget=budget,
+            settings_fingerprint=settings,
         )
         assert (await store.read_context(query)).layout == found
         return found
@@ -439,8 +459,10 @@ class Invalidation:
     async def test_a_load_never_shows_the_old_summary(self, store: Store) -> None:
         await self.sealed(store)
         await self.withdraw(store)
-        rows = await store.read_context(ContextQuery(session_id="s~g", user_id=None, last_count=8))
-        assert rows.summary is not None
+        rows = await store.read_context(
+            ContextQuery(session_id="s~g", user_id=None, last_count=8, trigger_message_count=20, facts=True)
+        )
+        assert isinstance(rows.summary, Summary)
         assert "value 8" not in rows.summary.facts_json
         assert [message.seq for message in rows.messages] == list(range(1, 8))
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
 
 from reactor_memory.models import JsonObject, Message, ToolCall
 from reactor_memory.protocols import TokenCounter
+
+MOST_COUNTS = 8192
+LONGEST_LINE = 400
+"""Counts of so many texts of at most so many characters are remembered (3 MB): the lines of memory are counted
+again whenever a window moves, and each time a tokenizer takes as long as the rest of rendering them.
+"""
 
 _MEDIA = re.compile(r"(?:data:[\w.+/;=-]*,)?[A-Za-z0-9+/_-]{1024,}={0,2}")
 
@@ -22,8 +29,11 @@ def message_tokens(message: Message, counter: TokenCounter, *, media_part_tokens
     tokens = counter.count(message.content)
     if message.name:
         tokens += counter.count(message.name)
-    tokens += sum(_call_tokens(call, counter) for call in message.tool_calls)
-    return tokens + sum(_part_tokens(part, counter, media_part_tokens) for part in message.parts)
+    for call in message.tool_calls:
+        tokens += _call_tokens(call, counter)
+    for part in message.parts:
+        tokens += _part_tokens(part, counter, media_part_tokens)
+    return tokens
 
 
 class MessageCounter:
@@ -32,6 +42,7 @@ class MessageCounter:
     def __init__(self, counter: TokenCounter, *, media_part_tokens: int = 1024) -> None:
         self._counter = counter
         self._media_part_tokens = media_part_tokens
+        self._of_line = lru_cache(maxsize=MOST_COUNTS)(counter.count)
         self.name = counter.name
 
     def of(self, message: Message) -> int:
@@ -45,7 +56,22 @@ class MessageCounter:
         return message_tokens(message, self._counter, media_part_tokens=self._media_part_tokens)
 
     def of_text(self, text: str) -> int:
-        return self._counter.count(text)
+        return self._of_line(text) if len(text) <= LONGEST_LINE else self._counter.count(text)
+
+    def remembering(self) -> MessageCounter:
+        """The same for one turn: it counts no text twice, and holds on to each text as long as it lives."""
+        return MessageCounter(_Remembering(self._counter), media_part_tokens=self._media_part_tokens)
+
+
+class _Remembering:
+    """`TokenCounter` that asks another one once for each text."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name = counter.name
+        self._counts = cache(counter.count)
+
+    def count(self, text: str) -> int:
+        return self._counts(text)
 
 
 def _call_tokens(call: ToolCall, counter: TokenCounter) -> int:

@@ -24,14 +24,17 @@ class SummaryFold:
             count=self._count,
         )
 
-    def add(self, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary | None:
-        """`summary` with one more segment; None if it leaves facts out: then only the whole ledger gives the fold."""
-        if summary.truncated:
-            return None
+    def add(
+        self, summary: Summary, segment: Segment, facts: Sequence[Fact], known: Sequence[Fact] = ()
+    ) -> Summary | None:
+        """`summary` with one more segment; None if only the whole ledger gives the fold. A truncated one needs to be
+        told what is `known` about the anchors of `facts`.
+        """
         return fold_into(
             summary,
             facts,
             segment,
+            known=known,
             max_fact_tokens=self._max_fact_tokens,
             max_narrative_tokens=self._max_narrative_tokens,
             count=self._count,

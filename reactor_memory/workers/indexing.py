@@ -6,9 +6,12 @@ import logging
 from collections.abc import Sequence
 from itertools import islice
 
+import anyio.to_thread
+
 from reactor_memory.context.entries import part_of
 from reactor_memory.models import Fact, Lease, Ledger, Message, Segment
-from reactor_memory.protocols import MessageStore, RecallIndex, SummaryStore
+from reactor_memory.protocols import MessageStore, RecallIndex, Redactor, SummaryStore
+from reactor_memory.redaction import redacted
 
 log = logging.getLogger(__name__)
 
@@ -21,13 +24,19 @@ class Indexer:
     is searched without it, and added when there is work for the session again.
     """
 
-    def __init__(self, *, messages: MessageStore, summaries: SummaryStore, index: RecallIndex) -> None:
+    def __init__(
+        self, *, messages: MessageStore, summaries: SummaryStore, index: RecallIndex, redactor: Redactor
+    ) -> None:
         self._messages = messages
         self._summaries = summaries
         self._index = index
+        self._redactor = redactor
 
     async def follow(self, lease: Lease, segment: Segment, messages: Sequence[Message], facts: Sequence[Fact]) -> None:
-        """Index a segment that was just stored, if it is the next one. Else `catch_up` finds it."""
+        """Index a segment that was just stored, if it is the next one. Else `catch_up` finds it.
+
+        `messages` are redacted.
+        """
         try:
             if await self._index.indexed_until(segment.conversation_id) == segment.start_seq - 1:
                 await self._index.extend(lease, part_of(segment, messages, facts))
@@ -37,7 +46,7 @@ class Indexer:
     async def catch_up(self, lease: Lease) -> bool:
         """Index segments that were stored and not indexed; whether there were any."""
         try:
-            summary = await self._summaries.get_summary(lease.session_id)
+            summary = await self._summaries.get_summary_head(lease.session_id)
             until = await self._index.indexed_until(lease.session_id)
             if summary is None or until >= summary.covered_seq:
                 return False
@@ -54,8 +63,9 @@ class Indexer:
             count = segment.end_seq - segment.start_seq + 1
             _, read = await self._messages.read_background(lease.session_id, after=segment.start_seq - 1, limit=count)
             messages = [message for message in read if (message.seq or 0) <= segment.end_seq]
+            clean = await anyio.to_thread.run_sync(redacted, messages, self._redactor)
             facts = [fact for fact in ledger.facts if segment.start_seq <= fact.source_seq <= segment.end_seq]
-            if not await self._index.extend(lease, part_of(segment, messages, facts)):
+            if not await self._index.extend(lease, part_of(segment, clean, facts)):
                 break
             indexed = True
         return indexed

@@ -14,10 +14,10 @@ import anyio
 import msgspec
 
 from reactor_memory.ledger.sealing import next_segment
-from reactor_memory.models import Extraction, Fact, Lease, Ledger, Message, Segment, Session, Summary
+from reactor_memory.models import Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
 from reactor_memory.protocols import SUMMARIZE, Clock, MessageStore, SummaryStore
 from reactor_memory.validation import fingerprint
-from reactor_memory.workers.extraction import Extractor
+from reactor_memory.workers.extraction import Extracted, Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.indexing import Indexer
 
@@ -63,12 +63,12 @@ class LedgerJob:
         """Repair a stale segment, or take over what a fork inherits, or seal the next segment, or index the sealed."""
         covered = await self._step(lease, trigger=self._trigger)
         if covered is None and await self._indexer.catch_up(lease):
-            summary = await self._summaries.get_summary(lease.session_id)
+            summary = await self._summaries.get_summary_head(lease.session_id)
             return summary.covered_seq if summary else None
         return covered
 
     async def _step(self, lease: Lease, *, trigger: int) -> int | None:
-        summary = await self._summaries.get_summary(lease.session_id) or Summary()
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
@@ -99,19 +99,28 @@ class LedgerJob:
                 return session, ()
             limit *= 2
 
-    async def _seal(self, lease: Lease, session: Session, summary: Summary, messages: Sequence[Message]) -> int:
-        extraction = await self._extractor.extract(messages)
-        start = summary.covered_seq + 1
-        segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extraction)
-        folded = self._fold.add(summary, segment, extraction.facts)
-        if folded is None:
-            ledger = await self._summaries.read_ledger(session.session_id, session.branch)
-            folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
-        covered = await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
-        await self._indexer.follow(lease, segment, messages, extraction.facts)
+    async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
+        extracted = await self._extractor.extract(session.session_id, messages)
+        facts = extracted.extraction.facts
+        start = before.covered_seq + 1
+        segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extracted)
+        folded = await self._folded(session, segment, facts)
+        covered = await self._record(lease, segment, facts, successor(before, folded, self._clock()))
+        await self._indexer.follow(lease, segment, extracted.messages, facts)
         return covered
 
-    async def _repair(self, lease: Lease, session: Session, summary: Summary) -> int | None:
+    async def _folded(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
+        """The summary with one more segment. A truncated one also needs what the ledger says about the same things."""
+        summary = await self._summaries.get_summary(session.session_id) or Summary()
+        anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
+        known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
+        folded = self._fold.add(summary, segment, facts, known)
+        if folded is not None:
+            return folded
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        return self._fold.whole(with_segment(ledger, segment, facts))
+
+    async def _repair(self, lease: Lease, session: Session, summary: SummaryHead) -> int | None:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         stale = next((segment for segment in ledger.segments if segment.stale), None)
         if stale is not None and stale.conversation_id != session.session_id:
@@ -123,15 +132,16 @@ class LedgerJob:
         return await self._put(lease, summary, self._fold.whole(ledger))
 
     async def _read_again(
-        self, lease: Lease, session: Session, summary: Summary, ledger: Ledger, start: int, end: int
+        self, lease: Lease, session: Session, summary: SummaryHead, ledger: Ledger, start: int, end: int
     ) -> int:
         """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
-        extraction = await self._extractor.extract(left)
-        segment = self._segment(session.session_id, start, end, left, extraction)
-        folded = self._fold.whole(with_segment(ledger, segment, extraction.facts))
-        return await self._record(lease, segment, extraction, successor(summary, folded, self._clock()))
+        extracted = await self._extractor.extract(session.session_id, left)
+        facts = extracted.extraction.facts
+        segment = self._segment(session.session_id, start, end, left, extracted)
+        folded = self._fold.whole(with_segment(ledger, segment, facts))
+        return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
         """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.
@@ -150,7 +160,7 @@ class LedgerJob:
             raise LeaseLostError
         covered, is_done = 0, False
         try:
-            summary = await self._summaries.get_summary(owner_id)
+            summary = await self._summaries.get_summary_head(owner_id)
             covered = summary.covered_seq if summary else 0
             while not is_done and not enough(covered):
                 after = await self._step(lease, trigger=0)
@@ -162,27 +172,28 @@ class LedgerJob:
                 await self._summaries.release(lease, due_at=due_at, attempts=lease.attempts)
 
     def _segment(
-        self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extraction: Extraction
+        self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extracted: Extracted
     ) -> Segment:
+        extraction = extracted.extraction
         return Segment(
             conversation_id=conversation_id,
             start_seq=start,
             end_seq=end,
             source_hash=fingerprint(messages),
-            summarizer=self._extractor.name,
-            prompt_version=self._extractor.prompt_version,
+            summarizer=extracted.summarizer,
+            prompt_version=extracted.prompt_version,
             narrative=extraction.narrative,
             headline=extraction.headline,
             usage=extraction.usage,
             created_at=self._clock(),
         )
 
-    async def _record(self, lease: Lease, segment: Segment, extraction: Extraction, summary: Summary) -> int:
-        if not await self._summaries.record_segment(lease, segment, extraction.facts, summary):
+    async def _record(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> int:
+        if not await self._summaries.record_segment(lease, segment, facts, summary):
             raise LeaseLostError
         return summary.covered_seq
 
-    async def _put(self, lease: Lease, previous: Summary, folded: Summary) -> int:
+    async def _put(self, lease: Lease, previous: SummaryHead, folded: Summary) -> int:
         return await put_successor(self._summaries, lease, successor(previous, folded, self._clock()))
 
 
@@ -212,18 +223,20 @@ class FullJob:
         """Read everything before the window and replace the summary."""
         session, messages = await self._read_all(lease.session_id)
         before = [message for message in messages if (message.seq or 0) <= session.last_seq - self._recent]
-        summary = await self._summaries.get_summary(lease.session_id) or Summary()
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         done = not summary.stale_ranges and summary.covered_seq >= session.last_seq - self._recent
         if session.last_seq <= self._trigger or done or not before:
             return None
-        extraction = await self._extractor.extract(before, summary.facts())
+        known = await self._summaries.get_summary(lease.session_id) or Summary()
+        extracted = await self._extractor.extract(session.session_id, before, known.facts())
+        extraction = extracted.extraction
         segment = Segment(
             conversation_id=session.session_id,
             start_seq=1,
             end_seq=session.last_seq - self._recent,
             source_hash=fingerprint(before),
-            summarizer=self._extractor.name,
-            prompt_version=self._extractor.prompt_version,
+            summarizer=extracted.summarizer,
+            prompt_version=extracted.prompt_version,
             narrative=extraction.narrative,
             usage=extraction.usage,
         )
@@ -240,7 +253,7 @@ class FullJob:
                 return session, found
 
 
-def inherits_more(session: Session, summary: Summary) -> bool:
+def inherits_more(session: Session, summary: SummaryHead) -> bool:
     """A fork may still take over segments that its ancestors sealed."""
     return session.forked_at_seq is not None and summary.covered_seq < session.forked_at_seq - 1
 
@@ -269,7 +282,7 @@ async def put_successor(summaries: SummaryStore, lease: Lease, summary: Summary)
     return summary.covered_seq
 
 
-def successor(previous: Summary, folded: Summary, now: int) -> Summary:
+def successor(previous: SummaryHead, folded: Summary, now: int) -> Summary:
     """`folded` as the next version of `previous`. Coverage never shrinks."""
     return msgspec.structs.replace(
         folded,

@@ -255,7 +255,7 @@ class SummaryWorkers:
 
     async def _watch(self, session_id: str, work: _Work) -> float | None:
         """Another process does the work: look how far it is while a load waits for it, else leave it alone."""
-        summary = await self._summaries.get_summary(session_id)
+        summary = await self._summaries.get_summary_head(session_id)
         work.covered_seq = summary.covered_seq if summary else 0
         work.tell()
         if not work.waiting_loads or (not self._options.run_jobs and await self._is_at_rest(session_id)):
@@ -267,7 +267,7 @@ class SummaryWorkers:
         return state is None or state.parked or (state.due_at is None and not state.lease_until)
 
     async def _steps(self, lease: Lease, work: _Work) -> None:
-        summary = await self._summaries.get_summary(lease.session_id)
+        summary = await self._summaries.get_summary_head(lease.session_id)
         covered: int | None = summary.covered_seq if summary else 0
         while covered is not None:
             work.covered_seq = covered

@@ -41,7 +41,7 @@ Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder of the commands."""
     for name in list(os.environ):
-        if name.startswith("REACTOR_MEMORY_") or name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        if name.startswith("REACTOR_MEMORY_") or name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -47,7 +47,15 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["demo", "--help"], ["context", "--help"], ["doctor", "--help"], ["eval", "--help"], ["bench", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["demo", "--help"],
+        ["context", "--help"],
+        ["doctor", "--help"],
+        ["eval", "--help"],
+        ["bench", "--help"],
+    ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(

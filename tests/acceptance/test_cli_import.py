@@ -191,13 +191,13 @@ def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: 
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
     run("migrate", "--store", database)
-    for after, whole_batches in ((50, 0), (250, 230), (700, 690), (1500, 1480)):
+    for after, whole_commits in ((50, 0), (1140, 0), (1160, 1150), (1500, 1150)):
         hold_up(database, after=after, joins=6)
         process = start("import", file, "--store", database)
-        wait_for(database, whole_batches)
+        wait_for(database, whole_commits)
         process.kill()
         assert process.wait() == -signal.SIGKILL
-        assert rows(database) == whole_batches
+        assert rows(database) == whole_commits
     let_go(database)
     assert run("import", file, "--store", database).code == 0
     for line in read_lines(file):
@@ -209,9 +209,9 @@ def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start,
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
     run("migrate", "--store", database)
-    hold_up(database, after=200, joins=2)
+    hold_up(database, after=1750, joins=2)
     process = start("import", file, "--store", database)
-    wait_for(database, 230)
+    wait_for(database, 1150)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err.strip()) == (130, "")

@@ -12,6 +12,8 @@ import pytest
 
 from reactor_memory.cli.examination import SELECTED_BY
 from reactor_memory.plugins import PLUG_POINTS
+from reactor_memory.testing.builders import wall_clock
+from reactor_memory.workers.spending import day_of
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
@@ -92,6 +94,35 @@ def test_a_missing_key_is_a_problem(
     shown = run("doctor")
     assert shown.code == 1
     assert "problem: summary.api_key: is not set" in shown.out
+
+
+def test_a_model_of_the_server_has_to_be_named(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
+) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://localhost:1/v1")
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: summary.llm_model: must name a model of the server" in shown.out
+
+
+def test_the_summarizer_and_what_it_cost_are_shown(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
+) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__LLM_MODEL", "a-model")
+    shown = dict(run("doctor", "--json").json["database"])
+    assert (shown["summarizer"], shown["spent today"]) == ("openai:a-model", "0 tokens")
+    with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
+        today = day_of(wall_clock())
+        database.execute("INSERT INTO summary_spending VALUES ('s1', 's1', ?, 1200), ('s2', 's2', ?, 34)", [today] * 2)
+        database.commit()
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__MAX_TOKENS_PER_DAY", "1000")
+    shown = dict(run("doctor", "--json").json["database"])
+    assert shown["spent today"].startswith("1,234 tokens of 1,000: the cap is reached, extractive reads on")
 
 
 def test_a_tokenizer_that_is_not_there_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

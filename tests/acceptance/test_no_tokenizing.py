@@ -71,6 +71,8 @@ async def test_assembling_tokenizes_no_stored_message(url: str, enabled: bool) -
             turn.add(Message.assistant(tool_calls=[call]), Message.tool("nothing", tool_call_id="new"))
             assert turn.messages()[-1].content == "nothing"
             assert "what now?" in counter.texts
+            assert turn.messages()[-1].content == "nothing"
+            assert counter.texts.count("and then?") == counter.texts.count("nothing") == 1, "a turn counts its own once"
             assert [text for text in counter.texts if MARK in text] == []
 
 

@@ -33,7 +33,8 @@ BATCH = 8
 LENGTH = 40
 SEALED = 30
 BACKGROUND_CALLS = frozenset(
-    {"claim", "renew", "release", "record_segment", "put_summary", "get_summary", "read_background", "read_ledger"}
+    {"claim", "renew", "release", "record_segment", "put_summary", "get_summary", "get_summary_head"}
+    | {"read_background", "read_ledger"}
 )
 FAULTS: list[tuple[Mode, bool]] = [("before", False), ("after", False), ("before", True), ("after", True)]
 

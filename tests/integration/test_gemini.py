@@ -19,7 +19,8 @@ from reactor_memory.errors import ConfigurationError, SummarizationError
 from reactor_memory.models import Fact, Message, ToolCall, Usage
 from reactor_memory.summarizers.gemini import GeminiSummarizer
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests.fake_gemini import Answer, FakeGemini, blocks, disconnects, drips, hangs, replies, replies_text, says
+from tests.fake_gemini import FakeGemini, blocks, says
+from tests.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,17 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.models import Category, Extraction, Fact, Message, Segment, Summary, Usage, facts_to_json
+from reactor_memory.models import (
+    Category,
+    Extraction,
+    Fact,
+    Message,
+    Segment,
+    Summary,
+    SummaryHead,
+    Usage,
+    facts_to_json,
+)
 
 FACT = Fact(anchor="order", key="number", value="A-1", source_seq=3)
 
@@ -46,6 +56,12 @@ def test_a_new_summary_covers_nothing_and_says_nothing() -> None:
     assert summary.is_empty
     assert Summary() == summary
     assert not replace(summary, narrative="They talked.").is_empty
+
+
+def test_the_head_of_a_summary_is_all_of_it_but_its_facts() -> None:
+    summary = Summary(narrative="They talked.", covered_seq=4, version=2, epoch=1, truncated=True)
+    head = replace(summary, facts_json=facts_to_json((FACT,)), spare_json=facts_to_json((FACT,))).head
+    assert head == SummaryHead(narrative="They talked.", covered_seq=4, version=2, epoch=1, truncated=True)
 
 
 @pytest.mark.parametrize("category", get_args(Category))

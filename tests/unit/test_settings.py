@@ -56,7 +56,7 @@ def sections() -> Iterator[tuple[str, type[Section]]]:
 
 
 def all_keys() -> set[str]:
-    return {f"{name}.{key}" for name, section in sections() for key in section.model_fields} | {"clock"}
+    return {f"{name}.{key}" for name, section in sections() for key in section.model_fields} | {"clock", "redactor"}
 
 
 # Precedence
@@ -104,6 +104,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(("name", "key"), USUAL_VARIABLES.items())
 def test_usual_variables_of_other_programs_count(monkeypatch: pytest.MonkeyPatch, name: str, key: str) -> None:
     monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai" if name.startswith("OPENAI") else "gemini")
     value = Settings().value(key)
     assert (value.get_secret_value() if isinstance(value, SecretStr) else str(value)) == SECRET
     assert origin_of(Settings(), key) == "environment"
@@ -123,6 +124,54 @@ def test_our_own_variable_wins_over_the_usual_ones(monkeypatch: pytest.MonkeyPat
     api_key = Settings().summary.api_key
     assert api_key is not None
     assert api_key.get_secret_value() == SECRET
+
+
+@pytest.mark.parametrize(
+    ("summary", "key"),
+    [
+        ({}, "of Gemini"),
+        ({"provider": "gemini"}, "of Gemini"),
+        ({"provider": "openai"}, "of OpenAI"),
+        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, None),
+        ({"provider": "openai", "base_url": "http://localhost:11434/v1"}, None),
+        ({"provider": "openai", "base_url": "https://elsewhere/v1", "api_key": "of elsewhere"}, "of elsewhere"),
+        ({"provider": "openai", "api_key": "of the constructor"}, "of the constructor"),
+    ],
+)
+def test_a_usual_key_is_shown_to_its_own_provider_only(
+    monkeypatch: pytest.MonkeyPatch, summary: dict[str, str], key: str | None
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "of Gemini")
+    monkeypatch.setenv("OPENAI_API_KEY", "of OpenAI")
+    api_key = Settings(summary=summary).summary.api_key
+    assert (api_key and api_key.get_secret_value()) == key
+
+
+def test_the_provider_of_a_key_may_be_named_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
+    assert Settings().summary.api_key is not None
+    write_config("reactor_memory: {summary: {base-url: 'https://elsewhere/v1'}}")
+    assert Settings().summary.api_key is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:11434/v1",
+        "http://127.0.0.1:8000/v1",
+        "http://[::1]:8000/v1",
+        "http://ollama.localhost/v1",
+        "https://10.0.0.1/v1",
+    ],
+)
+def test_what_stays_on_this_machine_or_is_encrypted_is_asked(url: str) -> None:
+    assert Settings(summary={"base_url": url}).summary.base_url == url
+
+
+def test_an_open_line_has_to_be_allowed() -> None:
+    url = "http://ollama:11434/v1"
+    assert Settings(summary={"base_url": url, "allow_http": True}).summary.base_url == url
 
 
 def test_the_limits_are_those_that_messages_are_checked_against() -> None:
@@ -203,6 +252,16 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"summary": {"memory_role": "assistant"}}, "summary.memory_role: must be 'system' or 'user'"),
         ({"summary": {"provider": " "}}, "summary.provider: must not be empty"),
         ({"summary": {"base_url": "ftp://host"}}, "summary.base_url: must begin with http"),
+        ({"summary": {"base_url": "https://me:pw@host/v1"}}, "summary.base_url: must be an address without user"),
+        ({"summary": {"base_url": "https://host/v1?key=x"}}, "summary.base_url: must be an address without user"),
+        (
+            {"summary": {"base_url": "http://host/v1"}},
+            "summary.base_url: must begin with https://, or name this machine",
+        ),
+        ({"summary": {"base_url": "http://localhost.example/v1"}}, "summary.base_url: must begin with https://"),
+        ({"summary": {"base_url": "http://127.0.0.1.example/v1"}}, "summary.base_url: must begin with https://"),
+        ({"summary": {"base_url": "HTTP://10.0.0.1/v1"}}, "summary.base_url: must begin with https://"),
+        ({"summary": {"max_tokens_per_day": -1}}, "summary.max_tokens_per_day: must be greater than or equal to 0"),
         ({"summary": {"max_memory_share": 1.01}}, "summary.max_memory_share: must be less than or equal to 1"),
         ({"summary": {"lazy_timeout_seconds": -1}}, "summary.lazy_timeout_seconds: must be greater than or equal to 0"),
         ({"summary": {"timeout_seconds": float("nan")}}, "summary.timeout_seconds: must be a finite number"),

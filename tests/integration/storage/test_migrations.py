@@ -65,6 +65,7 @@ class TestParity:
             "facts",
             "conversation_summaries",
             "context_layouts",
+            "summary_spending",
             "background_work",
             "recall_ranges",
             REVISION_TABLE,

@@ -2,21 +2,25 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Any
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 
 from reactor_memory.errors import (
     ConfigurationError,
+    IdempotencyConflictError,
+    SessionDeletedError,
     SessionNotFoundError,
     SessionOwnershipError,
     StoreClosedError,
     StoreError,
     StoreUnavailableError,
 )
-from reactor_memory.models import Message
-from reactor_memory.protocols import SUMMARIZE, AppendRequest, ContextQuery
+from reactor_memory.models import Layout, Message, ToolCall
+from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.storage.postgres_pool import PostgresPool
 from reactor_memory.testing import append_messages, numbered, wall_clock
@@ -30,6 +34,17 @@ async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
     await store.open()
     yield store
     await store.close()
+
+
+@pytest.fixture
+async def others(postgres_dsn: str) -> AsyncIterator[Sequence[PostgresStore]]:
+    """The stores of four other processes."""
+    stores = [PostgresStore(postgres_dsn, pool_size=1) for _ in range(4)]
+    for store in stores:
+        await store.open()
+    yield stores
+    for store in stores:
+        await store.close()
 
 
 @pytest.fixture
@@ -57,13 +72,16 @@ async def held_up(operator: asyncpg.Connection, number: int) -> None:
 
 
 class TestRaces:
-    async def test_the_same_key_from_many_at_once(self, store: PostgresStore, operator: asyncpg.Connection) -> None:
+    async def test_the_same_key_from_many_at_once(
+        self, store: PostgresStore, others: Sequence[PostgresStore], operator: asyncpg.Connection
+    ) -> None:
         """All of them look for the key in vain: a lock on the session lets none store it before that."""
         await append_messages(store, "s", numbered(1))
         async with operator.transaction():
             await operator.execute("SELECT 1 FROM conversations FOR UPDATE")
             saves = [
-                asyncio.create_task(append_messages(store, "s", numbered(2), idempotency_key="k")) for _ in range(5)
+                asyncio.create_task(append_messages(each, "s", numbered(2), idempotency_key="k"))
+                for each in (store, *others)
             ]
             await held_up(operator, len(saves))
         answers = [(appended.first_seq, appended.last_seq) for appended in await asyncio.gather(*saves)]
@@ -96,6 +114,197 @@ class TestRaces:
         assert session.last_seq == 22
         assert len(await store.read("s", None)) == 12
         assert (await store.check()).problems == ()
+
+
+async def kept_waiting(operator: asyncpg.Connection, saves: Sequence[Awaitable[Appended]]) -> list[asyncio.Task[Any]]:
+    """Begin `saves` together, and wait until they wait for a lock on the messages."""
+    await operator.execute("BEGIN; LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
+    tasks = [asyncio.ensure_future(save) for save in saves]
+    await held_up(operator, 1)
+    return tasks
+
+
+class TestSharedCommits:
+    async def test_appends_that_wait_share_a_transaction(
+        self, store: PostgresStore, operator: asyncpg.Connection
+    ) -> None:
+        answers = await asyncio.gather(
+            *(append_messages(store, f"s{number}", numbered(2), idempotency_key="k") for number in range(40))
+        )
+        assert answers == [Appended(first_seq=1, last_seq=2)] * 40
+        assert await operator.fetchval("SELECT COUNT(DISTINCT xmin::text) FROM messages") == 1
+        assert (await store.check()).problems == ()
+
+    async def test_a_batch_stores_what_single_appends_store(self, store: PostgresStore) -> None:
+        full = [
+            Message.user("x", parts=({"type": "image"},), metadata={"a": 1}, author_id="u", created_at=5),
+            Message.assistant(tool_calls=[ToolCall(id="1", name="look")]),
+            Message.tool("y", tool_call_id="1", name="look", visibility="agent"),
+        ]
+        await asyncio.gather(*(append_messages(store, session_id, full, now=7) for session_id in "ab"))
+        await append_messages(store, "c", full, now=7)
+        alone = [replace(message, message_id=None) for message in await store.read("c", None)]
+        for session_id in "ab":
+            assert [replace(message, message_id=None) for message in await store.read(session_id, None)] == alone
+
+    async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: PostgresStore) -> None:
+        await append_messages(store, "owned", numbered(1), user_id="u")
+        await append_messages(store, "known", numbered(1), idempotency_key="k")
+        await append_messages(store, "gone", numbered(1))
+        await store.delete("gone", None, now=1, purge=False)
+        results = await asyncio.gather(
+            append_messages(store, "a", numbered(2)),
+            append_messages(store, "owned", numbered(2), user_id="somebody else"),
+            append_messages(store, "known", numbered(2), idempotency_key="k", fingerprint="other"),
+            append_messages(store, "gone", numbered(2)),
+            append_messages(store, "no~fork", numbered(2)),
+            append_messages(store, "b", numbered(2)),
+            return_exceptions=True,
+        )
+        assert [type(result) for result in results] == [
+            Appended,
+            SessionOwnershipError,
+            IdempotencyConflictError,
+            SessionDeletedError,
+            SessionNotFoundError,
+            Appended,
+        ]
+        assert (await store.check()).problems == ()
+
+    @pytest.mark.parametrize("text", ["canary \0", "canary \ud800"])
+    async def test_one_that_the_database_refuses_fails_alone(self, store: PostgresStore, text: str) -> None:
+        results = await asyncio.gather(
+            append_messages(store, "a", numbered(2)),
+            append_messages(store, "b", [Message.user(text)]),
+            append_messages(store, "c", numbered(2), idempotency_key="k"),
+            return_exceptions=True,
+        )
+        assert [type(result) for result in results] == [Appended, StoreError, Appended]
+        assert len(await store.read("a", None)) == len(await store.read("c", None)) == 2
+
+    async def test_a_repetition_gets_its_first_answer(self, store: PostgresStore) -> None:
+        first = await append_messages(store, "s", numbered(2), idempotency_key="k")
+        await append_messages(store, "s", numbered(2, start=3))
+        again, other = await asyncio.gather(
+            append_messages(store, "s", numbered(2), idempotency_key="k"), append_messages(store, "t", numbered(1))
+        )
+        assert again == replace(first, replayed=True)
+        assert other == Appended(first_seq=1, last_seq=1)
+
+    async def test_turns_of_one_session_follow_one_another(self, store: PostgresStore) -> None:
+        answers = await asyncio.gather(
+            *(append_messages(store, session_id, numbered(2)) for session_id in ("s", "s", "t", "s"))
+        )
+        assert [appended.first_seq for appended in answers] == [1, 3, 1, 5]
+
+    async def test_a_batch_makes_background_work_due(self, store: PostgresStore) -> None:
+        await asyncio.gather(
+            append_messages(store, "a", numbered(4), work_every=4),
+            append_messages(store, "b", numbered(3), work_every=4),
+            append_messages(store, "c", numbered(4)),
+            append_messages(store, "d", numbered(9), work_every=4),
+        )
+        assert set(await store.due(SUMMARIZE, now=wall_clock() + 1_000_000)) == {"a", "d"}
+
+    async def test_one_that_left_while_it_waited_is_left_out(
+        self, store: PostgresStore, operator: asyncpg.Connection
+    ) -> None:
+        [first] = await kept_waiting(operator, [append_messages(store, "s", numbered(1))])
+        second = asyncio.create_task(append_messages(store, "s", numbered(1)))
+        await asyncio.sleep(0)
+        second.cancel()
+        await operator.execute("ROLLBACK")
+        assert await first == Appended(first_seq=1, last_seq=1)
+        assert (await append_messages(store, "s", numbered(1))).first_seq == 2
+
+    async def test_one_that_left_while_it_was_written_is_stored(
+        self, store: PostgresStore, operator: asyncpg.Connection
+    ) -> None:
+        saves = await kept_waiting(operator, [append_messages(store, each, numbered(1)) for each in "ab"])
+        saves[0].cancel()
+        await operator.execute("ROLLBACK")
+        assert await saves[1] == Appended(first_seq=1, last_seq=1)
+        assert len(await store.read("a", None)) == 1
+
+    async def test_a_lost_connection_reaches_all_that_wait(
+        self, store: PostgresStore, operator: asyncpg.Connection
+    ) -> None:
+        saves = await kept_waiting(
+            operator,
+            [append_messages(store, f"s{number}", numbered(1)) for number in range(4)]
+            + [append_messages(store, f"k{number}", numbered(1), idempotency_key="k") for number in range(4)],
+        )
+        await break_connections(operator)
+        await held_up(operator, 1)
+        await operator.execute("ROLLBACK")
+        results = await asyncio.gather(*saves, return_exceptions=True)
+        assert [type(result) for result in results] == [StoreUnavailableError] * 4 + [Appended] * 4
+
+    async def test_closing_waits_for_what_is_written(self, postgres_dsn: str, operator: asyncpg.Connection) -> None:
+        store = PostgresStore(postgres_dsn)
+        await store.open()
+        saves = await kept_waiting(operator, [append_messages(store, each, numbered(1)) for each in "ab"])
+        saves.append(asyncio.create_task(append_messages(store, "a", numbered(1))))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+        await operator.execute("ROLLBACK")
+        await closing
+        assert [task.result().last_seq for task in saves] == [1, 1, 2]
+
+    async def test_batches_of_several_processes_do_not_lock_each_other_out(
+        self, store: PostgresStore, others: Sequence[PostgresStore], operator: asyncpg.Connection
+    ) -> None:
+        sessions = [f"s{number}" for number in range(12)]
+        dice = random.Random(3)
+        for _ in range(8):
+            await asyncio.gather(
+                *(
+                    append_messages(each, session_id, numbered(1))
+                    for each in (store, *others)
+                    for session_id in dice.sample(sessions, len(sessions))
+                )
+            )
+        assert (await store.check()).problems == ()
+        deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        assert await operator.fetchval(deadlocks) == 0
+
+
+class TestReadingTheWindow:
+    """Until the window moves, a load reads no more than it shows."""
+
+    QUERY = ContextQuery(
+        session_id="s", user_id=None, last_count=3, trigger_message_count=4, max_messages=9, max_tokens=1000
+    )
+
+    async def seqs(self, store: PostgresStore, **changes: Any) -> list[int | None]:
+        return [message.seq for message in (await store.read_context(replace(self.QUERY, **changes))).messages]
+
+    async def test_from_where_the_layout_says(self, store: PostgresStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        await store.put_layout(
+            "s", Layout(seq=10, window_start_seq=8), budget=self.QUERY.budget, settings_fingerprint=""
+        )
+        assert await self.seqs(store) == [8, 9, 10]
+        assert await self.seqs(store, facts=True) == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+        assert await self.seqs(store, trigger_message_count=10, last_count=5) == [6, 7, 8, 9, 10]
+        assert await self.seqs(store, max_messages=2) == [9, 10]
+
+    @pytest.mark.parametrize("max_tokens", [80, 1000])
+    async def test_without_a_layout_as_much_as_may_fit(self, store: PostgresStore, max_tokens: int) -> None:
+        await append_messages(store, "s", numbered(10))
+        newest = await self.seqs(store, max_tokens=max_tokens, facts=True)
+        assert await self.seqs(store, max_tokens=max_tokens) == newest
+        assert newest[-1] == 10
+
+    async def test_one_more_if_the_first_message_was_withdrawn(self, store: PostgresStore) -> None:
+        await append_messages(store, "s", numbered(8))
+        await store.withdraw("s", None, seq=8, now=1, refold=lambda _: pytest.fail("nothing is covered"))
+        await append_messages(store, "s", numbered(2))
+        await store.put_layout(
+            "s", Layout(seq=10, window_start_seq=8), budget=self.QUERY.budget, settings_fingerprint=""
+        )
+        assert await self.seqs(store) == [7, 9, 10]
 
 
 class TestBrokenConnections:

@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from reactor_memory.errors import (
     SchemaError,
@@ -21,11 +23,12 @@ from reactor_memory.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from reactor_memory.models import Message
-from reactor_memory.protocols import Appended, AppendRequest
+from reactor_memory.models import Layout, Message, Summary
+from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.sqlite import SqliteStore, run_on_thread
 from reactor_memory.testing import append_messages, numbered, stored_form
+from reactor_memory.testing.summaries import fact, layout, segment
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +57,21 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
+def levels_of_commits(store: SqliteStore) -> list[str]:
+    """How each commit from now on waits for the disk."""
+    level, levels = "FULL", list[str]()
+
+    def take_note(statement: str) -> None:
+        nonlocal level
+        if statement.startswith("PRAGMA synchronous = "):
+            level = statement.rpartition(" ")[2]
+        elif statement == "COMMIT":
+            levels.append(level)
+
+    writer_of(store)._conn.set_trace_callback(take_note)
+    return levels
+
+
 def writer_of(store: SqliteStore) -> aiosqlite.Connection:
     assert store._writer is not None
     return store._writer
@@ -80,6 +98,28 @@ class TestConnections:
     async def test_commits_are_durable(self, store: SqliteStore) -> None:
         assert await ask(writer_of(store), "PRAGMA journal_mode") == "wal"
         assert await ask(writer_of(store), "PRAGMA synchronous") == 2
+
+    async def test_appends_and_segments_wait_for_the_disk_and_leases_do_not(self, store: SqliteStore) -> None:
+        levels = levels_of_commits(store)
+        await append_messages(store, "s", numbered(10))
+        lease = await store.claim("s", SUMMARIZE, now=0, lease_microseconds=10**9)
+        assert lease is not None
+        assert await store.record_segment(lease, segment("s", 1, 4), [fact(2)], Summary(covered_seq=4, version=1))
+        assert await store.extend(lease, IndexPart(conversation_id="s", start_seq=1, end_seq=4, entries=()))
+        await store.put_layout("s", layout(4), budget=0, settings_fingerprint="")
+        await store.renew(lease, now=0, lease_microseconds=10**9)
+        await store.release(lease, due_at=None)
+        await store.withdraw("s", None, seq=None, now=0, refold=lambda ledger: Summary())
+        await store.delete("s", None, now=0, purge=True)
+        assert levels == ["FULL", "NORMAL", "FULL", *["NORMAL"] * 4, "FULL", "FULL"]
+
+    async def test_a_failed_lease_leaves_the_next_append_durable(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(2))
+        levels = levels_of_commits(store)
+        with pytest.raises(StoreError):
+            await store.claim("s", SUMMARIZE, now=0, lease_microseconds=2**70)
+        await append_messages(store, "s", numbered(2))
+        assert levels == ["FULL"]
 
     async def test_the_reader_cannot_write(self, store: SqliteStore) -> None:
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
@@ -211,6 +251,44 @@ class TestGroupCommit:
         )
         assert [type(result) for result in results] == [StoreUnavailableError] * 3
 
+    async def test_what_is_kept_apart_is_written_one_after_the_other(self) -> None:
+        batches: list[list[str]] = []
+
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            batches.append([each.session_id for each in requests])
+            await asyncio.sleep(0)
+            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+
+        appends = GroupCommit(write, writers=2, apart=lambda request: request.session_id[0])
+        await asyncio.gather(*(appends.append(request(name)) for name in ("a1", "a2", "b1", "a3", "b2", "c1")))
+        assert batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
+
+    async def test_several_batches_are_written_at_once(self) -> None:
+        begun: list[int] = []
+        both = asyncio.Event()
+
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            begun.append(len(requests))
+            if len(begun) == 2:
+                both.set()
+            await both.wait()
+            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+
+        appends = GroupCommit(write, writers=2)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(appends.append(request(f"s{number}")) for number in range(70)))
+        assert begun == [64, 6]
+
+    async def test_a_writer_that_is_cancelled_strands_nobody(self) -> None:
+        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+            raise asyncio.CancelledError
+
+        appends = GroupCommit(write)
+        results = await asyncio.gather(
+            *(appends.append(request(f"s{number}")) for number in range(70)), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [asyncio.CancelledError] * 70
+
     async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
         await append_messages(store, "owned", numbered(1), user_id="u")
         results = await asyncio.gather(
@@ -320,3 +398,46 @@ def recorded(batches: list[int]):
         return [Appended(first_seq=1, last_seq=1) for _ in requests]
 
     return commit
+
+
+class TestReadingTheWindow:
+    """Until the window moves, a load reads no more than it shows."""
+
+    QUERY = ContextQuery(
+        session_id="s", user_id=None, last_count=3, trigger_message_count=4, max_messages=9, max_tokens=1000
+    )
+
+    async def seqs(self, store: SqliteStore, **changes: Any) -> list[int | None]:
+        return [message.seq for message in (await store.read_context(replace(self.QUERY, **changes))).messages]
+
+    async def put(self, store: SqliteStore, start: int, session_id: str = "s") -> None:
+        await store.put_layout(
+            session_id, Layout(seq=10, window_start_seq=start), budget=self.QUERY.budget, settings_fingerprint=""
+        )
+
+    async def test_from_where_the_layout_says(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        await self.put(store, 8)
+        assert await self.seqs(store) == [8, 9, 10]
+        assert await self.seqs(store, facts=True) == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+        assert await self.seqs(store, trigger_message_count=10, last_count=5) == [6, 7, 8, 9, 10]
+        assert await self.seqs(store, max_messages=2) == [9, 10]
+
+    async def test_everything_without_a_layout(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        assert await self.seqs(store) == await self.seqs(store, facts=True)
+
+    async def test_one_more_if_the_first_message_was_withdrawn(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(8))
+        await store.withdraw("s", None, seq=8, now=1, refold=lambda _: Summary())
+        await append_messages(store, "s", numbered(2))
+        await self.put(store, 8)
+        assert await self.seqs(store) == [7, 9, 10]
+
+    async def test_along_the_path_of_a_fork(self, store: SqliteStore) -> None:
+        await append_messages(store, "s", numbered(10))
+        await store.fork("s", None, at_seq=8, fork_id="s~f", now=1)
+        await append_messages(store, "s~f", numbered(2))
+        for start, seqs in ((6, [6, 7, 8, 9]), (8, [8, 9])):
+            await store.put_layout("s~f", Layout(seq=start, window_start_seq=start), budget=0, settings_fingerprint="")
+            assert await self.seqs(store, session_id="s~f") == seqs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
 from functools import partial
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import Any
 import anyio.lowlevel
 import pytest
 
+from reactor_memory.benchmarking import reference_sqlite
 from reactor_memory.benchmarking.memories import BUDGET, USER, Memories, memories
 from reactor_memory.benchmarking.raw import Raw, postgres_raw, sqlite_raw
 from reactor_memory.benchmarking.reference_commits import Commits
@@ -65,8 +67,9 @@ async def both(url: str, tmp_path: Path) -> AsyncIterator[tuple[Memories, Raw]]:
     """The library and the reference on what holds the same."""
     await filled(url)
     if url.startswith("sqlite"):
-        shutil.copyfile(tmp_path / "ours.db", tmp_path / "raw.db")
-    opening = sqlite_raw(str(tmp_path / "raw.db")) if url.startswith("sqlite") else postgres_raw(url)
+        for name in ("raw.db", "sync.db"):
+            shutil.copyfile(tmp_path / "ours.db", tmp_path / name)
+    opening = sqlite_raw(f"{tmp_path}/raw.db", f"{tmp_path}/sync.db") if url.startswith("sqlite") else postgres_raw(url)
     async with memories(partial(settings_at, url)) as opened, opening as raw:
         yield opened, raw
 
@@ -129,3 +132,22 @@ async def test_appends_that_wait_together_share_a_commit() -> None:
             tasks.start_soon(commits.append, [number, number])
     assert sorted(number for rows in written for number in rows) == sorted([*range(5), *range(5)])
     assert len(written) < 5
+
+
+async def test_its_commits_are_as_durable_as_the_library_s(tmp_path: Path) -> None:
+    async with sqlite_raw_of(tmp_path) as raw:
+        appending: Any = raw.append
+        assert await appending.args[0].execute_fetchall("PRAGMA synchronous") == [(2,)]
+        assert await appending.args[0].execute_fetchall("PRAGMA journal_mode") == [("wal",)]
+
+
+def sqlite_raw_of(folder: Path) -> Any:
+    """The reference on databases without any message."""
+    for name in ("raw.db", "sync.db"):
+        connection = sqlite3.connect(folder / name)
+        connection.execute(
+            "CREATE TABLE messages (group_id, conversation_id, batch_key, batch_fingerprint, batch_size, "
+            f"{reference_sqlite.COLUMNS})"
+        )
+        connection.close()
+    return sqlite_raw(f"{folder}/raw.db", f"{folder}/sync.db")

@@ -455,3 +455,12 @@ def test_a_block_that_was_counted_before_is_not_tokenized_again() -> None:
         count_text=refuse,
     )
     assert context.report.tokens["facts"] == 40
+
+
+def test_what_has_no_pair_takes_no_room() -> None:
+    """The result in the newest turn answers nothing: without it the turn before fits."""
+    alone = Message.tool("x" * 50, tool_call_id="gone", seq=5, token_count=50, tokenizer="len")
+    window = (*chat(2, first=1), alone, Message.assistant("x", seq=6, token_count=1, tokenizer="len"))
+    context = assembled(draft(window=window), Message.user("now"), budget=44)
+    assert context.part("window") == [*window[:4], window[5]]
+    assert context.report.tokens["window"] == 41

@@ -17,7 +17,7 @@ from reactor_memory.context.rendering import (
     render_facts,
     render_narrative,
 )
-from reactor_memory.models import Fact
+from reactor_memory.models import Fact, Form
 
 WORDS = ("check_in_date", "party_size", "from_city", "quantity", "day", "is_late")
 ROLE_NAMES = ("system", "user", "assistant", "tool", "developer", "Human", "AI", "Instructions", "model")
@@ -312,6 +312,27 @@ def test_in_brief_what_most_decisions_say_is_told_once() -> None:
     booked = [fact for seq, place in enumerate(places, start=1) for fact in call(100 * seq, place, "single room")]
     assert brief(*booked) == ["unless told otherwise: key1=single room", "Book:", *(f"+ {place}" for place in places)]
     assert brief(*booked[:-2]) == ["Book:", *(f"+ {place}; single room" for place in places[:-1])]
+
+
+CALLS = st.lists(
+    st.tuples(st.integers(1, 40), st.sampled_from(["Inn", "Hut"]), st.sampled_from(["1", "2"]), st.booleans()),
+    max_size=30,
+    unique_by=lambda each: each[0],
+)
+
+
+@given(CALLS, CALLS, st.sampled_from(["full", "short", "brief"]))
+def test_lines_that_were_rendered_before_say_the_same_as_new_ones(
+    before: list[tuple[int, str, str, bool]], after: list[tuple[int, str, str, bool]], form: Form
+) -> None:
+    """Nothing is remembered for a function that was never seen."""
+    earlier, later = (
+        [fact for seq, place, rooms, failed in calls for fact in call(seq, place, rooms, "single room", failed=failed)]
+        for calls in (before, after)
+    )
+    render_facts(earlier, count=count, form=form)
+    anew = render_facts(later, count=lambda text: count(text), form=form)
+    assert render_facts(later, count=count, form=form) == anew
 
 
 @given(st.lists(st.tuples(st.sampled_from(["Book", "Cancel"]), st.text(min_size=1, max_size=30)), max_size=12))

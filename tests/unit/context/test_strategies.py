@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.selection import newest, window_start
 from reactor_memory.context.strategies import Hierarchical, Plan, PlanRequest, TakeLast
-from reactor_memory.models import Fact, Layout, Message, Session, Summary, ToolCall, facts_to_json
+from reactor_memory.models import Fact, Layout, Message, Session, Summary, SummaryHead, ToolCall, facts_to_json
 from reactor_memory.protocols import ContextRows
 from reactor_memory.storage.branches import root_branch
 
@@ -52,7 +52,7 @@ def summary_of(covered_seq: int, **fields: Any) -> Summary:
     return Summary(facts_json=facts_to_json(facts), covered_seq=covered_seq, version=1, **fields)
 
 
-def request(messages: tuple[Message, ...], summary: Summary | None = None, **fields: Any) -> PlanRequest:
+def request(messages: tuple[Message, ...], summary: SummaryHead | None = None, **fields: Any) -> PlanRequest:
     limits = ContextLimits(**{"budget": 100_000, **fields.pop("limits", {})})
     session = Session(
         session_id="s",
@@ -161,6 +161,26 @@ def test_a_layout_of_another_epoch_is_not_used() -> None:
     for epoch, start in ((0, 13), (1, 15)):
         plan = Hierarchical()(request(chat(24), replace(summary_of(20), epoch=epoch), layout=layout))
         assert seqs(plan)[0] == start
+
+
+def test_facts_are_wanted_only_when_the_window_moves() -> None:
+    layout, asked = None, []
+    for count in range(22, 80, 2):
+        whole = request(chat(count), summary_of(count // 10 * 10), layout=layout)
+        plan = Hierarchical()(replace(whole, rows=replace(whole.rows, summary=whole.rows.summary.head)))
+        asked.append(plan.wants_facts)
+        assert plan.missing is None
+        with_facts = Hierarchical()(whole)
+        assert plan.wants_facts or plan == with_facts
+        assert plan.wants_facts == (with_facts.layout is not None)
+        assert not with_facts.wants_facts
+        layout = with_facts.layout or layout
+    assert asked.count(True) == 5
+
+
+def test_what_is_missing_is_asked_for_before_the_facts() -> None:
+    assert Hierarchical()(request(chat(60), summary_of(20).head)).missing is not None
+    assert Hierarchical()(request(chat(60), summary_of(20).head, outcome="timeout")).wants_facts
 
 
 def test_facts_of_messages_that_the_window_shows_stay_out_of_the_block() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from reactor_memory.context.turns import Pair, find_orphans, find_pairs, last_turn_start, units
 from reactor_memory.models import Message, ToolCall
@@ -68,6 +69,28 @@ def test_a_result_without_an_id_is_an_orphan() -> None:
 def test_interleaved_pairs_are_one_run() -> None:
     messages = [USER, call("a"), call("b"), result("a"), result("b"), ANSWER]
     assert units(messages) == [range(1), range(1, 5), range(5, 6)]
+
+
+def test_two_calls_of_one_message_may_share_an_id() -> None:
+    assert find_orphans([USER, call("a", "a"), result("a")]) == {}
+
+
+@given(log=st.lists(turns(), max_size=3), start=st.integers(0, 3), open_tail=st.booleans())
+def test_orphans_are_what_no_complete_pair_holds(log: list[list[Message]], start: int, open_tail: bool) -> None:
+    messages = [message for turn in log for message in turn]
+    start = min(start, len(messages))
+    pairs = find_pairs(messages, start)
+    whole = {index for pair in pairs if pair.complete for index in pair.results}
+    expected = {
+        index: "orphan_result"
+        for index in range(start, len(messages))
+        if messages[index].role == "tool" and index not in whole
+    }
+    just_made = {len(messages) - 1} if open_tail else set[int]()
+    expected |= {pair.call: "open_call" for pair in pairs if not pair.complete and pair.call not in just_made}
+    orphans = find_orphans(messages, start, open_tail=open_tail)
+    assert orphans == expected
+    assert list(orphans) == sorted(orphans)
 
 
 @given(turn=turns())

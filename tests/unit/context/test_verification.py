@@ -161,3 +161,14 @@ def test_a_block_that_stands_twice_is_noticed() -> None:
 def test_problems_never_quote_a_message() -> None:
     for _, damaged in DAMAGES:
         assert not any("question" in found or "order: 17" in found for found in verify(damaged(), count=count))
+
+
+@pytest.mark.parametrize("number", [1, 2**63, -(10**30)])
+def test_a_call_may_hold_a_number_of_any_size(number: int) -> None:
+    call = ToolCall(id="1", name="t", arguments={"n": number})
+    current = [Message.user("now"), Message.assistant(tool_calls=[call])]
+    draft = Draft(strategy="take_last", session_id="s")
+    context = assemble(draft, current, ContextLimits(budget=500), count=count, count_text=count_text)
+    assert verify(context, count=count) == []
+    other = replace(current[1], tool_calls=(replace(call, arguments={"n": number + 1}),))
+    assert "digest:" in verify(replace(context, messages=[current[0], other]), count=count)[0]

@@ -87,6 +87,10 @@ def test_the_occurrence_nearest_to_the_hint_is_cited() -> None:
     assert find_span(text, "tea", 99) == (10, 13)
 
 
+def test_an_occurrence_that_begins_inside_a_longer_number_is_passed_over() -> None:
+    assert find_span("11 1 1", "1 1", 9) == (3, 6)
+
+
 def test_exact_case_goes_before_a_nearer_other_case() -> None:
     assert find_span("may I come in May", "May", 0) == (14, 17)
 

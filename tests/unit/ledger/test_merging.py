@@ -3,10 +3,20 @@
 from itertools import permutations
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from reactor_memory.ledger.merging import as_of, fold, fold_into, fold_narrative, refold, successors, working_set
+from reactor_memory.ledger.merging import (
+    WorkingSet,
+    as_of,
+    fold,
+    fold_into,
+    fold_narrative,
+    refold,
+    successors,
+    working_set,
+)
 from reactor_memory.models import Fact, Ledger, Segment, Summary
 
 
@@ -82,22 +92,30 @@ def test_folding_a_fold_loses_nothing(facts: list[Fact], cut: int) -> None:
 def test_the_working_set_keeps_what_is_worth_most() -> None:
     decided = fact("Monday", act="decision", said_by="assistant")
     told = fact("a long text of a tool", key="text", said_by="tool")
-    assert working_set([told, decided], max_tokens=6, count=words) == ((decided,), True)
-    assert working_set([told, decided], max_tokens=999, count=words) == ((told, decided), False)
+    assert working_set([told, decided], max_tokens=6, count=words) == ((decided,), (told,))
+    assert working_set([told, decided], max_tokens=999, count=words) == ((told, decided), ())
 
 
 @given(st.lists(FACTS, max_size=12, unique=True), st.integers(0, 60), st.integers(0, 60))
 def test_a_larger_working_set_never_loses_a_fact(facts: list[Fact], one: int, other: int) -> None:
-    small, _ = working_set(facts, max_tokens=min(one, other), count=words)
-    large, _ = working_set(facts, max_tokens=max(one, other), count=words)
-    assert set(small) <= set(large)
+    small = working_set(facts, max_tokens=min(one, other), count=words)
+    large = working_set(facts, max_tokens=max(one, other), count=words)
+    assert set(small.kept) <= set(large.kept)
 
 
 @given(st.lists(FACTS, max_size=12, unique=True), st.integers(0, 60))
 def test_a_working_set_says_when_it_leaves_something_out(facts: list[Fact], limit: int) -> None:
-    kept, truncated = working_set(facts, max_tokens=limit, count=words)
-    assert truncated == (len(kept) < len(facts))
+    kept, spare = working_set(facts, max_tokens=limit, count=words)
+    assert bool(spare) == (len(kept) < len(facts))
     assert list(kept) == [f for f in facts if f in kept]
+    assert list(spare) == [f for f in facts if f in spare]
+    assert not set(kept) & set(spare)
+
+
+def test_what_is_spare_ranks_next_and_is_little() -> None:
+    said = [fact(f"day {n}", anchor=f"the user #{n}", source_seq=n, salience=50 - n) for n in range(20)]
+    assert working_set(said, max_tokens=32, count=words) == (tuple(said[:8]), tuple(said[8:10]))
+    assert working_set(said, max_tokens=4, count=words) == (tuple(said[:1]), tuple(said[1:2]))
 
 
 def test_the_oldest_sentences_are_dropped_first() -> None:
@@ -124,6 +142,83 @@ def test_one_segment_after_the_other_equals_all_at_once(read: list[tuple[list[Fa
     assert summary.version == len(read)
 
 
+def known_about(facts: list[Fact], ledger: list[Fact]) -> list[Fact]:
+    anchors = {f.anchor for f in facts}
+    return [f for f in ledger if f.verified and f.anchor in anchors]
+
+
+MANY_FACTS = st.builds(
+    Fact,
+    anchor=st.sampled_from("abcdefghij"),
+    key=st.sampled_from("kl"),
+    value=st.sampled_from(["one", "two", "three words long", "no more than that many words", ""]),
+    source_seq=st.integers(1, 60),
+    said_by=st.sampled_from(["user", "assistant", "tool"]),
+    act=st.sampled_from(["statement", "statement", "decision", "correction"]),
+    failed=st.booleans(),
+    verified=st.sampled_from([True, True, True, False]),
+    salience=st.sampled_from([0, 0, 30, 100]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(MANY_FACTS, max_size=5), max_size=10), st.integers(0, 60))
+def test_a_truncated_summary_goes_on_as_the_whole_ledger_would(read: list[list[Fact]], limit: int) -> None:
+    """In any order of arrival: corrections that make a kept fact shorter or worth less among them."""
+    limits = {**LIMITS, "max_fact_tokens": limit}
+    summary, segments, ledger = Summary(), list[Segment](), list[Fact]()
+    for number, facts in enumerate(read):
+        segments.append(segment(1 + 10 * number, f"Part {number}."))
+        known = known_about(facts, ledger)
+        added = fold_into(summary, facts, segments[-1], known=known, **limits)  # type: ignore[arg-type]
+        ledger += facts
+        whole = refold(Ledger(segments=tuple(segments), facts=tuple(ledger)), **limits)  # type: ignore[arg-type]
+        if added is None:
+            assert summary.truncated
+            summary = msgspec.structs.replace(whole, version=number + 1)
+            continue
+        summary = added
+        assert (summary.facts(), summary.truncated, summary.narrative) == (
+            whole.facts(),
+            whole.truncated,
+            whole.narrative,
+        )
+        assert (summary.covered_seq, summary.version) == (whole.covered_seq, number + 1)
+
+
+def test_a_truncated_summary_is_folded_again_only_when_its_spare_facts_are_used_up() -> None:
+    limits = {**LIMITS, "max_fact_tokens": 16}
+    ledger = [fact("some three words", anchor=f"t{n}", source_seq=n, act="decision") for n in range(1, 8)]
+    summary = refold(Ledger(segments=(segment(1),), facts=tuple(ledger)), **limits)  # type: ignore[arg-type]
+    assert [f.source_seq for f in summary.facts()] == [4, 5, 6, 7]
+    assert [f.source_seq for f in summary.spare()] == [3]
+    gone = [fact("", anchor="t7", source_seq=10), fact("", anchor="t6", source_seq=11)]
+    once = fold_into(summary, gone[:1], segment(11), known=known_about(gone[:1], ledger), **limits)  # type: ignore[arg-type]
+    assert once is None, "the fact that takes the place is spare, and the one behind it is not known"
+    limits["max_fact_tokens"] = 15
+    summary = refold(Ledger(segments=(segment(1),), facts=tuple(ledger)), **limits)  # type: ignore[arg-type]
+    assert [f.source_seq for f in summary.facts()] == [5, 6, 7]
+    once = fold_into(summary, gone[:1], segment(11), known=known_about(gone[:1], ledger), **limits)  # type: ignore[arg-type]
+    assert once is None
+    changed = [fact("other three words", anchor="t7", source_seq=10, act="decision")]
+    once = fold_into(summary, changed, segment(11), known=known_about(changed, ledger), **limits)  # type: ignore[arg-type]
+    assert once is not None
+    assert [f.source_seq for f in once.facts()] == [5, 6, 10]
+    assert [f.source_seq for f in once.spare()] == [4]
+
+
+def test_a_working_set_without_spare_facts_is_folded_again() -> None:
+    limits = {**LIMITS, "max_fact_tokens": 3}
+    old = replace(summary_with_spare(), spare_json="[]")
+    assert fold_into(old, [], segment(11), **limits) is None  # type: ignore[arg-type]
+
+
+def summary_with_spare() -> Summary:
+    facts = (fact("Monday", act="decision"), fact("Friday", key="other"))
+    limits = {**LIMITS, "max_fact_tokens": 3}
+    return refold(Ledger(segments=(segment(1),), facts=facts), **limits)  # type: ignore[arg-type]
+
+
 def test_unverified_facts_are_kept_out_of_the_summary_and_replace_nothing() -> None:
     ledger = Ledger(segments=(segment(1),), facts=(fact("Monday", 1), fact("Friday", 2, verified=False)))
     assert refold(ledger, **LIMITS).facts() == (fact("Monday", 1),)  # type: ignore[arg-type]
@@ -144,13 +239,13 @@ def test_a_truncated_summary_stays_truncated() -> None:
 
 def test_a_quotation_weighs_what_its_short_form_weighs() -> None:
     said = fact("I would like to have the two rooms", anchor="the user #1", salience=50)
-    assert working_set([said], max_tokens=5, count=words) == ((said,), False)
-    assert working_set([said], max_tokens=4, count=words) == ((), True)
+    assert working_set([said], max_tokens=5, count=words) == ((said,), ())
+    assert working_set([said], max_tokens=4, count=words) == ((), (said,))
 
 
 def test_the_working_set_keeps_the_quotation_that_matters_more() -> None:
     more, less = (fact("two rooms", anchor=f"the user #{n}", source_seq=n, salience=90 - n) for n in (1, 2))
-    assert working_set([more, less], max_tokens=5, count=words) == ((more,), True)
+    assert working_set([more, less], max_tokens=5, count=words) == WorkingSet((more,), (less,))
 
 
 def test_what_does_not_hold_any_more_is_named_with_what_does() -> None:

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 
 from reactor_memory.storage import queries, rows
 from reactor_memory.storage.migrating import migration_statements
-from reactor_memory.storage.queries import Block, blocks, parse, postgres_queries, sqlite_queries, to_numbered
+from reactor_memory.storage.queries import (
+    Block,
+    blocks,
+    parse,
+    postgres_queries,
+    sqlite_queries,
+    to_numbered,
+    to_positional,
+)
 
 STORAGE = Path(queries.__file__).parent
 CALLS = re.compile(r"""(?:Step|Batch|_along)\(\s*"(\w+)"|_queries\(\)\["(\w+)"\]""")
@@ -75,7 +84,7 @@ class TestTheFile:
 
     def test_a_twin_wins_on_postgres_only(self) -> None:
         assert "FOR UPDATE" in postgres_queries()["lock_session"].text
-        assert "FOR UPDATE" not in sqlite_queries()["lock_session"]
+        assert "FOR UPDATE" not in sqlite_queries()["lock_session"].text
         assert "append" not in sqlite_queries()
 
 
@@ -97,6 +106,15 @@ class TestParsing:
         assert query.text == "SELECT $1, $2, $1::text"
         assert query.parameters == ("b", "a")
         assert query.arguments({"a": 1, "b": 2, "c": 3}) == [2, 1]
+
+    def test_sqlite_gets_the_value_of_a_name_wherever_it_stands(self) -> None:
+        query = to_positional("SELECT :b, ':x', :a, :b")
+        assert query.text == "SELECT ?, ':x', ?, ?"
+        assert query.arguments({"a": 1, "b": 2, "c": 3}) == (2, 1, 2)
+
+    @pytest.mark.parametrize(("text", "arguments"), [("SELECT 1", ()), ("SELECT :a", (1,))])
+    def test_few_parameters(self, text: str, arguments: tuple[int, ...]) -> None:
+        assert to_positional(text).arguments({"a": 1, "b": 2}) == arguments
 
     def test_literals_and_casts_are_left_alone(self) -> None:
         assert to_numbered("SELECT ':x', 'it''s :y', '{}'::json").text == "SELECT ':x', 'it''s :y', '{}'::json"
@@ -121,20 +139,25 @@ def empty_database() -> Iterator[sqlite3.Connection]:
 class TestOnSqlite:
     @pytest.mark.parametrize("name", sqlite_queries())
     def test_every_statement_is_valid(self, empty_database: sqlite3.Connection, name: str) -> None:
-        empty_database.execute(f"EXPLAIN {sqlite_queries()[name]}", _anything(name))
+        empty_database.execute(f"EXPLAIN {sqlite_queries()[name].text}", _anything(name))
 
     @pytest.mark.parametrize("name", [block.name for block in blocks() if "-- across groups" not in block.text])
     def test_no_statement_of_a_group_reads_a_whole_table(self, empty_database: sqlite3.Connection, name: str) -> None:
         if name in sqlite_queries():
-            plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name]}", _anything(name))
+            plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name].text}", _anything(name))
             assert not [row[3] for row in plan if row[3].startswith("SCAN") and not HARMLESS_SCAN.search(row[3])]
 
     @pytest.mark.parametrize("name", ["list_owned", "list_open", "due_work", "sessions_to_purge"])
     def test_lists_are_read_in_the_order_of_an_index(self, empty_database: sqlite3.Connection, name: str) -> None:
-        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name]}", _anything(name)).fetchall()
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name].text}", _anything(name)).fetchall()
         details = " / ".join(row[3] for row in plan)
         assert "INDEX conversations_" in details or "INDEX background_work_due" in details
         assert "TEMP B-TREE" not in details or name == "sessions_to_purge"
+
+    def test_facts_about_anchors_are_found_by_anchor(self, empty_database: sqlite3.Connection) -> None:
+        statement = sqlite_queries()["facts_about"].text
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))
+        assert any("INDEX facts_by_anchor (group_id=? AND conversation_id=? AND anchor=?" in row[3] for row in plan)
 
     def test_columns_stand_in_the_order_that_rows_expects(self) -> None:
         """The mappers take rows apart by position."""
@@ -143,17 +166,18 @@ class TestOnSqlite:
             "messages_newest_first": rows.message_from,
             "segments": rows.segment_from,
             "summary": rows.summary_from,
+            "summary_head": rows.summary_head_from,
             "work_state": rows.work_state_from,
         }.items():
-            columns = re.findall(r"\w+", sqlite_queries()[name].split("FROM")[0].removeprefix("SELECT"))
+            columns = re.findall(r"\w+", sqlite_queries()[name].text.split("FROM")[0].removeprefix("SELECT"))
             row = [_sample(column) for column in columns]
             value = expected(row)
             for column, sample in zip(columns, row, strict=True):
                 assert sample is None or getattr(value, column, sample) == sample, column
 
     def test_the_columns_of_a_pin_stand_behind_those_of_its_session(self) -> None:
-        selected = sqlite_queries()["session_with_pins"].split("FROM")[0]
-        session = re.findall(r"\w+", sqlite_queries()["session"].split("FROM")[0].removeprefix("SELECT"))
+        selected = sqlite_queries()["session_with_pins"].text.split("FROM")[0]
+        session = re.findall(r"\w+", sqlite_queries()["session"].text.split("FROM")[0].removeprefix("SELECT"))
         assert re.findall(r"own\.(\w+)", selected) == session
         columns = re.findall(r"pin\.(\w+)", selected)
         pin = rows.pin_from(columns)
@@ -161,8 +185,8 @@ class TestOnSqlite:
         assert pin.fact == ("anchor", "key")
 
 
-def _anything(name: str) -> dict[str, int]:
-    return dict.fromkeys(re.findall(r":(\w+)", sqlite_queries()[name]), 1)
+def _anything(name: str) -> tuple[int, ...]:
+    return sqlite_queries()[name].arguments(defaultdict(lambda: 1))
 
 
 def _sample(column: str) -> object:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.summarizers.gemini_failures import finish_failure, retry_after_seconds, status_failure
+from reactor_memory.summarizers.failures import status_failure
+from reactor_memory.summarizers.gemini_failures import finish_failure, retry_info_seconds
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"
 
@@ -41,12 +42,13 @@ def retry_info(delay: Any) -> dict[str, Any]:
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], body: object, seconds: float | None):
-    assert retry_after_seconds(headers, body) == seconds
+    failure = status_failure(429, headers, stated_seconds=retry_info_seconds(body))
+    assert failure.retry_after_seconds == seconds
 
 
 @given(st.integers(min_value=0, max_value=999).filter(lambda status: status != 200))
 def test_every_status_is_a_failure(status: int):
-    failure = status_failure(status, {"retry-after": "5"}, {})
+    failure = status_failure(status, {"retry-after": "5"})
     assert failure.retryable == (failure.reason in {"rate_limited", "timeout", "unavailable"})
     assert failure.retry_after_seconds == (5.0 if failure.retryable else None)
 

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.tokens.messages import message_tokens
+from reactor_memory.tokens.messages import LONGEST_LINE, MessageCounter, message_tokens
 
 
 class CharacterCounter:
@@ -69,3 +69,17 @@ def test_two_images_in_a_part_count_twice():
 def test_long_prose_is_no_media():
     prose = "words and more words " * 100
     assert tokens(Message.user("", parts=({"type": "note", "body": prose},))) > len(prose)
+
+
+def test_a_line_is_counted_once_and_nothing_large_is_remembered():
+    counted: list[str] = []
+
+    class Watched(CharacterCounter):
+        def count(self, text: str) -> int:
+            counted.append(text)
+            return len(text)
+
+    counter = MessageCounter(Watched())
+    line, page = "x" * LONGEST_LINE, "x" * (LONGEST_LINE + 1)
+    assert [counter.of_text(text) for text in (line, page, line, page)] == 2 * [len(line), len(page)]
+    assert counted == [line, page, page]

@@ -1,0 +1,147 @@
+"""What all summarizers that ask a language model have in common; what differs is how a model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from reactor_memory.errors import SummarizationError
+from reactor_memory.models import Extraction, Fact, Message, Usage
+from reactor_memory.protocols import TokenCounter
+from reactor_memory.reading import sentences
+from reactor_memory.summarizers.answer import parse_answer
+from reactor_memory.summarizers.prompt import PROMPT_VERSION, Request, build_request
+from reactor_memory.summarizers.records import Record, chunks
+
+_LEAST_ROOM = 256
+
+
+class Reply(NamedTuple):
+    """What a model said, and what that cost; zeros where the provider does not tell.
+
+    `failure` says why the text is of no use, though it was paid for.
+    """
+
+    text: str
+    usage: Usage
+    failure: SummarizationError | None = None
+
+
+class ModelClient(Protocol):
+    """Asks one model of one provider. Never repeats by itself a question that was answered; follows no redirect."""
+
+    async def ask(self, request: Request) -> Reply:
+        """The answer to `request`. Raises `SummarizationError` if there is none."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections. Questions asked later fail."""
+        ...
+
+
+class LanguageModelSummarizer:
+    """Extracts facts and a narrative by asking `client`; a run longer than `max_input_tokens` takes several questions.
+
+    `counter` measures what is sent and the narrative that is kept; the tokenizer of the model may count differently.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: ModelClient,
+        *,
+        counter: TokenCounter,
+        max_narrative_tokens: int,
+        max_input_tokens: int,
+    ) -> None:
+        self._name = name
+        self._client = client
+        self._counter = counter
+        self._max_narrative_tokens = max_narrative_tokens
+        self._max_input_tokens = max_input_tokens
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def prompt_version(self) -> str:
+        return PROMPT_VERSION
+
+    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        """What `messages` say. Facts that cite none of them are left out.
+
+        Raises `SummarizationError`; if one of several questions fails, all of it fails.
+        """
+        # Counting the tokens of a megabyte takes a good part of a second.
+        requests = await anyio.to_thread.run_sync(self._requests, messages, existing_facts)
+        extractions: list[Extraction] = []
+        for request in requests:
+            try:
+                extractions.append(await self._ask(request))
+            except SummarizationError as error:
+                error.tokens += _total(extractions).total
+                raise
+        return self._joined(extractions, messages)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    def _requests(self, messages: Sequence[Message], existing_facts: Sequence[Fact]) -> list[Request]:
+        def request(records: Sequence[Record]) -> Request:
+            return build_request(records, existing_facts, max_narrative_tokens=self._max_narrative_tokens)
+
+        room = max(self._max_input_tokens - self._tokens_of(request(())), _LEAST_ROOM)
+        return [request(chunk) for chunk in chunks(messages, room, self._counter)]
+
+    async def _ask(self, request: Request) -> Extraction:
+        reply = await self._client.ask(request)
+        usage = reply.usage if reply.usage.total else await anyio.to_thread.run_sync(self._estimated, request, reply)
+        try:
+            return replace(_read(reply), usage=usage)
+        except SummarizationError as error:
+            error.tokens = usage.total
+            raise
+
+    def _estimated(self, request: Request, reply: Reply) -> Usage:
+        return Usage(tokens_read=self._tokens_of(request), tokens_written=self._counter.count(reply.text))
+
+    def _tokens_of(self, request: Request) -> int:
+        return self._counter.count(request.instruction) + self._counter.count(request.document)
+
+    def _joined(self, extractions: Sequence[Extraction], messages: Sequence[Message]) -> Extraction:
+        roles = {message.seq: message.role for message in messages}
+        cited = (fact for extraction in extractions for fact in extraction.facts if fact.source_seq in roles)
+        return Extraction(
+            facts=tuple(replace(fact, said_by=roles[fact.source_seq]) for fact in cited),
+            narrative=self._clipped(" ".join(extraction.narrative for extraction in extractions)),
+            headline=next((extraction.headline for extraction in extractions if extraction.headline), ""),
+            usage=_total(extractions),
+        )
+
+    def _clipped(self, narrative: str) -> str:
+        """As many whole sentences from the start as `max_narrative_tokens` hold."""
+        clipped = ""
+        for sentence in sentences(narrative):
+            longer = f"{clipped} {sentence}".strip()
+            if self._counter.count(longer) > self._max_narrative_tokens:
+                break
+            clipped = longer
+        return clipped
+
+
+def _read(reply: Reply) -> Extraction:
+    if reply.failure is not None:
+        raise reply.failure
+    return parse_answer(reply.text)
+
+
+def _total(extractions: Iterable[Extraction]) -> Usage:
+    usages = [extraction.usage for extraction in extractions]
+    return Usage(
+        tokens_read=sum(usage.tokens_read for usage in usages),
+        tokens_written=sum(usage.tokens_written for usage in usages),
+    )

@@ -1,0 +1,60 @@
+"""A load reads the facts of a summary when its window moves, and at no other time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from reactor_memory.loading import JoinedContextSource
+from reactor_memory.protocols import ContextQuery, ContextRows
+from tests.acceptance.scenes import USER, memory, save, scripted, talk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_dsn")
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+@pytest.mark.parametrize("mode", ["ledger", "full"])
+async def test_facts_are_read_when_the_window_moves(url: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    async with memory(scripted(), url, summary={"mode": mode}) as container:
+        store, manager = container.message_store(), container.conversation_manager()
+        read = store.read_context
+
+        async def watched(query: ContextQuery) -> ContextRows:
+            asked.append(query.facts)
+            return await read(query)
+
+        monkeypatch.setattr(store, "read_context", watched)
+        blocks, moves = "", 0
+        for start in range(1, 100, 2):
+            await save(manager, "s", talk(2, start=start))
+            await manager.drain()
+            asked.clear()
+            context = await manager.load_history("s", user_id=USER)
+            shown = context.messages[0].content
+            moved = "Facts" in shown and shown != blocks
+            assert asked == ([False, True] if moved else [False])
+            assert not moved or "A-0001" in shown
+            blocks, moves = shown, moves + moved
+        assert moves > 5
+
+
+async def test_two_stores_are_joined_with_facts_when_asked(tmp_path: Path) -> None:
+    async with memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}") as container:
+        manager, store = container.conversation_manager(), container.message_store()
+        await save(manager, "s", talk(30))
+        await manager.drain()
+        joined = JoinedContextSource(store, container.summary_store())
+        query = ContextQuery(session_id="s", user_id=USER, last_count=5, trigger_message_count=20, max_messages=9)
+        for facts in (False, True):
+            asked = await store.read_context(replace(query, facts=facts))
+            assert asked.summary is not None
+            assert await joined.read_context(replace(query, facts=facts)) == asked
