@@ -195,7 +195,8 @@ def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
     things: dict[Thing, Run] = {}
     for facts in groups:
         call = _OWN_SEQ.sub("", facts[0].anchor)
-        changed = _changed_thing(facts, things)
+        names = tuple(_things(call, facts))
+        changed = _changed_thing(facts, filter(None, map(things.get, names)))
         if changed is not None:
             changed.append(facts)
             continue
@@ -205,7 +206,7 @@ def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
         else:
             runs.append([facts])
             latest[call] = runs[-1]
-            things.update((name, runs[-1]) for name in _things(facts))
+            things.update(dict.fromkeys(names, runs[-1]))
     return sorted(runs, key=_newest)
 
 
@@ -213,15 +214,11 @@ def _newest(run: Run) -> int:
     return max(facts[-1].source_seq for facts in run)
 
 
-def _changed_thing(facts: Sequence[Fact], things: Mapping[Thing, Run]) -> Run | None:
+def _changed_thing(facts: Sequence[Fact], alike: Iterable[Run]) -> Run | None:
     """The run of calls that made the thing which this call of another tool changes: it names the thing as that did,
     and gives a part of what that gave, otherwise.
     """
-    for name in _things(facts):
-        run = things.get(name)
-        if run is not None and _changes_thing(facts, run):
-            return run
-    return None
+    return next((run for run in alike if _changes_thing(facts, run)), None)
 
 
 def _changes_thing(facts: Sequence[Fact], run: Run) -> bool:
@@ -231,9 +228,8 @@ def _changes_thing(facts: Sequence[Fact], run: Run) -> bool:
     return is_other_tool and is_part and facts[0].failed == made[0].failed
 
 
-def _things(facts: Sequence[Fact]) -> Iterator[Thing]:
+def _things(call: str, facts: Sequence[Fact]) -> Iterator[Thing]:
     """What a decision without an id may be known by: each name that it gave, with what its tool is called after."""
-    call = _OWN_SEQ.sub("", facts[0].anchor)
     if call != facts[0].anchor and facts[0].act == "decision" and not facts[0].salience:
         _, *after = _NAME_WORDS.findall(call) or [""]
         thing = " ".join(word.lower() for word in after)
