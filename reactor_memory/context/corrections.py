@@ -8,7 +8,7 @@ or a thing and what it is for. Small words, numbers and days do not count, for t
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -34,31 +34,31 @@ _SETTLED = 3.0
 
 
 class _Told(NamedTuple):
-    """A line of quotations: its place and value, its words, alone and side by side, and what they do."""
+    """The words of a line of quotations, alone and side by side, what they do, and the most that they were worth."""
 
-    place: int
-    value: float
     words: frozenset[str]
     pairs: frozenset[Pair]
     by_user: bool
     settles: bool
     corrects: bool
+    value: float = 0.0
 
 
-def revalued(lines: Iterable[tuple[BlockLine, Sequence[Fact]]]) -> list[float]:
+def revalued(lines: Iterable[tuple[BlockLine, tuple[Fact, ...]]]) -> list[float]:
     """The value of each line, given in the order of the log: no less than that of an older one that it corrects or
     tells anew. The one told anew is worth little then; what a user ruled keeps its worth.
     """
     values: list[float] = []
-    about: defaultdict[Pair, deque[_Told]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+    told: dict[int, _Told] = {}
+    about: defaultdict[Pair, deque[int]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
     for place, (line, facts) in enumerate(lines):
         values.append(line.value)
         if facts and facts[0].salience:
-            told = _told(place, line.value, facts)
-            older = {old.place: old for pair in told.pairs for old in about.get(pair, ())}
-            told = _revalue(told, list(older.values()), values)
-            for pair in told.pairs:
-                about[pair].append(told)
+            new = _told(facts)
+            older = {at: told[at] for pair in new.pairs for at in about.get(pair, ())}
+            told[place] = _revalue(place, new, older, values)
+            for pair in new.pairs:
+                about[pair].append(place)
     return values
 
 
@@ -78,11 +78,6 @@ def word_pairs(text: str) -> frozenset[Pair]:
     return frozenset(pair for sentence in read_sentences(text) for pair in pairwise(_naming(sentence)))
 
 
-@lru_cache(maxsize=8192)
-def _content(text: str) -> frozenset[str]:
-    return frozenset(word for sentence in read_sentences(text) for word in sentence.content)
-
-
 def _naming(sentence: Sentence) -> Iterator[str]:
     for word in sentence.words:
         name = word.folded.removesuffix("'s").removesuffix("’s")
@@ -90,11 +85,10 @@ def _naming(sentence: Sentence) -> Iterator[str]:
             yield name
 
 
-def _told(place: int, value: float, facts: Sequence[Fact]) -> _Told:
+@lru_cache(maxsize=8192)
+def _told(facts: tuple[Fact, ...]) -> _Told:
     return _Told(
-        place=place,
-        value=value,
-        words=frozenset[str]().union(*(_content(fact.value) for fact in facts)),
+        words=frozenset(word for fact in facts for said in read_sentences(fact.value) for word in said.content),
         pairs=frozenset[Pair]().union(*(word_pairs(fact.value) for fact in facts)),
         by_user=all(fact.said_by == "user" for fact in facts),
         settles=any(fact.act == "decision" for fact in facts),
@@ -102,17 +96,17 @@ def _told(place: int, value: float, facts: Sequence[Fact]) -> _Told:
     )
 
 
-def _revalue(new: _Told, older: Sequence[_Told], values: list[float]) -> _Told:
-    """`new` as it stands beside the older lines about the same; `values` by the place of a line."""
-    corrects = new.corrects or (new.by_user and any(old.settles for old in older))
-    anew = [old for old in older if _tells_anew(new, old)]
-    replaced = older if corrects else [*anew, *(old for old in older if old.corrects and not new.by_user)]
-    new = new._replace(corrects=corrects, value=max([new.value, *(old.value for old in replaced)]))
-    values[new.place] = new.value
-    for old in anew:
+def _revalue(place: int, new: _Told, older: Mapping[int, _Told], values: list[float]) -> _Told:
+    """What stands at `place`, beside the older lines about the same; `values` by the place of a line."""
+    corrects = new.corrects or (new.by_user and any(old.settles for old in older.values()))
+    anew = {at: old for at, old in older.items() if _tells_anew(new, old)}
+    for at, old in older.items():
+        if corrects or at in anew or (old.corrects and not new.by_user):
+            values[place] = max(values[place], old.value)
+    for at, old in anew.items():
         if old.value < _SETTLED:
-            values[old.place] = min(values[old.place], REPLACED)
-    return new
+            values[at] = min(values[at], REPLACED)
+    return new._replace(corrects=corrects, value=values[place])
 
 
 def _tells_anew(new: _Told, old: _Told) -> bool:
