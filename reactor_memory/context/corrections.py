@@ -31,6 +31,7 @@ REMEMBERED = 8
 """How many of the newest lines about one thing are looked at."""
 
 _SETTLED = 3.0
+"""What a user ruled and what was done is worth as much or more, and keeps it."""
 
 
 class _Told(NamedTuple):

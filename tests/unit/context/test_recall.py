@@ -128,6 +128,13 @@ def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
     assert [line.text for line in found.lines] == ["taxi: Blue Door"]
 
 
+def test_a_message_that_comes_back_is_told_again_behind_the_lines_of_what_it_corrects() -> None:
+    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=NOTHING)
+    found = recalled("the Blue Door", shown=shown)
+    assert 5 in seqs(found)
+    assert found.lines[-1].source_seqs == (5,)
+
+
 def test_nothing_is_told_again_if_nothing_comes_back() -> None:
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
     assert recalled("Blue Door", shown=shown, facts=(), room=9) == Recalled()
