@@ -16,7 +16,9 @@ SAYINGS = (
 )
 
 
-def line(text: str, value: float, seq: int, act: Act = "statement", said_by: Role = "user") -> tuple[BlockLine, tuple[Fact, ...]]:
+def line(
+    text: str, value: float, seq: int, act: Act = "statement", said_by: Role = "user"
+) -> tuple[BlockLine, tuple[Fact, ...]]:
     fact = Fact(anchor=f"x #{seq}", key="k", value=text, source_seq=seq, act=act, said_by=said_by, salience=50)
     return BlockLine(text=text, tokens=9, value=value, source_seqs=(seq,)), (fact,)
 
