@@ -126,15 +126,15 @@ class ContextLoader:
     def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         """A context of the caller's own history: nothing is read, only the budget is kept."""
         limits = self._limits(request)
-        context = trim(
+        return trim(
             [*history, *request.current],
             limits.budget,
             count=self._counter.of,
             count_text=self._counter.of_text,
             overhead=limits.overhead,
             session_id=request.session_id,
+            system=request.system,
         )
-        return msgspec.structs.replace(context, system=request.system)
 
     def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         """The context of a draft and the turn so far. Stored messages are not tokenized."""

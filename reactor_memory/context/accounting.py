@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import groupby, repeat
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -25,15 +26,19 @@ class Fate(NamedTuple):
     tokens: int
 
 
+Entries: TypeAlias = list[tuple[Outcome, ReportEntry]]
+Sources: TypeAlias = tuple[tuple[int, ...], ...]
+
+
 class ShownPart(NamedTuple):
-    """A part of the context with the account of all that was offered for it."""
+    """A part of the context. `entries` and `sources` account for all that was offered for it, when a report is read."""
 
     name: Part
     messages: Sequence[Message] = ()
     tokens: int = 0
     offered: int = 0
-    entries: Sequence[tuple[Outcome, ReportEntry]] = ()
-    sources: tuple[tuple[int, ...], ...] = ()
+    entries: Callable[[], Entries] = list
+    sources: Callable[[], Sources] = tuple
 
 
 class Heading(Value, frozen=True, kw_only=True):
@@ -52,13 +57,21 @@ class Heading(Value, frozen=True, kw_only=True):
 
 def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> ShownPart:
     """A part that shows `cut` of the messages from `begin` on. What was cut off at its front is one entry."""
-    entries: list[tuple[Outcome, ReportEntry]] = []
+    shown = messages[cut.start : cut.end]
+    if cut.orphans:
+        shown = [message for index, message in enumerate(shown, cut.start) if index not in cut.orphans]
+    entries = partial(_cut_entries, name, messages, begin, cut, cost)
+    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries)
+
+
+def _cut_entries(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> Entries:
+    entries: Entries = []
     if begin < cut.start:
         entries.append(("dropped", _entry(name, messages, begin, cut.start - 1, "over_budget", None)))
     if not cut.orphans:
         if cut.start < cut.end:
             entries.append(("kept", _entry(name, messages, cut.start, cut.end - 1, "fits", cut.tokens)))
-        return ShownPart(name, messages[cut.start : cut.end], cut.tokens, cut.end - begin, entries)
+        return entries
     positions = range(cut.start, cut.end)
     fates = [
         Fate("dropped", cut.orphans[index], cost(messages[index]))
@@ -66,33 +79,47 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
         else Fate("kept", "fits", cost(messages[index]))
         for index in positions
     ]
-    shown = [messages[index] for index in positions if index not in cut.orphans]
-    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries + _runs(name, messages, positions, fates))
+    return entries + _runs(name, messages, positions, fates)
 
 
 def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
-    """The pins, as the messages `pinned`. Each has an entry of its own: they do not stand in the order of the log."""
+    """The pins, as the messages `pinned`."""
     if not pins:
         return ShownPart("pins")
-    entries: list[tuple[Outcome, ReportEntry]] = []
+    entries = partial(_pin_entries, pinned, cut, cost)
+    return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, partial(_pin_sources, pins))
+
+
+def _pin_entries(pinned: Sequence[Message], cut: Cut, cost: Count) -> Entries:
+    """Each has an entry of its own: pins do not stand in the order of the log."""
+    entries: Entries = []
     for index, message in enumerate(pinned):
         is_kept = cut.start <= index < cut.end
         entry = _entry("pins", pinned, index, index, "protected" if is_kept else "over_budget", cost(message))
         entries.append(("kept" if is_kept else "dropped", entry))
-    sources = tuple([(pin.seq,) for pin in pins])
-    return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, sources)
+    return entries
+
+
+def _pin_sources(pins: Sequence[Pin]) -> Sources:
+    return tuple([(pin.seq,) for pin in pins])
 
 
 def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
     """A memory block; its lines are accounted for by position."""
-    entries: list[tuple[Outcome, ReportEntry]]
-    if len(fitted.kept) == len(lines):
-        entries = [("kept", _lines(name, lines, fitted.kept, kept=True))]
-    else:
-        runs = groupby(range(len(lines)), key=set(fitted.kept).__contains__)
-        entries = [("kept" if kept else "dropped", _lines(name, lines, list(run), kept=kept)) for kept, run in runs]
-    sources = tuple([line.source_seqs for line in lines])
-    return ShownPart(name, [message] if message else [], fitted.tokens, len(lines), entries, sources)
+    entries = partial(_block_entries, name, lines, fitted.kept)
+    shown = [message] if message else []
+    return ShownPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines))
+
+
+def _block_entries(name: Part, lines: Sequence[BlockLine], kept: Sequence[int]) -> Entries:
+    if len(kept) == len(lines):
+        return [("kept", _lines(name, lines, kept, kept=True))]
+    runs = groupby(range(len(lines)), key=set(kept).__contains__)
+    return [("kept" if is_kept else "dropped", _lines(name, lines, list(run), kept=is_kept)) for is_kept, run in runs]
+
+
+def _line_sources(lines: Sequence[BlockLine]) -> Sources:
+    return tuple([line.source_seqs for line in lines])
 
 
 def turn_part(
@@ -101,25 +128,36 @@ def turn_part(
     """The current turn: `clamp` and `fitted` count without the orphans."""
     if not offered:
         return ShownPart("current")
+    entries = partial(_turn_entries, offered, orphans, clamp, fitted, cost)
+    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
+
+
+def _turn_entries(
+    offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
+) -> Entries:
     rest = iter(_turn_fates(clamp, fitted))
     fates = [
         Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)
         for index, message in enumerate(offered)
     ]
-    entries = _runs("current", offered, range(len(offered)), fates)
-    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
+    return _runs("current", offered, range(len(offered)), fates)
 
 
 def message_part(name: Part, offered: Sequence[Message], shown: Sequence[Message], fates: Sequence[Fate]) -> ShownPart:
-    """A part whose messages, oldest first, were chosen one by one. Only neighbours in the log share an entry."""
-    entries: list[tuple[Outcome, ReportEntry]] = []
+    """A part whose messages, oldest first, were chosen one by one."""
+    tokens = sum(fate.tokens for fate in fates if fate.outcome == "kept")
+    return ShownPart(name, shown, tokens, len(offered), partial(_message_entries, name, offered, fates))
+
+
+def _message_entries(name: Part, offered: Sequence[Message], fates: Sequence[Fate]) -> Entries:
+    """Only neighbours in the log share an entry."""
+    entries: Entries = []
     begin = 0
     for end in range(1, len(offered) + 1):
         if end == len(offered) or (offered[end].seq or 0) != (offered[end - 1].seq or 0) + 1:
             entries += _runs(name, offered, range(begin, end), fates[begin:end])
             begin = end
-    tokens = sum(fate.tokens for fate in fates if fate.outcome == "kept")
-    return ShownPart(name, shown, tokens, len(offered), entries)
+    return entries
 
 
 def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
@@ -132,11 +170,9 @@ def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
             yield Fate("kept", "protected", cost)
 
 
-def _runs(
-    part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]
-) -> list[tuple[Outcome, ReportEntry]]:
+def _runs(part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]) -> Entries:
     """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
-    entries: list[tuple[Outcome, ReportEntry]] = []
+    entries: Entries = []
     begin, tokens, stored = 0, 0, [messages[index].seq is not None for index in positions]
     for at, fate in enumerate(fates):
         tokens += fate.tokens
@@ -168,17 +204,20 @@ def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, ke
 
 
 def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
-    """The messages of all parts in their order, and the report over them."""
+    """The messages of all parts in their order, and what makes the report over them."""
     shown = [part for part in shown if part.offered]
-    messages: list[Message] = []
+    messages = [message for part in shown for message in part.messages]
+    return Context(messages=messages, report=partial(_report, heading, shown, tuple(messages)), system=system)
+
+
+def _report(heading: Heading, shown: Sequence[ShownPart], messages: Sequence[Message]) -> ContextReport:
     names: list[Part] = []
     entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
     for part in shown:
-        messages += part.messages
         names.extend(repeat(part.name, len(part.messages)))
-        for outcome, entry in part.entries:
+        for outcome, entry in part.entries():
             entries[outcome].append(entry)
-    report = ContextReport(
+    return ContextReport(
         session_id=heading.session_id,
         strategy=heading.strategy,
         budget=heading.budget,
@@ -199,9 +238,8 @@ def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | 
         pins=heading.pins,
         digest=digest(messages),
         seqs=tuple([message.seq for message in messages]),
-        sources={part.name: part.sources for part in shown if part.sources},
+        sources={part.name: sources for part in shown if (sources := part.sources())},
     )
-    return Context(messages=messages, report=report, system=system)
 
 
 def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -176,12 +176,41 @@ class ContextReport(Value, frozen=True, kw_only=True):
         return "summarized" if 1 <= seq <= self.covered_seq else "unknown"
 
 
-class Context(Value, frozen=True, kw_only=True):
-    """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given."""
+class Context:
+    """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given.
 
-    messages: list[Message]
-    report: ContextReport
-    system: str | None = None
+    `report` may be what makes it: then it is made when it is first read, of the values that the context was made of.
+    Two contexts are equal if all three are.
+    """
+
+    __slots__ = ("_report", "messages", "system")
+
+    def __init__(
+        self,
+        *,
+        messages: list[Message],
+        report: ContextReport | Callable[[], ContextReport],
+        system: str | None = None,
+    ) -> None:
+        self.messages = messages
+        self.system = system
+        self._report = report
+
+    @property
+    def report(self) -> ContextReport:
+        """What was kept, dropped and clamped, and why."""
+        if not isinstance(self._report, ContextReport):
+            self._report = self._report()
+        return self._report
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Context):
+            return NotImplemented
+        return (self.messages, self.report, self.system) == (other.messages, other.report, other.system)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """For a copy or a pickle: what makes a report cannot be pickled, the report can."""
+        return None, {"messages": self.messages, "system": self.system, "_report": self.report}
 
     def part(self, name: Part) -> list[Message]:
         """The messages of one part."""

@@ -62,7 +62,7 @@ def assemble(
     byte for byte, what was pinned.
     """
     cost = _cost(count, limits.overhead)
-    current, window_end = _join_last_turn(draft.window, current)
+    current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = _current_turn(current, limits.overhead, count, count_text)
     pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins]
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
@@ -97,11 +97,13 @@ def trim(
     count_text: CountText,
     overhead: int = 4,
     session_id: str = "",
+    system: str | None = None,
 ) -> Context:
     """The part of a caller's own `messages` that fits into `budget`. Trimming the result again changes nothing.
 
     Leading system messages play the part of memory: they leave, first to last, only when they would not fit without
     the window either. The current turn begins at the last user message; without one it is the newest pair or message.
+    `system` is carried along, not counted.
 
     Raises `BudgetExceededError` when the least of the current turn does not fit.
     """
@@ -118,7 +120,9 @@ def trim(
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
-    return make_context(heading, shown)
+    made = make_context(heading, shown)
+    # The list is the caller's, who may change it before the report is read
+    return Context(messages=made.messages, report=made.report, system=system)
 
 
 def _cost(count: Count, overhead: int) -> Count:

@@ -5,6 +5,8 @@ Every character is a token and messages cost no overhead unless a test says so.
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, NOTICE
 from reactor_memory.context.draft import ContextLimits, Draft
 from reactor_memory.context.pinning import check_pins
 from reactor_memory.context.report import Context, ReportEntry
-from reactor_memory.context.trimming import assemble
+from reactor_memory.context.trimming import assemble, trim
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import BudgetExceededError, StoreCorruptError
 from reactor_memory.models import BlockLine, Message, ToolCall
@@ -464,3 +466,44 @@ def test_what_has_no_pair_takes_no_room() -> None:
     context = assembled(draft(window=window), Message.user("now"), budget=44)
     assert context.part("window") == [*window[:4], window[5]]
     assert context.report.tokens["window"] == 41
+
+
+class TestTheReportIsMadeWhenItIsRead:
+    def test_once(self) -> None:
+        context = assemble(draft(window=chat(2)), [], ContextLimits(budget=100), count=count, count_text=len)
+        assert context.report is context.report
+
+    def test_of_what_the_context_was_made_of(self) -> None:
+        """Whatever the caller does with the lists meanwhile."""
+        current = [Message.user("now")]
+        limits = ContextLimits(budget=100)
+        context, other = (
+            assemble(draft(window=chat(2)), current, limits, count=count, count_text=len) for _ in range(2)
+        )
+        shown = list(context.messages)
+        current.clear()
+        context.messages.clear()
+        assert context.report == other.report
+        assert verify(Context(messages=shown, report=context.report), count=count) == []
+
+    def test_for_a_comparison(self) -> None:
+        one, other = assembled(draft(window=chat(2))), assembled(draft(window=chat(2)))
+        assert one == other
+        assert one != assembled(draft(window=chat(1)))
+        assert one != Context(messages=one.messages, report=one.report, system="kind")
+        assert one != one.messages
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda context: pickle.loads(pickle.dumps(context))])
+    def test_for_a_copy(self, copied: Any) -> None:
+        context = assemble(
+            draft(window=chat(2)), [Message.user("now")], ContextLimits(budget=100), count=count, count_text=len
+        )
+        assert copied(context) == context
+        assert copied(context).report.digest == context.report.digest
+
+
+def test_a_trim_does_not_look_again_at_the_list_of_its_caller() -> None:
+    history = list(chat(20))
+    context = trim(history, 60, count=count, count_text=len, overhead=0)
+    history.clear()
+    assert verify(context, count=count) == []

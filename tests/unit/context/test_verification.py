@@ -49,12 +49,17 @@ def clamped() -> Context:
 
 
 def reported(context: Context, **fields: Any) -> Context:
-    return replace(context, report=replace(context.report, **fields))
+    return Context(messages=context.messages, report=replace(context.report, **fields), system=context.system)
+
+
+def saying(context: Context, messages: list[Message]) -> Context:
+    """`context` with other messages under the same report."""
+    return Context(messages=messages, report=context.report, system=context.system)
 
 
 def shown(context: Context, messages: list[Message], parts: tuple[str, ...] | None = None) -> Context:
     """`context` with other messages and a digest that matches them."""
-    context = replace(context, messages=messages)
+    context = saying(context, messages)
     return reported(context, digest=digest(messages), parts=parts or context.report.parts)
 
 
@@ -134,7 +139,7 @@ DAMAGES: list[tuple[str, Callable[[], Context]]] = [
     ("account: pins does not show", lambda: without(good(), "pins")),
     ("pins: the report does not name each", lambda: reported(good(), pins=good().report.pins[1:])),
     ("digest:", lambda: reported(good(), digest="")),
-    ("digest:", lambda: replace(good(), messages=[*good().messages[:-1], Message.user("won")])),
+    ("digest:", lambda: saying(good(), [*good().messages[:-1], Message.user("won")])),
 ]
 
 
@@ -171,4 +176,4 @@ def test_a_call_may_hold_a_number_of_any_size(number: int) -> None:
     context = assemble(draft, current, ContextLimits(budget=500), count=count, count_text=count_text)
     assert verify(context, count=count) == []
     other = replace(current[1], tool_calls=(replace(call, arguments={"n": number + 1}),))
-    assert "digest:" in verify(replace(context, messages=[current[0], other]), count=count)[0]
+    assert "digest:" in verify(saying(context, [current[0], other]), count=count)[0]
