@@ -264,7 +264,7 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 def _breakpoints(names: Sequence[Part]) -> tuple[int, ...]:
     """After the memory, and after the window that follows it."""
     window = len(names)
-    while window and names[window - 1] in ("recalled_facts", "recalled", "current"):
+    while window and names[window - 1] in ("recalled", "recalled_facts", "current"):
         window -= 1
     memory = names.index("window") if "window" in names else window
     return tuple(sorted({memory, window} - {0}))

@@ -37,6 +37,15 @@ SIZE_WEIGHT = 0.3
 NOTHING = 2**63 - 1
 """Where the window of a context without one begins."""
 
+LAST_WORDS = 3
+"""How many lines of memory, and how many messages of the window, are told again after what came back."""
+
+LAST_SHARE = 0.7
+"""The most that they take of the room."""
+
+MAX_SAID_CHARACTERS = 256
+"""How much of such a message is told."""
+
 MAX_QUERY_CHARACTERS = 4_000
 FRAME_TOKENS = 25
 """About what the frame of a memory block takes."""
@@ -65,7 +74,7 @@ class Shown(Value, frozen=True, kw_only=True):
 
 
 class Recalled(Value, frozen=True, kw_only=True):
-    """Lines and turns, both best first, and the shown lines that answer, too: those must not make room for it."""
+    """Turns, best first, and lines, newest last; the shown lines that answer, too: those must not make room for it."""
 
     lines: tuple[BlockLine, ...] = ()
     messages: tuple[Message, ...] = ()
@@ -107,7 +116,8 @@ def choose(
     """The best of what was read that fits into `room` tokens.
 
     `facts` are the folded facts of the anchors found, `messages` the turns, oldest first. What the context shows
-    competes as well: beside a line that answers, what only shares words with the question stays away.
+    competes as well: beside a line that answers, what only shares words with the question stays away. What it shows
+    of newer date is told again, after what comes back.
     """
     scorer = _Scorer(findings, named)
     older = [fact for fact in facts if fact.source_seq < shown.start]
@@ -115,12 +125,62 @@ def choose(
     turns = [(scorer.turn(turn), turn) for turn in runs_of_turns(messages)]
     safe = (scorer.turn([message]) for message in shown.window if (message.seq or 0) >= shown.first_safe)
     least = RELEVANT_SHARE * max([*(score for score, _ in (*lines, *turns)), *safe], default=0.0)
-    chosen = _fitting_lines([each for each in lines if each[0] >= least and each[1].text not in shown.lines], room)
-    room -= sum(line.tokens for line in chosen) + FRAME_TOKENS * bool(chosen)
+    relevant = [line for score, line in lines if score >= least and line.text in shown.lines]
+    said = _said(shown.window, scorer, least, count_text)
+    again = _last_words(relevant, room // 2) + _last_words(said, room // 2)
+    left = room - sum(line.tokens for line in again)
+    chosen = _fitting_lines([each for each in lines if each[0] >= least and each[1].text not in shown.lines], left)
+    left -= sum(line.tokens for line in chosen) + FRAME_TOKENS * bool(chosen or again)
+    recalled = tuple(_fitting_turns([each for each in turns if each[0] >= least], left, count))
     return Recalled(
-        lines=tuple(chosen),
-        messages=tuple(_fitting_turns([each for each in turns if each[0] >= least], room, count)),
-        answering=frozenset(line.text for score, line in lines if score >= least and line.text in shown.lines),
+        lines=tuple(sorted((*chosen, *_since(again, chosen, recalled)), key=_newest_source)),
+        messages=recalled,
+        answering=frozenset(line.text for line in relevant),
+    )
+
+
+def _newest_source(line: BlockLine) -> int:
+    return line.source_seqs[-1] if line.source_seqs else 0
+
+
+def _last_words(lines: Iterable[BlockLine], room: int) -> list[BlockLine]:
+    """The newest of the lines that fit into their share of the room."""
+    room = int(LAST_SHARE * room)
+    kept: list[BlockLine] = []
+    for line in sorted(lines, key=_newest_source, reverse=True)[:LAST_WORDS]:
+        if line.tokens <= room:
+            room -= line.tokens
+            kept.append(line)
+    return kept
+
+
+def _since(again: Iterable[BlockLine], lines: Iterable[BlockLine], recalled: Sequence[Message]) -> Iterator[BlockLine]:
+    """What is newer than the oldest thing that comes back: without it, something old would be the last word."""
+    oldest = min([*(message.seq or 0 for message in recalled), *map(_newest_source, lines)], default=NOTHING)
+    for line in again:
+        if _newest_source(line) > oldest:
+            yield line
+
+
+def _said(
+    window: Iterable[Message], scorer: _Scorer, least: float, count_text: Callable[[str], int]
+) -> Iterator[BlockLine]:
+    """What the messages of the window say that answer, as lines."""
+    for message in window:
+        if message.content and message.role != "tool" and scorer.turn([message]) >= least:
+            yield from render_facts([_quoted(message)], count=count_text)
+
+
+def _quoted(message: Message) -> Fact:
+    seq = message.seq or 0
+    return Fact(
+        anchor=f"the user #{seq}" if message.role == "user" else f"told #{seq}",
+        key="said",
+        value=message.content[:MAX_SAID_CHARACTERS],
+        source_seq=seq,
+        said_by=message.role,
+        verified=True,
+        salience=1,
     )
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from reactor_memory.context.corrections import revalued
 from reactor_memory.models import RULED, BlockLine, Fact, Form
 from reactor_memory.wording import Strength, squeeze
 
@@ -24,6 +25,10 @@ Stated: TypeAlias = Mapping[tuple[str, bool], str]
 Origins: TypeAlias = Mapping[Fact, tuple[Fact, ...]]
 Detail: TypeAlias = tuple[str, str]
 """The stem of a key, and the value."""
+
+Run: TypeAlias = list[tuple[Fact, ...]]
+Thing: TypeAlias = tuple[str, str, str]
+"""What a tool is called after, and a key and a name that it was given."""
 
 MAX_LINE_CHARACTERS = 400
 MAX_TITLE_CHARACTERS = 100
@@ -63,6 +68,8 @@ _SYNTAX = re.compile(r"[<>＜＞\]`~]")
 _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
 _BULLETS = re.compile(r"^(?:[-+*•] +)+")
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NEW = "new_"
 _OWN_SEQ = re.compile(r" #(\d+)$")
 _FORGED_START = re.compile(
     r"(?:\d+[.)]\s*)*"
@@ -136,6 +143,10 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
         count, "light" if form == "full" else "strong", _common(anchors.values()) if form == "brief" else frozenset()
     )
     lines = [line for run in _runs(map(tuple, anchors.values())) for line in _anchor_lines(tuple(run), style)]
+    lines = [
+        each if value == each.line.value else RenderedLine(replace(each.line, value=value), each.facts)
+        for each, value in zip(lines, revalued(lines), strict=True)
+    ]
     return (*_common_line(style), *_grouped(lines, count)) if form == "brief" else tuple(lines)
 
 
@@ -177,19 +188,55 @@ def _unforged(line: str) -> str:
     return f"about {begin}" if _FORGED_START.match(begin) else line
 
 
-def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[list[tuple[Fact, ...]]]:
-    """The facts of each anchor; calls of a tool that only repeat one shortly before them stand with it."""
-    runs: list[list[tuple[Fact, ...]]] = []
-    latest: dict[str, list[tuple[Fact, ...]]] = {}
+def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
+    """The facts of each anchor; calls that only repeat one shortly before them, or change what it made, stand with it.
+
+    What was changed last stands last: what was said of it before must not pass for newer.
+    """
+    runs: list[Run] = []
+    latest: dict[str, Run] = {}
+    things: dict[Thing, Run] = {}
     for facts in groups:
         call = _OWN_SEQ.sub("", facts[0].anchor)
+        names = tuple(_things(call, facts))
+        changed = _changed_thing(facts, filter(None, map(things.get, names)))
+        if changed is not None:
+            changed.append(facts)
+            continue
         run = latest.get(call)
         if run is not None and len(run) < MOST_CALLS and _is_again(facts, run[-1]):
             run.append(facts)
         else:
             runs.append([facts])
             latest[call] = runs[-1]
-    return runs
+            things.update(dict.fromkeys(names, runs[-1]))
+    return sorted(runs, key=_newest)
+
+
+def _newest(run: Run) -> int:
+    return max(facts[-1].source_seq for facts in run)
+
+
+def _changed_thing(facts: Sequence[Fact], alike: Iterable[Run]) -> Run | None:
+    """The run of calls that made the thing which this call of another tool changes: it names the thing as that did,
+    and gives a part of what that gave, otherwise.
+    """
+    return next((run for run in alike if _changes_thing(facts, run)), None)
+
+
+def _changes_thing(facts: Sequence[Fact], run: Run) -> bool:
+    made, now, then = run[0], _given(facts), _given([fact for call in run for fact in call])
+    is_other_tool = _OWN_SEQ.sub("", facts[0].anchor) != _OWN_SEQ.sub("", made[0].anchor)
+    is_part = now.keys() < then.keys() and any(now[key] != then[key] for key in now)
+    return is_other_tool and is_part and facts[0].failed == made[0].failed
+
+
+def _things(call: str, facts: Sequence[Fact]) -> Iterator[Thing]:
+    """What a decision without an id may be known by: each name that it gave, with what its tool is called after."""
+    if call != facts[0].anchor and facts[0].act == "decision" and not facts[0].salience:
+        _, *after = _NAME_WORDS.findall(call) or [""]
+        thing = " ".join(word.lower() for word in after)
+        yield from ((thing, key, value) for key, value in _given(facts).items() if _shape(plain_value(value)) == "text")
 
 
 def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
@@ -212,7 +259,7 @@ def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
 
 def _given(facts: Sequence[Fact]) -> dict[str, str]:
     """What the call was given, by key."""
-    return {fact.key: fact.value for fact in facts if fact.said_by != "tool"}
+    return {fact.key.removeprefix(_NEW): fact.value for fact in facts if fact.said_by != "tool"}
 
 
 def _common(groups: Iterable[Sequence[Fact]]) -> frozenset[Detail]:
@@ -307,7 +354,9 @@ def _changes(facts: Sequence[Fact], before: Sequence[Fact], failed: bool) -> Ite
     """What a call that was made again was given otherwise than the one before it."""
     known = _given(before)
     given = [fact for fact in facts if fact.said_by != "tool" and fact.failed == failed]
-    changed = [(piece, fact) for piece, fact in _shown(given, {}) if fact.value != known.get(fact.key)]
+    changed = [
+        (piece, fact) for piece, fact in _shown(given, {}) if fact.value != known.get(fact.key.removeprefix(_NEW))
+    ]
     return ((AGAIN * (index == 0) + piece, fact) for index, (piece, fact) in enumerate(changed))
 
 

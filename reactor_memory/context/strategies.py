@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
+from reactor_memory.context.corrections import still_told
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
@@ -160,7 +161,11 @@ class Hierarchical:
         lines = [offered[index] for index in chosen.kept]
         complete = len(lines) == len(offered)
         told = render_narrative(summary.narrative, count=request.count_text)
-        story = newest_lines(told, max(LEAST_STORY, int(STORY_SHARE * limits.budget))) if complete else ()
+        story = (
+            newest_lines(still_told(told, shown), max(LEAST_STORY, int(STORY_SHARE * limits.budget)))
+            if complete
+            else ()
+        )
         facts, narrative = fit_memory(
             Block(FACTS_HEADER, lines),
             Block(NARRATIVE_HEADER, story),

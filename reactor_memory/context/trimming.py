@@ -79,8 +79,8 @@ def assemble(
         _block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits),
         pin_part(draft.pins, pinned, pins, cost),
         cut_part("window", draft.window, 0, window, cost),
-        _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits),
         recalled,
+        _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits),
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     context = make_context(_heading(draft, limits), shown, system=system)

@@ -15,7 +15,7 @@ import msgspec
 from reactor_memory.context.report import Context, Part, ReportEntry
 from reactor_memory.models import Message, Pin
 
-_ORDER: tuple[Part, ...] = ("system", "facts", "narrative", "pins", "window", "recalled_facts", "recalled", "current")
+_ORDER: tuple[Part, ...] = ("system", "facts", "narrative", "pins", "window", "recalled", "recalled_facts", "current")
 _FIRST_LINE: dict[Part, str] = {
     "facts": "Conversation Facts:",
     "narrative": "Conversation Summary:",

@@ -50,6 +50,16 @@ SETBACK = _phrases(
 """Words of somebody who could not do what was agreed and offers something else."""
 
 CORRECTION = _phrases("actually|instead|rather than|change|correction|i meant|i mean|make (?:it|that)|sorry|my mistake")
+REVISION = _phrases(
+    "actually|instead|rather than|corrections?|correcting|i meant|i mean|make (?:it|that)|mistaken?|wrong|mistyped",
+    "chang(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|switch(?:ed)?|swap(?:ped)?|replac(?:e|ed)|mov(?:e|ed)|reschedul(?:e|ed)",
+    "postponed?|raised?|lowered?|increased?|reduced?|extend(?:ed)?|shorten(?:ed)?|cancel(?:led|ed)?|call(?:ed)? off",
+    "something (?:has )?c[ao]me up",
+    "no longer|any ?more|on second thought|scratch that|turns out|after all|from now on|as of (?:now|today)",
+    "(?:is|are|be|at|on) now|now (?:is|are)|the new|a new",
+)
+"""Words of somebody who says anew what was said otherwise before."""
+
 DECISION = _phrases("decided?|decision|(?:we|i) agreed?|settled on|(?:we|i) chose|approved")
 INTENTION = _phrases("let's|let us|(?:i|we)(?:'ll| will| should)|go with|choose")
 """Words of a decision, if what they decide is named beside them."""

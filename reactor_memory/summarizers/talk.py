@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from reactor_memory.models import Message
-from reactor_memory.summarizers.lexicon import AFFIRMATION, CORRECTION, READ_BACK, REFUSAL, SETBACK
+from reactor_memory.summarizers.lexicon import AFFIRMATION, CORRECTION, READ_BACK, REFUSAL, REVISION, SETBACK
 from reactor_memory.wording import Sentence, read_sentences
 
 NEARBY = 14
@@ -60,6 +60,11 @@ class Told(NamedTuple):
     def corrects(self) -> bool:
         """The user refuses or changes something and says what."""
         return self.by_user and bool(self.details) and bool(REFUSAL.match(self.text) or CORRECTION.search(self.text))
+
+    @property
+    def revises(self) -> bool:
+        """The user says anew what was said otherwise before."""
+        return self.by_user and bool(REVISION.search(self.text))
 
 
 class Talk:

@@ -134,13 +134,14 @@ def _quotations(row: Row) -> Iterator[Fact]:
 
 
 def _kind_of_row(row: Row, told: Told) -> tuple[Act, Category]:
-    if told.corrects:
+    if told.corrects or told.revises:
         return "correction", "STATE"
     return ("decision", "DECISION") if row.is_agreed and told is row.told else ("statement", "GENERAL")
 
 
 def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
-    """The sentences with details, of what is agreed others, too; what a user ruled is a fact of its own."""
+    """The sentences with details, of what is agreed or said anew others, too; what a user ruled is its own fact."""
+    is_agreed = is_agreed or told.revises
     telling = [
         sentence
         for sentence in told.sentences
@@ -170,7 +171,7 @@ def _pieces(sentence: Sentence, text: str, *, asks: bool) -> Iterator[tuple[int,
 
 def _rulings(row: Row) -> Iterator[Fact]:
     """Decisions and conditions of a user, a sentence each."""
-    act: Act = "correction" if CORRECTION.search(row.told.text) else "statement"
+    act: Act = "correction" if row.told.revises else "statement"
     used: Counter[str] = Counter()
     ruled = ((sentence, ruling) for sentence in row.told.sentences if (ruling := _ruling_of(sentence)))
     for sentence, ruling in islice(ruled, MAX_SENTENCES):

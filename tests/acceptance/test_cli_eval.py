@@ -250,6 +250,11 @@ def test_generated_sessions_are_measured_by_kind(run: Run, folder: Path) -> None
             assert (result["survival"], result["stale"]) == (1, 0)
 
 
+def test_no_value_from_before_its_correction_passes_for_current(run: Run) -> None:
+    options = ("--budgets", "2000", "--strategies", "hierarchical", "--require", "stale<=0")
+    assert run("eval", "--generate", 1, "--seed", 404, *options).code == 0
+
+
 def test_generated_sessions_are_only_written_with_out(run: Run, folder: Path) -> None:
     assert run("eval", "--generate", 2, "--out", "made.jsonl") == (0, "", "")
     first, second = lines_of(folder / "made.jsonl")

@@ -96,10 +96,10 @@ def test_what_holds_the_whole_name_wins_over_what_shares_more_words() -> None:
     assert seqs(recalled("weather map for the trip north at North Map", log=log, facts=(), room=20)) == [3, 4]
 
 
-def test_a_line_that_the_block_shows_is_not_recalled_and_must_not_make_room() -> None:
+def test_a_line_that_the_block_shows_comes_only_after_what_is_older_and_must_not_make_room() -> None:
     shown = Shown(lines=frozenset({"bookTable: Blue Door; seven"}), window=(), first_safe=NOTHING)
     found = recalled("the table at Blue Door", shown=shown)
-    assert [line.text for line in found.lines] == ["taxi: Blue Door"]
+    assert [line.text for line in found.lines] == ["bookTable: Blue Door; seven", "taxi: Blue Door"]
     assert found.answering == {"bookTable: Blue Door; seven"}
 
 
@@ -113,9 +113,31 @@ def test_beside_an_answer_in_the_window_the_rest_stays_away() -> None:
     )
 
 
-def test_facts_of_the_window_are_not_recalled() -> None:
+def test_facts_of_the_window_are_not_recalled_but_what_it_says_is_told_last() -> None:
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
-    assert [line.text for line in recalled("Blue Door", shown=shown).lines] == ["bookTable: Blue Door; seven"]
+    lines = recalled("Blue Door", shown=shown).lines
+    assert [line.text for line in lines] == ["bookTable: Blue Door; seven", "the user: And taxi to Blue Door"]
+    assert lines[-1].source_seqs == (5,)
+
+
+def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
+    shown = Shown(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=NOTHING)
+    log = LOG[:4]
+    found = recalled("the Blue Door", shown=shown, log=log, facts=FACTS[2:])
+    assert seqs(found) == [1, 2]
+    assert [line.text for line in found.lines] == ["taxi: Blue Door"]
+
+
+def test_a_message_that_comes_back_is_told_again_behind_the_lines_of_what_it_corrects() -> None:
+    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=NOTHING)
+    found = recalled("the Blue Door", shown=shown)
+    assert 5 in seqs(found)
+    assert found.lines[-1].source_seqs == (5,)
+
+
+def test_nothing_is_told_again_if_nothing_comes_back() -> None:
+    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
+    assert recalled("Blue Door", shown=shown, facts=(), room=9) == Recalled()
 
 
 def test_an_endless_turn_is_not_read() -> None:

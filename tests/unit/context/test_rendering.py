@@ -442,3 +442,52 @@ def test_nothing_holds_on_to_an_anchor_of_many_facts() -> None:
     del counting
     gc.collect()
     assert seen() is None
+
+
+def decided(tool: str, seq: int, **given: str) -> list[Fact]:
+    return [fact(value, key, anchor=f"{tool} #{seq}", act="decision", source_seq=seq) for key, value in given.items()]
+
+
+def test_a_call_that_changes_what_another_made_stands_behind_it() -> None:
+    made = decided("rentBoat", 4, boat="Grey Gull", day="2026-05-01", skipper="Ulrike")
+    changed = decided("changeBoat", 90, boat="Grey Gull", new_day="2026-05-09")
+    (line,) = render_facts([*made, *changed], count=count)
+    assert line.text == "rentBoat: Grey Gull; 2026-05-01; Ulrike; then 2026-05-09"
+    assert line.source_seqs == (4, 90)
+
+
+def test_what_is_changed_back_is_told_so() -> None:
+    made = decided("rentBoat", 4, boat="Grey Gull", day="2026-05-01", skipper="Ulrike")
+    changed = decided("changeBoat", 90, boat="Grey Gull", day="2026-05-09")
+    back = decided("changeBoat", 120, boat="Grey Gull", day="2026-05-01")
+    (line,) = render_facts([*made, *changed, *back], count=count)
+    assert line.text == "rentBoat: Grey Gull; 2026-05-01; Ulrike; then 2026-05-09; then 2026-05-01"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        decided("changeBoat", 90, boat="Red Gull", day="2026-05-09"),
+        decided("washBus", 90, boat="Grey Gull", day="2026-05-09"),
+        decided("changeBoat", 90, boat="Grey Gull", berth="12"),
+        decided("rentBoat", 90, boat="Grey Gull", day="2026-05-09"),
+        decided("cancelBoat", 90, boat="Grey Gull"),
+        [replace(each, failed=True) for each in decided("changeBoat", 90, boat="Grey Gull", day="2026-05-09")],
+    ],
+    ids=["another name", "another kind of thing", "another key", "the same tool", "nothing new", "a failed attempt"],
+)
+def test_what_only_looks_like_a_change_stands_alone(later: list[Fact]) -> None:
+    made = decided("rentBoat", 4, boat="Grey Gull", day="2026-05-01", skipper="Ulrike")
+    assert len(render_facts([*made, *later], count=count)) == 2
+
+
+def test_what_was_changed_last_stands_last() -> None:
+    old = [
+        fact("Grey Gull", "name", anchor="boat 7", act="decision", source_seq=4),
+        fact("noon", "start", anchor="boat 7", act="decision", source_seq=80),
+    ]
+    said = fact("Grey Gull leaves at nine", "said", anchor="told #6", source_seq=6, salience=50)
+    assert [line.text for line in render_facts([*old, said], count=count)] == [
+        "- Grey Gull leaves at nine",
+        "boat 7: Grey Gull; noon",
+    ]
