@@ -30,6 +30,9 @@ REPLACED = 1.35
 REMEMBERED = 8
 """How many of the newest lines about one thing are looked at."""
 
+MOST_LINES = 2048
+"""What so many lines and facts say is remembered (16 MB): when a window moves, all but a few are those of before."""
+
 _SETTLED = 3.0
 """What a user ruled and what was done is worth as much or more, and keeps it."""
 
@@ -73,7 +76,7 @@ def still_told(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[Block
     return tuple(line for line in story if known.isdisjoint(word_pairs(line.text)))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=MOST_LINES)
 def word_pairs(text: str) -> frozenset[Pair]:
     """The words of a text that stand side by side, without small words, numbers and days, case folded."""
     return frozenset(pair for sentence in read_sentences(text) for pair in pairwise(_naming(sentence)))
@@ -86,7 +89,7 @@ def _naming(sentence: Sentence) -> Iterator[str]:
             yield name
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=MOST_LINES)
 def _told(facts: tuple[Fact, ...]) -> _Told:
     return _Told(
         words=frozenset(word for fact in facts for said in read_sentences(fact.value) for word in said.content),
