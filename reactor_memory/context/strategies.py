@@ -60,8 +60,8 @@ class Missing(Value, frozen=True, kw_only=True):
 class Plan(Value, frozen=True, kw_only=True):
     """A draft, and the layout to keep when it is a new one.
 
-    With `missing` or `wants_facts` the draft does not count. `wants_facts`: the facts are needed, or messages before the
-    window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
+    With `missing` or `wants_facts` the draft does not count. `wants_facts`: the facts are needed, or messages before
+    the window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
     """
 
     draft: Draft

@@ -1,7 +1,8 @@
 """The log and everything derived from it in PostgreSQL.
 
 An append is one statement, and so is what a load decides on, so nothing can fall between two of them; everything else
-is one transaction. Leases run by the clock of the database. What the server undid because of a collision is tried again.
+is one transaction. Leases run by the clock of the database. What the server undid because of a collision is tried
+again.
 """
 
 from __future__ import annotations
