@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "tests" / "mutants.toml"
-NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "docs", "benchmarks")
+NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "docs")
 COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
 HANGING = ["--timeout=30", "--timeout-method=thread"]  # ends the process, whatever hangs
 TIMEOUT_SECONDS = 120
