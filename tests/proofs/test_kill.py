@@ -98,7 +98,8 @@ async def compare_session(
         again = await manager.save_history(
             session_id, batch(session_id, number), user_id=USER, idempotency_key=f"key {number}"
         )
-        assert again.replayed == (number in stored)
+        # A server may finish what a killed client had sent after we read: then it is there once, by now
+        assert again.replayed or number not in stored
     assert set(await stored_batches(manager, session_id)) == tried
 
 
