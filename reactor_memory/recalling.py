@@ -7,7 +7,7 @@ found, never the load.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import anyio
 import anyio.to_thread
@@ -21,7 +21,7 @@ from reactor_memory.context.recall import NOTHING, Recalled, Shown, choose, quer
 from reactor_memory.context.rendering import render_facts
 from reactor_memory.context.report import Context
 from reactor_memory.ledger.merging import fold
-from reactor_memory.models import Lease, Message, SearchHit, Session, Value
+from reactor_memory.models import Fact, Lease, Message, SearchHit, Session, Value
 from reactor_memory.protocols import (
     Findings,
     IndexPart,
@@ -133,9 +133,8 @@ class Recaller:
         messages = await self._messages.read_ranges(session.session_id, user_id, seqs) if seqs else ()
         facts = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
         texts = {("", message.seq): searchable(message) for message in messages}
-        for anchor in anchors:
-            lines = render_facts((fact for fact in fold(facts) if fact.anchor == anchor), count=len)
-            texts |= {(anchor, found.seq): "\n".join(line.text for line in lines) for found in best}
+        shown_of = _texts_of(anchors, facts)
+        texts |= {(found.anchor, found.seq): shown_of[found.anchor] for found in best if found.anchor}
         return tuple(
             SearchHit(seq=found.seq, anchor=found.anchor, score=found.score, text=shown)
             for found in best
@@ -252,6 +251,15 @@ def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draf
         recalled=recalled.messages,
         recall_room=memory_room,
     )
+
+
+def _texts_of(anchors: Iterable[str], facts: Iterable[Fact]) -> dict[str, str]:
+    """The lines of each anchor that tell of the facts that hold."""
+    about: dict[str, list[Fact]] = {anchor: [] for anchor in anchors}
+    for fact in fold(facts):
+        if fact.anchor in about:
+            about[fact.anchor].append(fact)
+    return {anchor: "\n".join(line.text for line in render_facts(told, count=len)) for anchor, told in about.items()}
 
 
 def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redactor) -> Findings:
