@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -42,7 +43,6 @@ class MessageCounter:
     def __init__(self, counter: TokenCounter, *, media_part_tokens: int = 1024) -> None:
         self._counter = counter
         self._media_part_tokens = media_part_tokens
-        self._of_line = lru_cache(maxsize=MOST_COUNTS)(counter.count)
         self.name = counter.name
 
     def of(self, message: Message) -> int:
@@ -57,6 +57,11 @@ class MessageCounter:
 
     def of_text(self, text: str) -> int:
         return self._of_line(text) if len(text) <= LONGEST_LINE else self._counter.count(text)
+
+    @cached_property
+    def _of_line(self) -> Callable[[str], int]:
+        """Made at its first use: a counter that is made for one turn counts no lines."""
+        return lru_cache(maxsize=MOST_COUNTS)(self._counter.count)
 
     def remembering(self) -> MessageCounter:
         """The same for one turn: it counts no text twice, and holds on to each text as long as it lives."""
