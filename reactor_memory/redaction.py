@@ -7,8 +7,8 @@ where a redactor is in force: of a content part that is no text, its kind is lef
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -16,6 +16,8 @@ from reactor_memory.errors import RedactionError
 from reactor_memory.models import Fact, JsonObject, Message, ToolCall
 from reactor_memory.protocols import Redactor
 from reactor_memory.reading import decode, leaf_text
+
+T = TypeVar("T")
 
 
 def unredacted(text: str) -> str:
@@ -28,24 +30,22 @@ def redacted(messages: Sequence[Message], redactor: Redactor) -> tuple[Message, 
 
     Raises `RedactionError`.
     """
-    if redactor is unredacted:
-        return tuple(messages)
-    try:
-        return tuple(_message(message, redactor) for message in messages)
-    except Exception as error:  # a redactor is anybody's code
-        failure = RedactionError(type(error).__name__)
-    # Outside of the handler: what a redactor raises may quote the text.
-    raise failure
+    return _each(messages, _message, redactor)
 
 
 def redacted_facts(facts: Sequence[Fact], redactor: Redactor) -> tuple[Fact, ...]:
     """Facts without what `redactor` takes out of their words. Raises `RedactionError`."""
+    return _each(facts, _fact, redactor)
+
+
+def _each(given: Iterable[T], clean: Callable[[T, Redactor], T], redactor: Redactor) -> tuple[T, ...]:
     if redactor is unredacted:
-        return tuple(facts)
+        return tuple(given)
     try:
-        return tuple(_fact(fact, redactor) for fact in facts)
-    except Exception as error:
+        return tuple(clean(each, redactor) for each in given)
+    except Exception as error:  # a redactor is anybody's code
         failure = RedactionError(type(error).__name__)
+    # Outside of the handler: what a redactor raises may quote the text.
     raise failure
 
 
