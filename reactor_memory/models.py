@@ -370,6 +370,73 @@ class SearchHit(Value, frozen=True, kw_only=True):
     anchor: str = ""
 
 
+Retention: TypeAlias = Literal["keep", "archive", "delete"]
+"""What becomes of messages for which a text stands: they stay, go out of view until they are restored, or their content
+is destroyed.
+"""
+
+
+class RangeSummary(Value, frozen=True, kw_only=True):
+    """A text that stands for the messages `start_seq`..`end_seq` of a session.
+
+    `kind` says who made it: ``summary`` (the chat memory service), ``condensed`` or ``compressed`` (tiers).
+    `message_count` counts the original messages, those behind summaries that it took the place of included, and
+    `message_ids` are those of the originals. `started_at` and `ended_at` are the times of the first and the last of
+    them. `replaced_by` is the summary that took its place; it is live while that is None.
+    """
+
+    summary_id: str
+    kind: str
+    start_seq: int
+    end_seq: int
+    message_count: int
+    text: str
+    token_count: int
+    tokenizer: str
+    started_at: int
+    ended_at: int
+    created_at: int
+    message_ids: tuple[str, ...] = ()
+    retention: Retention = "keep"
+    replaced_by: str | None = None
+
+
+class ActiveSession(Value, frozen=True, kw_only=True):
+    """The session in which a user talks to an agent; `session_id` is None after it was deactivated."""
+
+    user_id: str
+    agent_name: str
+    session_id: str | None
+    last_active_at: int
+    created_at: int
+
+
+class Notes(Value, frozen=True, kw_only=True):
+    """One version of the notes of an agent about a user (Markdown). Version 0 is no notes yet."""
+
+    user_id: str
+    agent_name: str
+    version: int = 0
+    text: str = ""
+    author: str | None = None
+    created_at: int = 0
+
+
+class FactCorrection(Value, frozen=True, kw_only=True):
+    """What a person says of the fact (anchor, key); without a `value` it is retracted.
+
+    `seq` is the length of the session when it was said: facts from later messages come after it.
+    """
+
+    anchor: str
+    key: str
+    value: str | None
+    seq: int
+    author_id: str | None = None
+    created_at: int = 0
+    ordinal: int = 0
+
+
 class Lease(Value, frozen=True, kw_only=True):
     """The right to do the background work of one conversation until `lease_until`.
 

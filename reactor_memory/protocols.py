@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from reactor_memory.models import (
+    ActiveSession,
     BranchRange,
     Extraction,
     Fact,
@@ -17,8 +18,10 @@ from reactor_memory.models import (
     Lease,
     Ledger,
     Message,
+    Notes,
     Pin,
     PinTarget,
+    RangeSummary,
     Segment,
     Session,
     SessionPage,
@@ -551,4 +554,80 @@ class SummaryScheduler(Protocol):
 
     async def cancel(self, session_ids: Sequence[str]) -> None:
         """Stop work on sessions that were deleted."""
+        ...
+
+
+class RangeSummaryStore(Protocol):
+    """Texts that stand for ranges of messages, beside the log that they stand for. Owners are checked as in
+    `MessageStore`; an unknown session raises `SessionNotFoundError`. A branch summarises its own messages only, and
+    shows the summaries of inherited ranges that end before it began.
+    """
+
+    async def read_range_summaries(
+        self, session_id: str, user_id: str | None, *, live: bool = True
+    ) -> tuple[RangeSummary, ...]:
+        """The live ones (or all), in the order of their ranges."""
+        ...
+
+    async def put_range_summaries(
+        self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
+    ) -> bool:
+        """Store `new`, in one transaction: live summaries inside the range of a new one are replaced by it, and what
+        becomes of its messages is told by its `retention`.
+
+        Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`,
+        in any order, or if a message of a range went out of view meanwhile. Ranges that overlap a live summary
+        without holding it, are not the branch's own or hold half a pair raise `InvalidInputError`.
+        """
+        ...
+
+    async def restore_range_summary(self, session_id: str, user_id: str | None, summary_id: str, *, now: int) -> bool:
+        """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
+
+        False if it is not live (any more). `InvalidInputError` if its messages were deleted.
+        """
+        ...
+
+
+class ActiveSessionStore(Protocol):
+    """Which session a user talks in to an agent. Every call answers for the named user only."""
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None: ...
+
+    async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
+        """The active session; `candidate` becomes it if there is none. All who ask at once get the same answer."""
+        ...
+
+    async def switch_active(
+        self, user_id: str, agent_name: str, *, expected: str | None, new: str | None, now: int
+    ) -> ActiveSession | None:
+        """Make `new` the active session (None: there is none then) if it still is `expected`; else None."""
+        ...
+
+    async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
+        """Note that `session_id` is in use; False if it is not the active one."""
+        ...
+
+    async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
+        """All agents of the user, the one used last first."""
+        ...
+
+    async def deactivate_active(self, *, before: int) -> int:
+        """Deactivate what was used last before this time, of all users; how many."""
+        ...
+
+
+class NotesStore(Protocol):
+    """Versions of notes per user and agent: append-only, and version n is followed by n + 1."""
+
+    async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
+        """The newest version, or the one asked for; without any, version 0."""
+        ...
+
+    async def put_notes(self, notes: Notes) -> bool:
+        """Store the next version; False if there is one of this number already."""
+        ...
+
+    async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
+        """The newest versions, newest first."""
         ...

@@ -68,6 +68,10 @@ class TestParity:
             "summary_spending",
             "background_work",
             "recall_ranges",
+            "range_summaries",
+            "active_sessions",
+            "long_term_notes",
+            "fact_corrections",
             REVISION_TABLE,
         }
 
@@ -178,4 +182,4 @@ class TestPostgres:
 
 
 def test_the_newest_revision_is_the_last_one_of_the_history() -> None:
-    assert f"VALUES ('{newest_revision()}')" in migration_statements("sqlite", None)[-1]
+    assert f"SET version_num='{newest_revision()}'" in migration_statements("sqlite", None)[-1]
