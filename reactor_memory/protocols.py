@@ -90,7 +90,7 @@ class Condensed(Value, frozen=True, kw_only=True):
 
 
 class Condenser(Protocol):
-    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, is asked for the texts of tiers.
+    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
 
     `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
     takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never

@@ -30,7 +30,9 @@ _API_VERSION = "v1"
 
 
 class GeminiClient:
-    """Asks `model` for an answer in the schema of the request. Never repeats a question by itself, follows no redirect."""
+    """Asks `model` for an answer in the schema of the request. Never repeats a question by itself, follows no
+    redirect.
+    """
 
     def __init__(
         self, model: str, api_key: str, *, base_url: str | None, timeout_seconds: float, max_output_tokens: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
@@ -166,7 +166,7 @@ def _usable(reply: Reply) -> str:
 
 
 @contextmanager
-def _at_the_cost_of(usage: Usage) -> Iterator[None]:
+def _at_the_cost_of(usage: Usage) -> Generator[None]:
     """A useless answer was paid for, too."""
     try:
         yield

@@ -30,12 +30,6 @@ class View(Value, frozen=True, kw_only=True):
     own_start: int = 1
 
     @property
-    def recent_run(self) -> Run:
-        """The messages behind the last summary."""
-        last = self.summaries[-1].end_seq if self.summaries else 0
-        return tuple(message for message in self.messages if (message.seq or 0) > last)
-
-    @property
     def message_count(self) -> int:
         """All original messages, those behind summaries included."""
         return len(self.messages) + sum(summary.message_count for summary in self.summaries)
@@ -67,7 +61,7 @@ class Writing(Value, frozen=True, kw_only=True):
 
 
 class Step(Value, frozen=True, kw_only=True):
-    """What to write, oldest first, and the messages that stay as they are. Without `writings` there is nothing to do."""
+    """What to write, oldest first, and the messages that stay as they are. Without `writings`, nothing is due."""
 
     writings: tuple[Writing, ...] = ()
     recent: Run = ()
@@ -79,9 +73,7 @@ class Step(Value, frozen=True, kw_only=True):
 
 def view_of(session: Session, live: Sequence[RangeSummary], messages: Sequence[Message]) -> View:
     """The view of a session with these live summaries, of all its messages that are not out of view."""
-    return View(
-        summaries=tuple(live), messages=uncovered(messages, live), own_start=session.branch[-1].start_seq
-    )
+    return View(summaries=tuple(live), messages=uncovered(messages, live), own_start=session.branch[-1].start_seq)
 
 
 def uncovered(messages: Sequence[Message], live: Sequence[RangeSummary]) -> Run:
@@ -92,9 +84,14 @@ def uncovered(messages: Sequence[Message], live: Sequence[RangeSummary]) -> Run:
     )
 
 
-def tiers_of(view: View, sizes: TierSizes) -> Tiers:
-    """How the messages behind the last summary are classified."""
-    return classify(view.recent_run, sizes)
+def covered_until(live: Sequence[RangeSummary]) -> int:
+    """The summaries cover every message up to here."""
+    covered = 0
+    for summary in live:
+        if summary.start_seq > covered + 1:
+            break
+        covered = max(covered, summary.end_seq)
+    return covered
 
 
 def plan(view: View, sizes: TierSizes) -> Step:

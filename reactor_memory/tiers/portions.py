@@ -64,9 +64,7 @@ def shortened(text: str, max_tokens: int, count: Count) -> str:
     return kept
 
 
-def _whole_or_pieces(
-    messages: Iterable[Message], room: int, cost: Cost, count: Count
-) -> Iterator[tuple[Message, int]]:
+def _whole_or_pieces(messages: Iterable[Message], room: int, cost: Cost, count: Count) -> Iterator[tuple[Message, int]]:
     for message in messages:
         tokens = cost(message) + OVERHEAD
         if tokens <= room:

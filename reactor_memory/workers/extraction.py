@@ -41,9 +41,7 @@ class Extractor:
     ) -> None:
         self._summarizer = summarizer
         self._fallback = fallback
-        self._guard = ProviderGuard(
-            redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=timeout_seconds
-        )
+        self._guard = ProviderGuard(redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=timeout_seconds)
 
     async def extract(
         self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = ()
