@@ -69,13 +69,16 @@ from reactor_memory.storage.branches import (
     shows,
 )
 from reactor_memory.storage.derived import refolded
+from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 
 
 @dataclass
 class _Conversation:
-    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`."""
+    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`. Those in `withdrawn`
+    are out of view; erased ones are tombstones, too.
+    """
 
     session: Session
     first_seq: int
@@ -84,6 +87,15 @@ class _Conversation:
     batches: dict[str, tuple[str, Appended]] = field(default_factory=dict[str, tuple[str, Appended]])
     pins: tuple[Pin, ...] = ()
     purged: bool = False
+
+    def entomb(self, start_seq: int, end_seq: int) -> None:
+        """As `storage.erasing.entomb`, for the messages of one range."""
+        for seq in range(max(start_seq, self.first_seq), min(end_seq, self.session.last_seq) + 1):
+            self.messages[seq - self.first_seq] = tombstone(self.messages[seq - self.first_seq])
+            self.withdrawn.add(seq)
+        for key, (_, appended) in self.batches.items():
+            if appended.first_seq <= end_seq and appended.last_seq >= start_seq:
+                self.batches[key] = ("", appended)
 
     def purge(self) -> None:
         self.messages.clear()
@@ -704,7 +716,7 @@ def _replay(conversation: _Conversation, request: AppendRequest) -> Appended | N
     if request.idempotency_key is None or request.idempotency_key not in conversation.batches:
         return None
     fingerprint, first = conversation.batches[request.idempotency_key]
-    if fingerprint != request.fingerprint:
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key)
     return replace(first, replayed=True)
 

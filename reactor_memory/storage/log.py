@@ -128,8 +128,8 @@ def appended_until(request: AppendRequest, last_seq: int) -> Appended:
 
 
 def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) -> Appended:
-    """The first answer to the key of the request."""
-    if fingerprint != request.fingerprint:
+    """The first answer to the key of the request. Without a fingerprint, content of the batch was erased since."""
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key or "")
     return Appended(first_seq=first_seq, last_seq=first_seq + size - 1, replayed=True)
 
