@@ -109,7 +109,7 @@ def append(request: AppendRequest) -> Steps[Appended]:
 
 def _not_advanced(request: AppendRequest) -> Steps[Appended]:
     """The first answer to the key of the request, unless it is refused."""
-    yield from _require(request.session_id, request.user_id)
+    yield from require(request.session_id, request.user_id)
     known = yield Step("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
     return replay(request, *known[0])
 
@@ -128,8 +128,8 @@ def appended_until(request: AppendRequest, last_seq: int) -> Appended:
 
 
 def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) -> Appended:
-    """The first answer to the key of the request."""
-    if fingerprint != request.fingerprint:
+    """The first answer to the key of the request. Without a fingerprint, content of the batch was erased since."""
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key or "")
     return Appended(first_seq=first_seq, last_seq=first_seq + size - 1, replayed=True)
 
@@ -174,10 +174,10 @@ def read(
 def read_along(
     branch: Sequence[BranchRange],
     *,
-    after: int,
-    until: int | None,
-    last: int | None,
-    limit: int | None,
+    after: int = 0,
+    until: int | None = None,
+    last: int | None = None,
+    limit: int | None = None,
     with_archived: bool = False,
 ) -> Steps[tuple[Message, ...]]:
     parts = _parts(branch, after, until, with_archived=with_archived)
@@ -192,9 +192,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     if session is None or not ranges:
         return ()
     parts = [part for start, end in ranges for part in _parts(session.branch, start - 1, end)]
-    wanted = [
-        [part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts
-    ]
+    wanted = [[part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts]
     rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": to_json(wanted) or "[]"})
     return tuple({row[0]: message_from(row) for row in rows}.values())
 
@@ -352,14 +350,14 @@ def _lock(session_id: str) -> Steps[Session | None]:
     return _first_session(rows)
 
 
-def _require(session_id: str, user_id: str | None) -> Steps[Session]:
+def require(session_id: str, user_id: str | None) -> Steps[Session]:
     session = yield from find(session_id, user_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     return session
 
 
-def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
@@ -367,7 +365,7 @@ def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
 
 
 def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
-    parent = yield from _lock_required(session_id, user_id)
+    parent = yield from lock_required(session_id, user_id)
     if not 1 <= at_seq <= parent.last_seq + 1:
         raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
     if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
@@ -404,7 +402,7 @@ def _fork_values(session: Session, now: int) -> dict[str, object]:
 
 
 def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
     group = yield Step("lock_group", {"group_id": session.group_id})
@@ -413,7 +411,7 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     yield Step("touch_session", key_of(session_id) | {"now": now})
     for branch in branches:
         yield Step("delete_pins_of_message", key_of(branch.session_id) | {"seq": position})
-    yield from range_summaries.forget_range(session_id, position, position)
+    yield from derived.forget_ranges(session_id, position, position)
     yield from derived.invalidate(branches, seq=position, now=now, refold=refold)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
@@ -445,7 +443,7 @@ def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
 
 
 def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     if not (yield from _newest(session.branch, 1, after=new.seq - 1, until=new.seq)):
         raise not_in_view(new.seq)
     pins = yield from read_pins(session_id, user_id)
@@ -456,7 +454,7 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
-    yield from _lock_required(session_id, user_id)
+    yield from lock_required(session_id, user_id)
     known = find_pin((yield from read_pins(session_id, user_id)), target)
     if known is not None:
         yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})

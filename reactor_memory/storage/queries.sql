@@ -912,3 +912,19 @@ LIMIT :limit
 -- name: store_range_token_count
 UPDATE range_summaries SET token_count = :token_count, tokenizer = :tokenizer
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+
+-- Erasing
+
+-- name: entomb_messages
+UPDATE messages
+SET state = 'erased', author_id = NULL, client_id = NULL, content = '', parts = NULL, tool_calls = NULL,
+    tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: blank_batches
+-- A fingerprint is made from the content of a whole batch, so it goes with any of its messages. The key stays: a late
+-- repetition of the batch is still recognised, and not stored again.
+UPDATE messages SET batch_fingerprint = ''
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
+  AND seq <= :end_seq AND seq + batch_size > :start_seq
