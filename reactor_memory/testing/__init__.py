@@ -51,7 +51,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
     stored_form,
     wall_clock,
 )
-from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
@@ -62,6 +62,7 @@ __all__ = [
     "MessageStoreConformance",
     "RangeSummaryStoreConformance",
     "RecallIndexConformance",
+    "ScriptedCondenser",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",
     "SummaryStoreConformance",
