@@ -21,9 +21,10 @@ is proven with one fixture::
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
-`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a
-fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index. The
-suites run under asyncio, or whatever the fixture `anyio_backend` says.
+`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
+another object; `StoreAsIndexConformance` is for a store that is its own index. `StrategyConformance` needs a fixture
+`store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
+`anyio_backend` says.
 """
 
 import pytest
@@ -55,6 +56,7 @@ from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, Scripte
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
+from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "ScriptedCondenser",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",
+    "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",
     "numbered",

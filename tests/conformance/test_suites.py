@@ -8,6 +8,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    StrategyConformance,
     SummaryStoreConformance,
 )
 
@@ -17,6 +18,7 @@ SUITES = (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    StrategyConformance,
 )
 
 
