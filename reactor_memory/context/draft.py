@@ -93,4 +93,8 @@ class Draft(Value, frozen=True, kw_only=True):
     @property
     def offers_memory(self) -> bool:
         """Whether there is anything but pins for which the window may have to make room."""
-        return bool(self.fact_lines or self.narrative or self.recalled_lines or self.recalled)
+        return bool(self.fact_lines or self.narrative or self.offers_recall)
+
+    @property
+    def offers_recall(self) -> bool:
+        return bool(self.recalled_lines or self.recalled)
