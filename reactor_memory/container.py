@@ -69,7 +69,10 @@ def in_memory_store(settings: Settings) -> MessageStore:
 def sqlite_store(settings: Settings) -> MessageStore:
     from reactor_memory.storage.sqlite import SqliteStore
 
-    return SqliteStore(_sqlite_path(settings.store.url), busy_timeout_seconds=settings.store.busy_timeout_seconds)
+    store = settings.store
+    return SqliteStore(
+        _sqlite_path(store.url), busy_timeout_seconds=store.busy_timeout_seconds, inline_loads=store.inline_loads
+    )
 
 
 def sqlite_file(settings: Settings) -> Path | None:
