@@ -299,7 +299,7 @@ def recall_options(settings: Settings) -> RecallOptions:
     return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
 
 
-LAYOUT_FORM = 2
+LAYOUT_FORM = 3
 """How layouts are stored. One of another form is not read, and made again."""
 
 

@@ -30,9 +30,9 @@ from reactor_memory.context.blocks import (
     RECALLED_HEADER,
     Block,
     FittedBlock,
-    block_text,
     fit_block,
     fit_memory,
+    shown_text,
 )
 from reactor_memory.context.clamping import Count, CountText, FittedTurn, TurnClamp
 from reactor_memory.context.cutting import Cut, newest_turns, without_oldest
@@ -222,7 +222,7 @@ def _block(
         return ShownPart(part)
     message = None
     if fitted.kept:
-        text = block_text(header, [lines[index].text for index in fitted.kept])
+        text = shown_text(header, lines, fitted.kept)
         message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
