@@ -436,7 +436,7 @@ class Replacing:
     ) -> None:
         await append_messages(store, "s", numbered(12))
         states = [await everything(store, "s")]
-        retentions = {"a": first, "b": second, "c": third}
+        retentions: dict[str, Retention] = {"a": first, "b": second, "c": third}
         for name, retention in retentions.items():
             await summarise(store, "s", 1, 4 if name == "a" else 8, name=name, retention=retention)
             states.append(await everything(store, "s"))
