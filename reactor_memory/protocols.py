@@ -154,6 +154,22 @@ class Withdrawn(Value, frozen=True, kw_only=True):
     branches: tuple[Session, ...] = ()
 
 
+class ErasedBranch(Value, frozen=True, kw_only=True):
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+
+    session: Session
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()
+
+
 class StoreHealth(Value, frozen=True, kw_only=True):
     """What `doctor` prints of a store: `(label, text)` pairs, and problems in plain words."""
 
@@ -318,6 +334,29 @@ class MessageStore(Protocol):
         """
         ...
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        """Destroy the messages of these ranges of seq (ends included), inherited ones too: in one transaction, for
+        every branch of the group that shows them, deleted ones included. Position, id, role, visibility and time stay,
+        and the idempotency key of their batch: repeating it answers as before, whatever its content.
+
+        Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
+        of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
+        A store that also holds the summaries does `SummaryStore.forget_ranges` in the same transaction, one that is the
+        index truncates it. Erasing again what is erased ends in the same state.
+
+        A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
+        `SessionNotFoundError`.
+        """
+        ...
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         """Keep `pin` behind the other pins of the session (its `ordinal` is set here), and return it as it is kept.
 
@@ -424,6 +463,12 @@ class SummaryStore(Protocol):
         make the background work due. When every segment that holds it is stale already, none of this changes
         anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
         message cannot store what it found.
+        """
+        ...
+
+    async def forget_ranges(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
+        content of their segments (`Segment.source_hash`) goes, too.
         """
         ...
 

@@ -337,7 +337,8 @@ def _require(session_id: str, user_id: str | None) -> Steps[Session]:
     return session
 
 
-def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+    """The session, after `_lock`. Raises what `MessageStore` promises of a session that may not be changed."""
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
@@ -345,7 +346,7 @@ def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
 
 
 def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
-    parent = yield from _lock_required(session_id, user_id)
+    parent = yield from lock_required(session_id, user_id)
     if not 1 <= at_seq <= parent.last_seq + 1:
         raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
     if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
@@ -382,7 +383,7 @@ def _fork_values(session: Session, now: int) -> dict[str, object]:
 
 
 def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
     group = yield Step("lock_group", {"group_id": session.group_id})
@@ -422,7 +423,7 @@ def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
 
 
 def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     if not (yield from _oldest(ranges_between(session.branch, new.seq - 1, new.seq), 1)):
         raise not_in_view(new.seq)
     pins = yield from read_pins(session_id, user_id)
@@ -433,7 +434,7 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
-    yield from _lock_required(session_id, user_id)
+    yield from lock_required(session_id, user_id)
     known = find_pin((yield from read_pins(session_id, user_id)), target)
     if known is not None:
         yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})

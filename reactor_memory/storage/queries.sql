@@ -541,7 +541,7 @@ WHERE segments.stale = 1 AND segments.start_seq = excluded.start_seq
 RETURNING end_seq
 
 -- name: blank_segment
-UPDATE segments SET stale = 1, narrative = '', headline = ''
+UPDATE segments SET stale = 1, source_hash = '', narrative = '', headline = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
 
 -- name: delete_facts_of_segment
@@ -763,6 +763,12 @@ SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0
     parked = :parked, last_error = :last_error
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
+-- name: ensure_work
+-- Who claims meanwhile waits for us, or we for him: so no lease is claimed that `take_leases_away` does not see.
+INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
+VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
+ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
+
 -- name: take_leases_away
 UPDATE background_work SET fence = fence + 1, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -857,6 +863,12 @@ LIMIT :limit
 UPDATE messages
 SET state = 'erased', author_id = NULL, client_id = NULL, content = '', parts = NULL, tool_calls = NULL,
     tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR state <> 'erased')
+RETURNING seq
+
+-- name: delete_pins_of_messages
+DELETE FROM pins
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
 
 -- name: blank_batches

@@ -30,6 +30,8 @@ from reactor_memory.protocols import (
     AppendRequest,
     ContextQuery,
     ContextRows,
+    Erased,
+    ErasedBranch,
     Findings,
     IndexPart,
     RecallQuery,
@@ -37,7 +39,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, log, recall
+from reactor_memory.storage import derived, erasing, log, recall
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -114,6 +116,17 @@ class SqlStore(ABC):
     ) -> Withdrawn:
         return await self._write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        return await self._write(erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=refold)
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         return await self._write(log.pin, session_id, user_id, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
 
@@ -170,6 +183,9 @@ class SqlStore(ABC):
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
+
+    async def forget_ranges(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        await self._write(derived.lock_and_forget_ranges, branches, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)
