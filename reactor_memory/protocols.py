@@ -349,7 +349,7 @@ class MessageStore(Protocol):
 
         Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
         of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
-        A store that also holds the summaries does `SummaryStore.forget_ranges` in the same transaction, one that is the
+        A store that also holds the summaries does `SummaryStore.forget_messages` in the same transaction, one that is the
         index truncates it. Erasing again what is erased ends in the same state.
 
         A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
@@ -385,6 +385,24 @@ class MessageStore(Protocol):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        """The groups that this user owns, deleted ones included: the ids of each, the root first. In the order of the
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        """Delete the group of this user, content and all, and forget whose it was; the ids. Nothing is left of it but
+        the ids, which stay deleted. Of another user's group, `SessionOwnershipError`; one that is gone gives ().
+        """
+        ...
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
+        it takes: all tables are written anew, one by one, each locked meanwhile.
+        """
         ...
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
@@ -466,7 +484,7 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def forget_ranges(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
         """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
         content of their segments (`Segment.source_hash`) goes, too.
         """
@@ -561,6 +579,14 @@ class RecallIndex(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Forget these conversations."""
+        ...
+
+
+class UserData(Protocol):
+    """What is kept about a user beside sessions."""
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
         ...
 
 

@@ -160,9 +160,9 @@ def lock_and_invalidate(branches: Sequence[Session], *, seq: int, now: int, refo
     yield from invalidate(branches, seq=seq, now=now, refold=refold)
 
 
-def lock_and_forget_ranges(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+def lock_and_forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
     yield from _lock_all([branch.session for branch in branches])
-    yield from forget_ranges(branches, now=now, refold=refold)
+    yield from forget_messages(branches, now=now, refold=refold)
 
 
 def _lock_all(branches: Sequence[Session]) -> Steps[None]:
@@ -173,11 +173,11 @@ def _lock_all(branches: Sequence[Session]) -> Steps[None]:
 def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
     """As `SummaryStore.invalidate`; the branches are locked."""
     holding = [ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in branches]
-    yield from forget_ranges(holding, now=now, refold=refold)
+    yield from forget_messages(holding, now=now, refold=refold)
 
 
-def forget_ranges(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
-    """As `SummaryStore.forget_ranges`; the branches are locked. A worker that read the messages cannot write any more:
+def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+    """As `SummaryStore.forget_messages`; the branches are locked. A worker that read the messages cannot write any more:
     its lease is gone, also one that was claimed while the branches were locked.
     """
     holding: list[Segment] = []

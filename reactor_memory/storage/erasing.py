@@ -12,7 +12,7 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import Erased, ErasedBranch, Refold
 from reactor_memory.storage import derived, log
-from reactor_memory.storage.branches import ranges_between, ranges_shown
+from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
 
@@ -64,8 +64,41 @@ def erase(
         key = key_of(branch.session.session_id)
         values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
         yield Batch("delete_pins_of_messages", values)
-    yield from derived.forget_ranges(branches, now=now, refold=refold)
+    yield from derived.forget_messages(branches, now=now, refold=refold)
     return Erased(message_count=destroyed, branches=branches)
+
+
+def owned_groups(user_id: str, *, after: str, limit: int) -> Steps[tuple[tuple[str, ...], ...]]:
+    roots = yield Step("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
+    groups: list[tuple[str, ...]] = []
+    for root in roots:
+        group = yield Step("group_ids", {"group_id": root[0]})
+        groups.append(tuple(sorted((row[0] for row in group), key=lambda each: (is_fork(each), each))))
+    return tuple(groups)
+
+
+def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ...]]:
+    group = yield Step("lock_group", {"group_id": group_id})
+    went: list[str] = []
+    for session in map(session_from, group):
+        if session.owner_id is None:
+            continue
+        log.check_owner(session.session_id, user_id, session.owner_id)
+        yield Step("mark_deleted", key_of(session.session_id) | {"now": now})
+        yield from log.purge(session.session_id, now)
+        went.append(session.session_id)
+    yield Step("disown_group", {"group_id": group_id, "owner_id": user_id})
+    return tuple(went)
+
+
+def forget_user(user_id: str, *, now: int) -> Steps[int]:
+    """An empty version stays behind the notes of each agent: what was to follow an older one is refused."""
+    agents = yield Step("newest_notes_of_user", {"user_id": user_id})
+    notes = yield Step("delete_notes_of_user", {"user_id": user_id})
+    ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]
+    yield Batch("end_notes", ends)
+    active = yield Step("delete_active_of_user", {"user_id": user_id})
+    return len(notes) + len(active)
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

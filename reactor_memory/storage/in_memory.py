@@ -357,7 +357,7 @@ class InMemoryStore:
         for branch in branches:
             showing = stored[branch.session.session_id]
             showing.pins = tuple(pin for pin in showing.pins if not within(pin.seq, branch.ranges))
-        await self.forget_ranges(branches, now=now, refold=refold)
+        await self.forget_messages(branches, now=now, refold=refold)
         conversation.session = replace(conversation.session, updated_at=max(now, conversation.session.updated_at))
         return Erased(message_count=destroyed, branches=branches)
 
@@ -400,6 +400,27 @@ class InMemoryStore:
             if not each.purged and each.session.deleted_at is not None and each.session.deleted_at < before
         )
         return self._purge(islice(waiting, limit))
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        owned = (each.session for each in self._data.conversations.values() if each.session.owner_id == user_id)
+        roots = heapq.nsmallest(limit, {session.group_id for session in owned if session.group_id > after})
+        return tuple(
+            (root, *sorted(each.session_id for each in self._group(root) if each.session_id != root)) for root in roots
+        )
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        group = [each for each in self._data.conversations.values() if each.session.group_id == group_id]
+        owned = [each for each in group if each.session.owner_id is not None]
+        for each in owned:
+            _check_owner(each.session, user_id)
+        for each in owned:
+            deleted_at = now if each.session.deleted_at is None else each.session.deleted_at
+            each.session = replace(each.session, deleted_at=deleted_at, owner_id=None)
+        self._purge(each for each in owned if not each.purged)
+        return tuple(each.session.session_id for each in owned)
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """Nothing is written anywhere."""
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten = 0
@@ -480,9 +501,9 @@ class InMemoryStore:
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         holding = [ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in branches]
-        await self.forget_ranges(holding, now=now, refold=refold)
+        await self.forget_messages(holding, now=now, refold=refold)
 
-    async def forget_ranges(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
         holding: list[Segment] = []
         for branch in branches:
             owner = branch.session.session_id

@@ -877,3 +877,39 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :st
 UPDATE messages SET batch_fingerprint = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
   AND seq <= :end_seq AND seq + batch_size > :start_seq
+
+-- name: owned_roots
+-- Deleted ones, too.
+-- across groups
+SELECT conversation_id FROM conversations
+WHERE owner_id = :owner_id AND group_id = conversation_id AND group_id > :after
+ORDER BY group_id
+LIMIT :limit
+
+-- name: group_ids
+SELECT conversation_id FROM conversations WHERE group_id = :group_id
+
+-- name: disown_group
+UPDATE conversations SET owner_id = NULL, agent_name = NULL, title = NULL, metadata = NULL
+WHERE group_id = :group_id AND owner_id = :owner_id AND deleted_at IS NOT NULL
+
+-- name: newest_notes_of_user
+-- of one user
+SELECT agent_name, MAX(version) FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name
+HAVING MAX(LENGTH(notes)) > 0
+
+-- name: delete_notes_of_user
+-- of one user
+DELETE FROM long_term_notes
+WHERE user_id = :user_id AND agent_name IN (
+    SELECT agent_name FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name HAVING MAX(LENGTH(notes)) > 0)
+RETURNING version
+
+-- name: end_notes
+-- of one user
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+VALUES (:user_id, :agent_name, :version, '', NULL, :now)
+
+-- name: delete_active_of_user
+-- of one user
+DELETE FROM active_sessions WHERE user_id = :user_id RETURNING agent_name

@@ -59,6 +59,9 @@ class SqlStore(ABC):
     async def append(self, request: AppendRequest) -> Appended: ...
 
     @abstractmethod
+    async def scrub(self, *, rewrite: bool = False) -> None: ...
+
+    @abstractmethod
     async def check(self) -> StoreHealth: ...
 
     @abstractmethod
@@ -142,6 +145,15 @@ class SqlStore(ABC):
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
 
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        return await self._write(erasing.erase_group, group_id, user_id, now=now)
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        return await self._write(erasing.forget_user, user_id, now=now)
+
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten, after = 0, log.BEFORE_ALL
         while after is not None:
@@ -184,8 +196,8 @@ class SqlStore(ABC):
     ) -> None:
         await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
 
-    async def forget_ranges(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
-        await self._write(derived.lock_and_forget_ranges, branches, now=now, refold=refold)
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        await self._write(derived.lock_and_forget_messages, branches, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)

@@ -30,6 +30,9 @@ SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
 
 _FULL = 2
+_MERGED_PAGES = 500
+"""Of the full-text index in one transaction: appends wait meanwhile."""
+
 _BUSY_PAUSE_SECONDS = 0.01
 
 
@@ -113,6 +116,15 @@ class SqliteStore(SqlStore):
         if self._writer is None:
             raise StoreClosedError
         return await self._appends.append(request)
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """The full-text index keeps deleted terms until its parts are merged, the WAL what it is not rid of yet."""
+        with translated():
+            while await self._on_writer(_merge_index):
+                pass
+            if rewrite:
+                await self._on_writer(lambda writer: writer.execute("VACUUM").fetchall())
+            await self._on_writer(lambda writer: writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
     async def check(self) -> StoreHealth:
         with translated():
@@ -207,6 +219,13 @@ def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> 
     return ()
 
 
+def _merge_index(connection: sqlite3.Connection) -> bool:
+    """Merge a part of the full-text index, in a transaction of its own; whether there may be more to merge."""
+    before = connection.total_changes
+    connection.execute(f"INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -{_MERGED_PAGES})")
+    return connection.total_changes - before >= 2  # noqa: PLR2004 (so SQLite tells that nothing was left to merge)
+
+
 def _append_all(requests: Sequence[AppendRequest], connection: sqlite3.Connection) -> Sequence[Outcome]:
     """All in one commit. If the database fails one of them, each again on its own, so that it fails alone."""
     try:
@@ -238,6 +257,7 @@ def _prepare_writer(connection: sqlite3.Connection) -> None:
         raise StoreError("store: this SQLite was built without FTS5; use another build of Python, or postgresql://")
     _pragma(connection, "journal_mode = WAL")
     _pragma(connection, "synchronous = FULL")
+    _pragma(connection, "secure_delete = ON")
     if _pragma(connection, "journal_mode") != "wal" or _pragma(connection, "synchronous") != _FULL:
         raise StoreError("store: the database file does not support durable commits (WAL); use a local disk")
     if is_behind(_run(connection, read_revision())):
