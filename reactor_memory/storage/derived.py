@@ -177,8 +177,8 @@ def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refol
 
 
 def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
-    """As `SummaryStore.forget_messages`; the branches are locked. A worker that read the messages cannot write any more:
-    its lease is gone, also one that was claimed while the branches were locked.
+    """As `SummaryStore.forget_messages`; the branches are locked. A worker that read the messages cannot write any
+    more: its lease is gone, also one that was claimed while the branches were locked.
     """
     holding: list[Segment] = []
     for branch in branches:

@@ -15,6 +15,7 @@ from reactor_memory.storage import derived, log
 from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
+from reactor_memory.storage.user_rows import name_user
 
 
 def tombstone(message: Message) -> Message:
@@ -85,7 +86,7 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
             continue
         log.check_owner(session.session_id, user_id, session.owner_id)
         yield Step("mark_deleted", key_of(session.session_id) | {"now": now})
-        yield from log.purge(session.session_id, now)
+        yield from log.purge_session(session.session_id, now)
         went.append(session.session_id)
     yield Step("disown_group", {"group_id": group_id, "owner_id": user_id})
     return tuple(went)
@@ -93,6 +94,7 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
 
 def forget_user(user_id: str, *, now: int) -> Steps[int]:
     """An empty version stays behind the notes of each agent: what was to follow an older one is refused."""
+    yield from name_user(user_id)
     agents = yield Step("newest_notes_of_user", {"user_id": user_id})
     notes = yield Step("delete_notes_of_user", {"user_id": user_id})
     ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]

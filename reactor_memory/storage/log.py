@@ -456,7 +456,7 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
         if (yield Step("mark_deleted", key_of(each) | {"now": now})):
             went.append(each)
         if purge:
-            yield from purge(each, now)
+            yield from purge_session(each, now)
     return tuple(went)
 
 
@@ -471,7 +471,7 @@ def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ..
     return tuple(found)
 
 
-def purge(session_id: str, now: int) -> Steps[bool]:
+def purge_session(session_id: str, now: int) -> Steps[bool]:
     """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now."""
     if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
         return False
@@ -485,7 +485,7 @@ def purge_deleted(*, before: int, limit: int) -> Steps[int]:
     purged = 0
     rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
     for _, session_id, deleted_at in rows:
-        purged += yield from purge(session_id, deleted_at)
+        purged += yield from purge_session(session_id, deleted_at)
     return purged
 
 

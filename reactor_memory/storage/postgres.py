@@ -44,6 +44,8 @@ _RETRY_PAUSES_SECONDS = (0.0, 0.05, 0.2, 0.5)
 _COLLISIONS = frozenset({"40001", "40P01"})
 _BATCH_KEY = "messages_batch_key"
 
+_REWRITE_SECONDS = 86_400.0
+
 _WRITERS = 2
 """Batches of appends on their way at once: while one waits for the disk, the other is made."""
 
@@ -209,8 +211,8 @@ class PostgresStore(SqlStore):
         anew, which takes a lock on each.
         """
         if rewrite:
-            for table in TABLES_WITH_CONTENT:
-                await self._once(lambda connection, table=table: connection.execute(f"VACUUM (FULL) {table}"))
+            statement = postgres_queries()["rewrite"].text
+            await self._retrying(lambda connection: connection.execute(statement, timeout=_REWRITE_SECONDS), _collided)
 
     async def check(self) -> StoreHealth:
         return await self._read(_check)

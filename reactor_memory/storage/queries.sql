@@ -857,6 +857,83 @@ ORDER BY own.conversation_id
 LIMIT :limit
 
 
+-- What belongs to a user. On PostgreSQL such rows are fenced: they are there for a transaction that names the user.
+
+-- name: name_user
+-- across groups
+SELECT :user_id
+-- name: name_user [postgres]
+-- across groups
+SELECT set_config('reactor_memory.user_id', :user_id, true)
+
+-- name: name_all_users
+-- across groups
+SELECT 1
+-- name: name_all_users [postgres]
+-- across groups
+SELECT set_config('reactor_memory.all_users', 'yes', true)
+
+-- name: active_session
+SELECT user_id, agent_name, active_session_id, last_active_at, created_at
+FROM active_sessions
+WHERE user_id = :user_id AND agent_name = :agent_name
+
+-- name: active_sessions_of_user
+SELECT user_id, agent_name, active_session_id, last_active_at, created_at
+FROM active_sessions
+WHERE user_id = :user_id
+ORDER BY last_active_at DESC, agent_name
+
+-- name: get_or_create_active
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :now, :now)
+ON CONFLICT (user_id, agent_name) DO UPDATE
+SET active_session_id = COALESCE(active_sessions.active_session_id, excluded.active_session_id),
+    last_active_at = CASE WHEN active_sessions.last_active_at > excluded.last_active_at
+                          THEN active_sessions.last_active_at ELSE excluded.last_active_at END
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: activate
+-- Where none is active.
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :now, :now)
+ON CONFLICT (user_id, agent_name) DO UPDATE
+SET active_session_id = excluded.active_session_id,
+    last_active_at = CASE WHEN active_sessions.last_active_at > excluded.last_active_at
+                          THEN active_sessions.last_active_at ELSE excluded.last_active_at END
+WHERE active_sessions.active_session_id IS NULL
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: replace_active
+UPDATE active_sessions
+SET active_session_id = :session_id,
+    last_active_at = CASE WHEN last_active_at > :now THEN last_active_at ELSE :now END
+WHERE user_id = :user_id AND agent_name = :agent_name AND active_session_id = :expected
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: deactivate_active
+-- across groups
+UPDATE active_sessions SET active_session_id = NULL
+WHERE last_active_at < :before AND active_session_id IS NOT NULL
+RETURNING user_id
+
+-- name: notes
+SELECT user_id, agent_name, version, notes, author, created_at
+FROM long_term_notes
+WHERE user_id = :user_id AND agent_name = :agent_name AND version <= :version
+ORDER BY version DESC
+LIMIT :limit
+
+-- name: insert_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+SELECT CAST(:user_id AS TEXT), CAST(:agent_name AS TEXT), CAST(:version AS BIGINT), CAST(:notes AS TEXT),
+       CAST(:author AS TEXT), CAST(:created_at AS BIGINT)
+WHERE :version = (
+    SELECT COALESCE(MAX(version), 0) + 1 FROM long_term_notes WHERE user_id = :user_id AND agent_name = :agent_name)
+ON CONFLICT (user_id, agent_name, version) DO NOTHING
+RETURNING version
+
+
 -- Erasing
 
 -- name: entomb_messages
@@ -894,22 +971,34 @@ UPDATE conversations SET owner_id = NULL, agent_name = NULL, title = NULL, metad
 WHERE group_id = :group_id AND owner_id = :owner_id AND deleted_at IS NOT NULL
 
 -- name: newest_notes_of_user
--- of one user
 SELECT agent_name, MAX(version) FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name
 HAVING MAX(LENGTH(notes)) > 0
 
 -- name: delete_notes_of_user
--- of one user
 DELETE FROM long_term_notes
 WHERE user_id = :user_id AND agent_name IN (
     SELECT agent_name FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name HAVING MAX(LENGTH(notes)) > 0)
 RETURNING version
 
 -- name: end_notes
--- of one user
 INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
 VALUES (:user_id, :agent_name, :version, '', NULL, :now)
 
 -- name: delete_active_of_user
--- of one user
 DELETE FROM active_sessions WHERE user_id = :user_id RETURNING agent_name
+
+-- name: merge_index
+-- The full text of SQLite keeps deleted terms until its parts are merged: so many pages at a time.
+-- across groups
+INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -500)
+-- name: merge_index [postgres]
+-- across groups
+SELECT 1
+
+-- name: rewrite
+-- across groups
+VACUUM
+-- name: rewrite [postgres]
+-- across groups
+VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
+              range_summaries, fact_corrections, long_term_notes, active_sessions

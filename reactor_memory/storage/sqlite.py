@@ -30,9 +30,6 @@ SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
 
 _FULL = 2
-_MERGED_PAGES = 500
-"""Of the full-text index in one transaction: appends wait meanwhile."""
-
 _BUSY_PAUSE_SECONDS = 0.01
 
 
@@ -123,8 +120,8 @@ class SqliteStore(SqlStore):
             while await self._on_writer(_merge_index):
                 pass
             if rewrite:
-                await self._on_writer(lambda writer: writer.execute("VACUUM").fetchall())
-            await self._on_writer(lambda writer: writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+                await self._on_writer(lambda writer: _execute(writer, Step("rewrite", {})))
+            await self._on_writer(lambda writer: _pragma(writer, "wal_checkpoint(TRUNCATE)"))
 
     async def check(self) -> StoreHealth:
         with translated():
@@ -222,8 +219,8 @@ def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> 
 def _merge_index(connection: sqlite3.Connection) -> bool:
     """Merge a part of the full-text index, in a transaction of its own; whether there may be more to merge."""
     before = connection.total_changes
-    connection.execute(f"INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -{_MERGED_PAGES})")
-    return connection.total_changes - before >= 2  # noqa: PLR2004 (so SQLite tells that nothing was left to merge)
+    _execute(connection, Step("merge_index", {}))
+    return connection.total_changes - before > 1  # one, if nothing was left to merge
 
 
 def _append_all(requests: Sequence[AppendRequest], connection: sqlite3.Connection) -> Sequence[Outcome]:

@@ -7,7 +7,10 @@ import pytest
 
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -35,4 +38,16 @@ class TestSqliteRecall(RecallIndexConformance):
 
 
 class TestSqliteAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
     pass
