@@ -37,6 +37,7 @@ from reactor_memory.protocols import (
     Summarizer,
     SummaryStore,
     TokenCounter,
+    UserData,
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
@@ -254,6 +255,11 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     if canonical_name(name) != "store" or "store" in report.factories["recall_index"]:
         return selected(report, "recall_index", name, "context.recall_index", settings)
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
+
+
+def user_data_of(*stores: object) -> tuple[UserData, ...]:
+    """Those of the stores that keep something about users, each once."""
+    return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
 
 
 def context_source_of(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
@@ -502,6 +508,7 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         counter=message_counter,
         redactor=redactor,
+        user_data=providers.Callable(user_data_of, message_store),
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),

@@ -7,7 +7,10 @@ import pytest
 
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -40,4 +43,16 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
 
 
 class TestSqliteRanges(RangeSummaryStoreConformance):
+    pass
+
+
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
     pass

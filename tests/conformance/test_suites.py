@@ -4,7 +4,10 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -17,6 +20,9 @@ SUITES = (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    ActiveSessionStoreConformance,
+    NotesStoreConformance,
+    ErasureConformance,
 )
 
 
