@@ -28,6 +28,7 @@ from reactor_memory.models import (
     Spending,
     Summary,
     SummaryHead,
+    Usage,
     Value,
     WorkState,
 )
@@ -79,6 +80,24 @@ class Summarizer(Protocol):
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
+
+
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -136,7 +155,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
     summary is a `Summary` if facts were asked for, else its head.
 
-    An unknown session is None, with none of them.
+    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
+    them.
     """
 
     session: Session | None = None
@@ -144,6 +164,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    ranges: tuple[RangeSummary, ...] = ()
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):
