@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
-from weakref import WeakValueDictionary
 
-import anyio
 from msgspec.structs import replace
 
 from reactor_memory.chat_memory.runs import next_run
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.context.rendering import render_narrative
+from reactor_memory.errors import InvalidInputError, SummarizationError
 from reactor_memory.models import Message, RangeSummary, Retention
 from reactor_memory.protocols import Clock, MessageStore, RangeSummaryStore
 from reactor_memory.validation import new_message_id
@@ -71,7 +70,7 @@ class SummarizationStrategy:
         self._clock = clock
         self._every = every
         self._retention: Retention = retention
-        self._locks = WeakValueDictionary[str, anyio.Lock]()
+        self._due: dict[str, int] = {}
 
     async def post_add_messages_hook(
         self,
@@ -81,14 +80,22 @@ class SummarizationStrategy:
         *,
         user_id: str | None = None,
     ) -> None:
-        """Make the summaries that are due. What waited before these messages is made up for by one a call, so that
-        switching summaries on for a long conversation holds nobody up.
+        """Make the summaries that are due; while one call does so for a conversation, others leave theirs to it.
+
+        What waited before these messages is made up for by one a call, so that switching summaries on for a long
+        conversation holds nobody up.
         """
-        lock = self._locks.setdefault(conversation_id, anyio.Lock())
-        async with lock:
-            for _ in range(added_messages_count // self._every + 1):
-                if not await self._summarize(conversation_id, user_id):
-                    return
+        due = added_messages_count // self._every + 1
+        if conversation_id in self._due:
+            self._due[conversation_id] += due
+            return
+        self._due[conversation_id] = due
+        try:
+            while known := self._due[conversation_id]:
+                is_made = await self._summarize(conversation_id, user_id)
+                self._due[conversation_id] -= 1 if is_made else known
+        finally:
+            del self._due[conversation_id]
 
     async def _summarize(self, conversation_id: str, user_id: str | None) -> bool:
         """Make the next summary, if one is due; another process may have been faster."""
@@ -116,6 +123,7 @@ class SummarizationStrategy:
 
     def _summary(self, run: Sequence[Message], text: str) -> RangeSummary:
         now = self._clock()
+        text = harmless(text, self._count)
         times = [message.created_at or now for message in run]
         return RangeSummary(
             summary_id=new_message_id(now),
@@ -146,3 +154,11 @@ class SummarizationStrategy:
             log.info("messages that a fork needs are archived, not deleted", extra={"session_id": conversation_id})
             kept = replace(summary, retention="archive")
             await self._ranges.put_range_summaries(conversation_id, user_id, [kept], expected=expected, now=now)
+
+
+def harmless(text: str, count: Callable[[str], int]) -> str:
+    """`text`, line by line without what could pass for structure: it was made of words that anybody may have said."""
+    lines = "\n".join(line.text for line in render_narrative(text, count=count))
+    if not lines:
+        raise SummarizationError("malformed", "the text is blank")
+    return lines
