@@ -13,25 +13,29 @@ import inspect
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import unquote
 
 import anyio
 import msgspec
 from dependency_injector import containers, providers
 
+from reactor_memory.chat_memory.service import ChatMemoryService
+from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
+from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     Condenser,
     ContextSource,
+    MemoryManagementStrategy,
     MessageStore,
     RangeSummaryStore,
     RecallIndex,
@@ -39,13 +43,15 @@ from reactor_memory.protocols import (
     Summarizer,
     SummaryStore,
     TokenCounter,
+    UserData,
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
-from reactor_memory.settings import Settings, canonical_name
+from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.tiers.background import TierScheduler
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.tiers.condensing import ExtractionCondenser
+from reactor_memory.tiers.planning import Writing
 from reactor_memory.tiers.service import DISABLED, OTHER_STRATEGY, ProgressiveTiers, TierOptions
 from reactor_memory.tiers.strategy import Placement, Progressive, RangedContextSource
 from reactor_memory.tiers.writing import TextForm, TierWriter
@@ -209,7 +215,13 @@ def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
 
+def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
+    return NoopStrategy()
+
+
 PROGRESSIVE = "progressive"
+NOOP = "noop"
+SUMMARIZING = "summarize"
 
 OWN_PARTS = Plugin(
     name="reactor-memory",
@@ -240,6 +252,7 @@ OWN_PARTS = Plugin(
         },
         "recall_index": {"none": no_recall_index},
         "redactor": {"none": no_redactor},
+        "memory_management": {NOOP: noop_memory_management},
         "clock": {"system": system_clock},
     },
 )
@@ -280,6 +293,11 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
+def user_data_of(*stores: object) -> tuple[UserData, ...]:
+    """Those of the stores that keep something about users, each once."""
+    return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
+
+
 def context_source_of(message_store: MessageStore, summary_store: SummaryStore, strategy: Strategy) -> ContextSource:
     """One store answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges` gets
     summaries of ranges, too, for one round trip more.
@@ -303,6 +321,26 @@ def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
     if hasattr(summarizer, "condense"):
         return cast("Condenser", summarizer)
     return ExtractionCondenser(summarizer, count=counter.of_text)
+
+
+def memory_management_of(
+    report: ConditionReport, name: str, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
+) -> MemoryManagementStrategy:
+    """The strategy of the chat memory. ``summarize`` needs parts of the container, so it is made there."""
+    if name == SUMMARIZING and name not in report.factories["memory_management"]:
+        return summarizing()
+    return selected(report, "memory_management", name, "chat_memory.strategy", settings)
+
+
+def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
+    """Written as the condensed texts of tiers are."""
+
+    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
+        start, end = messages[0].seq or 0, messages[-1].seq or 0
+        writing = Writing(kind=CONDENSED, start_seq=start, end_seq=end, messages=tuple(messages))
+        return (await writer.write(conversation_id, writing)).text
+
+    return write
 
 
 # -- values out of the settings ---------------------------------------------------------------------------------------
@@ -414,6 +452,11 @@ def worker_options(settings: Settings) -> WorkerOptions:
 
 def microseconds(seconds: float) -> int:
     return int(seconds * 1e6)
+
+
+def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
+    """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
+    return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
 
 
 def seconds_of_days(days: int) -> float:
@@ -563,10 +606,11 @@ class Container(containers.DeclarativeContainer):
         forms=providers.Callable(tier_forms, settings),
         chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
+    range_summary_store = providers.Singleton(range_summary_store_of, message_store)
     tiers = providers.Singleton(
         ProgressiveTiers,
         messages=message_store,
-        ranges=providers.Callable(range_summary_store_of, message_store),
+        ranges=range_summary_store,
         writer=tier_writer,
         counter=message_counter,
         clock=clock,
@@ -624,10 +668,72 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         counter=message_counter,
         redactor=redactor,
+        user_data=providers.Callable(user_data_of, message_store),
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
+    )
+
+    chat_summarizer = providers.Singleton(
+        selected,
+        conditions,
+        "summarizer",
+        settings.provided.chat_memory.summarizer,
+        "chat_memory.summarizer",
+        settings,
+    )
+    chat_writer = providers.Selector(
+        providers.Callable(chat_summarizer_kind, settings),
+        usual=tier_writer,
+        own=providers.Singleton(
+            TierWriter,
+            providers.Singleton(condenser_of, chat_summarizer, message_counter),
+            fallback=providers.Singleton(
+                condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
+            ),
+            guard=providers.Singleton(
+                ProviderGuard,
+                redactor=redactor,
+                caps=spending_caps,
+                breaker=providers.Singleton(
+                    CircuitBreaker,
+                    failures=settings.provided.summary.breaker_failures,
+                    open_seconds=settings.provided.summary.breaker_open_seconds,
+                    monotonic=time.monotonic,
+                ),
+                timeout_seconds=settings.provided.summary.timeout_seconds,
+            ),
+            counter=message_counter,
+            forms=providers.Callable(tier_forms, settings),
+            chunk_tokens=settings.provided.tiers.chunk_tokens,
+        ),
+    )
+    summarization_strategy = providers.Singleton(
+        SummarizationStrategy,
+        messages=message_store,
+        ranges=range_summary_store,
+        write=providers.Callable(chat_summaries_written_by, chat_writer),
+        count=message_counter.provided.of_text,
+        tokenizer=message_counter.provided.name,
+        clock=clock,
+        every=settings.provided.chat_memory.summarize_every_n,
+        retention=settings.provided.chat_memory.retention,
+    )
+    memory_management = providers.Singleton(
+        memory_management_of,
+        conditions,
+        settings.provided.chat_memory.strategy,
+        summarization_strategy.provider,
+        settings,
+    )
+    chat_memory = providers.Singleton(
+        ChatMemoryService,
+        manager=conversation_manager,
+        messages=message_store,
+        ranges=range_summary_store,
+        strategy=memory_management,
+        on_hook_error=settings.provided.chat_memory.on_hook_error,
     )
 
 
@@ -670,14 +776,26 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     for closer in container.conditions().closers:
         opened.push_async_callback(_finished, closer)
     container.conversation_manager()
+    if container.settings().chat_memory.strategy != NOOP:
+        container.chat_memory()
     message_store, summary_store = container.message_store(), container.summary_store()
-    if container.settings().summary.enabled or container.settings().history.strategy == PROGRESSIVE:
-        opened.push_async_callback(container.summarizer().aclose)
+    for summarizer in _summarizers_in_use(container):
+        opened.push_async_callback(summarizer.aclose)
     stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
     for part in (*stores.values(), container.summary_scheduler()):
         opened.push_async_callback(part.close)
         await part.open()
     _warm_up(container.token_counter(), opened)
+
+
+def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
+    settings = container.settings()
+    is_chat_summarizing = settings.chat_memory.strategy == SUMMARIZING
+    is_shared = chat_summarizer_kind(settings) == "usual"
+    if settings.summary.enabled or settings.history.strategy == PROGRESSIVE or (is_chat_summarizing and is_shared):
+        yield container.summarizer()
+    if is_chat_summarizing and not is_shared:
+        yield container.chat_summarizer()
 
 
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:

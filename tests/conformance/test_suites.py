@@ -4,7 +4,10 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -19,6 +22,9 @@ SUITES = (
     RecallIndexConformance,
     StoreAsIndexConformance,
     StrategyConformance,
+    ActiveSessionStoreConformance,
+    NotesStoreConformance,
+    ErasureConformance,
 )
 
 
