@@ -395,6 +395,11 @@ def tier_forms(settings: Settings) -> dict[Level, TextForm]:
     }
 
 
+def work_of_tiers(settings: Settings, summary_store: SummaryStore) -> SummaryStore | None:
+    """The list of due work, where no worker of the ledger keeps it."""
+    return None if settings.summary.enabled else summary_store
+
+
 def tiered_or_not(settings: Settings) -> str:
     """Whether tiers grow by themselves."""
     options = tier_options(settings)
@@ -622,6 +627,8 @@ class Container(containers.DeclarativeContainer):
             TierScheduler,
             summary_workers,
             tiers=tiers,
+            work=providers.Callable(work_of_tiers, settings, summary_store),
+            clock=clock,
             max_concurrent_sessions=settings.provided.background.max_concurrent_sessions,
             close_grace_seconds=settings.provided.background.close_grace_seconds,
             run_jobs=settings.provided.background.enabled,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from traceback import format_tb
 
 import anyio
 
 from reactor_memory.errors import ReactorMemoryError
-from reactor_memory.protocols import SummaryScheduler
+from reactor_memory.protocols import SUMMARIZE, Clock, SummaryScheduler, SummaryStore
 from reactor_memory.tiers.service import ProgressiveTiers
 
 log = logging.getLogger(__name__)
@@ -18,12 +19,14 @@ log = logging.getLogger(__name__)
 MOST_SESSIONS = 10_000
 """Of so many sessions it is known when to look at them again. Forgetting it costs a look."""
 
+LEASE_MICROSECONDS = 10_000_000
+
 
 class TierScheduler:
     """`SummaryScheduler` that also lets the tiers of a session grow; all else is left to `inner`.
 
     What fails is reported in the log and tried again after the next save. `run_jobs` False leaves the work to another
-    process.
+    process, which finds it among the due `work`: an append puts it there. Without `work`, `inner` takes care of that.
     """
 
     def __init__(
@@ -31,18 +34,23 @@ class TierScheduler:
         inner: SummaryScheduler,
         *,
         tiers: ProgressiveTiers,
+        work: SummaryStore | None = None,
+        clock: Clock,
         max_concurrent_sessions: int = 4,
         close_grace_seconds: float = 5.0,
         run_jobs: bool = True,
     ) -> None:
         self._inner = inner
         self._tiers = tiers
+        self._work = work
+        self._clock = clock
         self._slots = asyncio.Semaphore(max_concurrent_sessions)
         self._close_grace_seconds = close_grace_seconds
         self._run_jobs = run_jobs
         self._is_open = False
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._asked: set[str] = set()
         self._quiet_until: dict[str, int] = {}
 
     async def open(self) -> None:
@@ -60,12 +68,14 @@ class TierScheduler:
 
     def messages_saved(self, session_id: str, last_seq: int) -> None:
         self._inner.messages_saved(session_id, last_seq)
-        if self._run_jobs and last_seq > self._quiet_until.get(session_id, self._tiers.auto_threshold):
+        if last_seq > self._quiet_until.get(session_id, self._tiers.auto_threshold):
             self._wake(session_id, last_seq)
 
     def request(self, session_id: str) -> None:
         self._inner.request(session_id)
-        self._wake(session_id, 0)
+        if self._run_jobs:
+            self._asked.add(session_id)
+            self._wake(session_id, 0)
 
     async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:
         return await self._inner.ensure(session_id, until_seq, timeout_seconds=timeout_seconds)
@@ -84,15 +94,25 @@ class TierScheduler:
     def _wake(self, session_id: str, last_seq: int) -> None:
         if session_id in self._tasks:
             self._again.add(session_id)
-        elif self._is_open:
+        elif self._is_open and self._run_jobs:
             task = asyncio.create_task(self._work_on(session_id, last_seq), name="reactor-memory-tiers")
             self._tasks[session_id] = task
+            task.add_done_callback(partial(self._ended, session_id))
+
+    def _ended(self, session_id: str, task: asyncio.Task[None]) -> None:
+        """Also of a task that was cancelled before it began."""
+        del self._tasks[session_id]
+        if session_id in self._again:
+            self._again.discard(session_id)
+            if not task.cancelled():
+                self._wake(session_id, 0)
 
     async def _work_on(self, session_id: str, last_seq: int) -> None:
         try:
             async with self._slots:
                 self._again.discard(session_id)
                 self._be_quiet(session_id, last_seq, await self._tiers.summarize_if_due(session_id))
+                await self._settle(session_id)
         except ReactorMemoryError as error:
             fields = {"session_id": session_id, "reason": getattr(error, "reason", type(error).__name__)}
             log.warning("session not summarised", extra=fields)
@@ -100,12 +120,17 @@ class TierScheduler:
             # A fault of a plug-in. What its author wrote into the exception may be the text of a message.
             fields = {"session_id": session_id, "reason": type(error).__name__}
             log.error("session not summarised\n%s", "".join(format_tb(error.__traceback__)), extra=fields)  # noqa: TRY400
-        finally:
-            del self._tasks[session_id]
-            is_waiting = session_id in self._again
-            self._again.discard(session_id)
-        if is_waiting:
-            self._wake(session_id, 0)
+
+    async def _settle(self, session_id: str) -> None:
+        """Take the session off the list of due work, if it was asked for because it stands there."""
+        if session_id not in self._asked:
+            return
+        self._asked.discard(session_id)
+        if self._work is None:
+            return
+        lease = await self._work.claim(session_id, SUMMARIZE, now=self._clock(), lease_microseconds=LEASE_MICROSECONDS)
+        if lease is not None:
+            await self._work.release(lease, due_at=None)
 
     def _be_quiet(self, session_id: str, last_seq: int, messages: int) -> None:
         """So many messages may follow `last_seq` before there can be anything to do."""

@@ -66,12 +66,15 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @asynccontextmanager
-async def scene(url: str, *, model: ScriptedCondenser | None = None, **tiers: Any) -> AsyncGenerator[Scene]:
+async def scene(
+    url: str, *, model: ScriptedCondenser | None = None, background: Any = (), **tiers: Any
+) -> AsyncGenerator[Scene]:
     model = model or ScriptedCondenser()
     settings = Settings(
         store={"url": url},
         history={"strategy": "progressive"},
         tokens={"counter": "estimate"},
+        background=dict(background),
         tiers={**SMALL, **tiers},
     )
 
@@ -260,6 +263,29 @@ async def test_with_more_messages_than_the_threshold_it_summarises_by_itself(url
         assert now.stored(await now.load()) == [11, 12, 13, 14]
 
 
+async def test_what_has_a_summary_does_not_count_for_the_threshold(url: str) -> None:
+    async with scene(url) as now:
+        await now.say(16)
+        await now.manager.drain()
+        asked = len(now.model.condensed)
+        await now.say(8, start=17)
+        await now.tiers.summarize_if_due("s")
+        assert (await now.tiers.stats("s", user_id=USER)).unsummarized == 12
+        assert len(now.model.condensed) == asked
+        await now.say(2, start=25)
+        await now.manager.drain()
+        assert len(now.model.condensed) > asked
+
+
+async def test_a_deleted_session_leaves_nothing_behind_to_wait_for(url: str) -> None:
+    async with scene(url, model=ScriptedCondenser(delay_seconds=30)) as now:
+        await now.say(14)
+        await now.manager.delete("s", user_id=USER)
+        await now.manager.drain()
+        with pytest.raises(SessionDeletedError):
+            await now.tiers.stats("s", user_id=USER)
+
+
 async def test_a_turn_without_its_answer_triggers_nothing(url: str) -> None:
     async with scene(url) as now:
         await now.say(13)  # ends with a user message
@@ -345,6 +371,21 @@ async def test_a_fault_of_a_plug_in_takes_nothing_down_and_quotes_nothing(
         assert "A-0001" not in caplog.text
         assert "RuntimeError" in [getattr(record, "reason", "") for record in caplog.records]
         await now.say(2, start=15)
+
+
+async def test_a_worker_does_it_for_processes_that_leave_it(url: str, tmp_path: Path) -> None:
+    if url == "memory://":
+        url = f"sqlite:///{tmp_path / 'shared.db'}"
+    async with scene(url, background={"enabled": False}) as agent:
+        await agent.say(14)
+        await agent.manager.drain()
+        assert agent.model.condensed == []
+        async with scene(url) as worker:
+            poller = worker.container.work_poller()
+            assert await poller.run_once() == 1
+            assert len(worker.model.condensed) == 2
+            assert await poller.run_once() == 0
+        assert agent.stored(await agent.load()) == [11, 12, 13, 14]
 
 
 async def test_two_steps_at_once_store_one(url: str) -> None:
