@@ -28,7 +28,7 @@ def test_a_text_is_cut_between_paragraphs_then_sentences_then_characters() -> No
 
 
 def test_a_code_fence_stays_whole_if_it_fits() -> None:
-    text = f"Before it. Some words.\n\n{CODE}After it. And more words."
+    text = f"Hi.\n\n{CODE}After it. And more words."
     assert CODE in pieces(text, len(CODE), len)
     cut = pieces(text, len(CODE) - 1, len)
     assert CODE not in cut
