@@ -61,10 +61,9 @@ class Writing(Value, frozen=True, kw_only=True):
 
 
 class Step(Value, frozen=True, kw_only=True):
-    """What to write, oldest first, and the messages that stay as they are. Without `writings`, nothing is due."""
+    """What to write, oldest first. Without `writings`, nothing is due."""
 
     writings: tuple[Writing, ...] = ()
-    recent: Run = ()
 
     def count(self, kind: Level) -> int:
         """Messages that become part of a summary of this kind."""
@@ -96,7 +95,7 @@ def covered_until(live: Sequence[RangeSummary]) -> int:
 
 def plan(view: View, sizes: TierSizes) -> Step:
     """The step that brings every message of `view` where it belongs."""
-    left, recent = sizes.condensed_count, tuple[Message, ...]()
+    left = sizes.condensed_count
     older: list[Item] = []
     condensed: list[Run] = []
     items = list(_timeline(view))
@@ -107,11 +106,10 @@ def plan(view: View, sizes: TierSizes) -> Step:
             left -= item.message_count
             continue
         tiers = classify(item, sizes) if place == len(items) else _old(item, left, sizes)
-        recent = tiers.recent or recent
         older[:0] = tiers.to_compress
         condensed.append(tiers.to_condense)
         left -= len(tiers.to_condense)
-    return Step(writings=tuple(_writings(view, older, condensed)), recent=recent)
+    return Step(writings=tuple(_writings(view, older, condensed)))
 
 
 def _old(run: Run, room: int, sizes: TierSizes) -> Tiers:

@@ -136,7 +136,7 @@ class ProgressiveTiers:
         step = plan(view, self._options.sizes.at(level))
         reason = self._options.disabled or _nothing_to_do(view, step)
         if reason or session is None:
-            return _report(view, Step(recent=view.messages), skipped_reason=reason or EMPTY)
+            return _report(view, Step(), skipped_reason=reason or EMPTY)
         if dry_run:
             return _report(view, step)
         return await self._carry_out(session, user_id, view, step)
@@ -158,7 +158,9 @@ class ProgressiveTiers:
         return self._options.auto_threshold or 0
 
     def listen(self, listener: Callable[[str, TierReport], None]) -> None:
-        """Call `listener` with the session and the report whenever a session was summarised by itself."""
+        """Call `listener` with the session and the report whenever a session was summarised by itself. It should
+        return soon: the background work waits for it.
+        """
         self._listeners.append(listener)
 
     async def summarize_if_due(self, session_id: str) -> int:
@@ -209,7 +211,7 @@ class ProgressiveTiers:
         tokens = sum(text.usage.total for text in texts)
         if await self._ranges.put_range_summaries(session.session_id, user_id, new, expected=expected, now=now):
             return replace(_report(view, step), tokens=tokens, summary_ids=tuple(each.summary_id for each in new))
-        return replace(_report(view, Step(recent=view.messages), skipped_reason=OVERTAKEN), tokens=tokens)
+        return replace(_report(view, Step(), skipped_reason=OVERTAKEN), tokens=tokens)
 
     def _summary(self, writing: Writing, text: Condensed, now: int) -> RangeSummary:
         started_at, ended_at = writing.period
