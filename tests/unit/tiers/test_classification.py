@@ -72,6 +72,19 @@ def test_a_call_that_may_still_be_answered_stays_with_its_results() -> None:
     assert seqs(tiers.recent) == [7, 8]
 
 
+def test_what_comes_before_a_call_that_may_still_be_answered_is_the_last_to_go() -> None:
+    slow, quick = (Message.assistant(tool_calls=[ToolCall(id=key, name="look")]) for key in ("slow", "quick"))
+    turn = [
+        Message.user("q"),
+        *[Message.assistant("thinking")] * 4,
+        slow,
+        quick,
+        Message.tool("one", tool_call_id="quick"),
+    ]
+    sizes = TierSizes(recent_count=2, condensed_count=2, longest_turn=2)
+    assert seqs(classify(stored(turn), sizes).recent) == [6, 7, 8]
+
+
 @given(log=logs(), sizes=sizes)
 def test_every_message_is_in_exactly_one_tier(log: tuple[Message, ...], sizes: TierSizes) -> None:
     tiers = classify(log, sizes)
