@@ -84,8 +84,6 @@ def _cut_entries(name: Part, messages: Sequence[Message], begin: int, cut: Cut, 
 
 def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
     """The pins, as the messages `pinned`."""
-    if not pins:
-        return ShownPart("pins")
     entries = partial(_pin_entries, pinned, cut, cost)
     return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, partial(_pin_sources, pins))
 
@@ -126,8 +124,6 @@ def turn_part(
     offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
 ) -> ShownPart:
     """The current turn: `clamp` and `fitted` count without the orphans."""
-    if not offered:
-        return ShownPart("current")
     entries = partial(_turn_entries, offered, orphans, clamp, fitted, cost)
     return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
 

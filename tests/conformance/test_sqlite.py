@@ -46,3 +46,14 @@ class TestSqliteActiveSessions(ActiveSessionStoreConformance):
 
 class TestSqliteNotes(NotesStoreConformance):
     pass
+
+
+class TestInlineLoads(MessageStoreConformance):
+    """Contexts are read on the thread of the event loop."""
+
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "memory.db", inline_loads=True)
+        await store.open()
+        yield store
+        await store.close()
