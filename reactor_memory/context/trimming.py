@@ -73,7 +73,7 @@ def assemble(
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
         least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=enough)
         if draft.notes_lines:
-            notes = _fit_notes(draft, room - least.tokens, limits, count_text)
+            notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
             room -= notes.tokens
             shown.append(_block("notes", NOTES_HEADER, draft.notes_lines, notes, limits))
         facts, narrative = _fit_memory(draft, least, room, limits, count_text)
