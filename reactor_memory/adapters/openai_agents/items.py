@@ -1,16 +1,17 @@
 """Input items of the Responses API as messages of the log, and back.
 
-One item is one message, so that taking back an item is exact. What the message can say is in its fields, where
+One item is one message, so that taking back an item is exact. What a message can say is in its fields, where
 extraction, contexts and other adapters read it: text in `content`, images and files in `parts`, calls in `tool_calls`.
-The rest of the item, whatever keys it has, is its frame in the metadata: the item with a number wherever the message
-holds the value itself. Such a number is the length of the next text, or the position of a part.
+The rest of the item, whatever keys it has, is its frame: the item with a number wherever the message holds the value
+itself, the length of the next text or the position of a part. It is kept in the metadata as JSON text, for which no
+limit of depth holds.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from typing import Any, NamedTuple, cast
 
 from reactor_memory.errors import InvalidInputError
@@ -19,12 +20,11 @@ from reactor_memory.models import JsonObject, Message, Role, ToolCall
 FRAME = "openai_agents"
 """The key of the frame in the metadata of a message."""
 
-_WHOLE = 0
+_WHOLE = "0"
 """The frame of a message whose first part is the whole item."""
 
-_MAX_FRAME_CHARACTERS = 4096
-_MAX_FRAME_DEPTH = 7
-"""A larger frame, such as one with log probabilities, goes into a part with the whole item: metadata is for little."""
+_MAX_FRAME_CHARACTERS = 8000
+"""A longer one, such as one with log probabilities, goes into a part with the whole item: metadata is for little."""
 
 _ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -33,12 +33,13 @@ _OTHER_CALLS = ("apply_patch_call", "computer_call", "shell_call")
 
 _OUTPUTS = frozenset(f"{call}_output" for call in (*_CALLS, *_OTHER_CALLS))
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def plain_item(item: object, position: int) -> JsonObject:
     """A copy of `item` that holds JSON values only. Raises `InvalidInputError`; `position` names it there."""
     try:
-        copied = json.loads(json.dumps(item))
+        copied = json.loads(json.dumps(item, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         copied = None
     if not isinstance(copied, dict):
@@ -63,7 +64,7 @@ def to_message(item: JsonObject) -> Message:
 def to_items(message: Message) -> list[JsonObject]:
     """The items of a message: the one that it was made from, or a translation if it was not made from one."""
     frame = message.metadata.get(FRAME)
-    item = None if frame is None else _restored(frame, message)
+    item = None if frame is None else _restored(json.loads(frame), message)
     return _translated(message) if item is None else [item]
 
 
@@ -73,21 +74,24 @@ def _call_message(item: JsonObject, kind: str, call_id: str) -> Message:
     arguments = item.get(key) if key else None
     if not isinstance(arguments, str):
         return _whole(item, role="assistant", tool_calls=(ToolCall(id=call_id, name=name),))
+    frame, arguments = _piece(arguments)
     call = ToolCall(id=call_id, name=name, arguments=arguments)
-    frame = item | {key: len(arguments)}
-    if _is_large(frame):
-        return _whole(item, role="assistant", tool_calls=(call,))
-    return Message.assistant(tool_calls=[call], metadata={FRAME: frame})
+    return _framed(item, {key: frame}, role="assistant", tool_calls=(call,))
 
 
 def _text_message(item: JsonObject, key: str, **fields: Any) -> Message:
     pieces = _divided(item.get(key))
     if pieces is None:
         return _whole(item, **fields)
-    content, frame = "\n".join(pieces.texts), item | {key: pieces.frame}
-    if _is_large(frame):
-        return _whole(item, content=content, **fields)
-    return Message(content=content, parts=tuple(pieces.parts), metadata={FRAME: frame}, **fields)
+    fields |= {"content": "\n".join(pieces.texts)}
+    return _framed(item, {key: pieces.frame}, pieces.parts, **fields)
+
+
+def _framed(item: JsonObject, held: JsonObject, parts: Sequence[JsonObject] = (), **fields: Any) -> Message:
+    frame = json.dumps(item | held)
+    if len(frame) > _MAX_FRAME_CHARACTERS:
+        return _whole(item, **fields)
+    return Message(parts=tuple(parts), metadata={FRAME: frame}, **fields)
 
 
 def _whole(item: JsonObject, **fields: Any) -> Message:
@@ -103,64 +107,72 @@ class _Pieces(NamedTuple):
 def _divided(value: Any) -> _Pieces | None:
     """A text, or a list of parts, in pieces; None if it is neither."""
     if isinstance(value, str):
-        return _Pieces(len(value), [value], [])
+        frame, text = _piece(value)
+        return _Pieces(frame, [text], [])
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in cast("list[Any]", value)):
         return None
     pieces = _Pieces([], [], [])
     for part in cast("list[JsonObject]", value):
         key = _key_of_text(part)
         if key and isinstance(part.get(key), str):
-            pieces.frame.append(part | {key: len(part[key])})
-            pieces.texts.append(part[key])
+            frame, text = _piece(part[key])
+            pieces.frame.append(part | {key: frame})
+            pieces.texts.append(text)
         else:
             pieces.frame.append(len(pieces.parts))
             pieces.parts.append(part)
     return pieces
 
 
+def _piece(text: str) -> tuple[int | str, str]:
+    """What the frame holds of a text, and the text that the message holds.
+
+    A text with characters that no store can keep stays in the frame; the message has a mark for each of them.
+    """
+    if _NOT_STORABLE.search(text):
+        return text, _NOT_STORABLE.sub("\ufffd", text)
+    return len(text), text
+
+
 def _restored(frame: Any, message: Message) -> JsonObject | None:
     """The item of this frame; None if the message was changed since, so that they no longer fit together."""
-    if frame == _WHOLE:
-        return deepcopy(message.parts[0]) if message.parts else None
+    if frame == 0:
+        return _copy(message.parts[0]) if message.parts else None
     kind = frame.get("type", "message")
     if kind in _CALLS:
-        return _restored_call(frame, _CALLS[kind], message.tool_calls)
-    key = "output" if kind in _OUTPUTS else "content"
-    texts = _separated(message.content, list(_lengths(frame[key])))
-    if texts is None:
-        return None
-    return {**deepcopy(frame), key: _joined(frame[key], iter(texts), message.parts)}
-
-
-def _restored_call(frame: JsonObject, key: str, calls: Sequence[ToolCall]) -> JsonObject | None:
-    arguments = calls[0].arguments if calls else None
-    return {**deepcopy(frame), key: arguments} if isinstance(arguments, str) and len(arguments) == frame[key] else None
-
-
-def _lengths(frame: Any) -> Iterator[int]:
-    if isinstance(frame, int):
-        yield frame
+        key, held = _CALLS[kind], message.tool_calls[0].arguments if message.tool_calls else ""
     else:
-        yield from (part[_key_of_text(part)] for part in frame if not isinstance(part, int))
+        key, held = "output" if kind in _OUTPUTS else "content", message.content
+    texts = _separated(str(held), [*_texts_of(frame[key])])
+    return None if texts is None else {**frame, key: _joined(frame[key], iter(texts), message.parts)}
 
 
-def _separated(text: str, lengths: Sequence[int]) -> list[str] | None:
+def _texts_of(frame: Any) -> Iterator[int | str]:
+    if isinstance(frame, list):
+        yield from (part[_key_of_text(part)] for part in cast("list[Any]", frame) if not isinstance(part, int))
+    else:
+        yield frame
+
+
+def _separated(text: str, pieces: Sequence[int | str]) -> list[str] | None:
+    """The texts of which `text` is made, or None if it is made of others."""
+    lengths = [len(piece) if isinstance(piece, str) else piece for piece in pieces]
     if len(text) != sum(lengths) + max(0, len(lengths) - 1):
         return None
     texts: list[str] = []
     start = 0
-    for length in lengths:
-        texts.append(text[start : start + length])
+    for piece, length in zip(pieces, lengths, strict=True):
+        texts.append(piece if isinstance(piece, str) else text[start : start + length])
         start += length + 1
     return texts
 
 
 def _joined(frame: Any, texts: Iterator[str], parts: Sequence[JsonObject]) -> Any:
-    if isinstance(frame, int):
+    if not isinstance(frame, list):
         return next(texts)
     return [
-        deepcopy(parts[part]) if isinstance(part, int) else {**deepcopy(part), _key_of_text(part): next(texts)}
-        for part in frame
+        _copy(parts[part]) if isinstance(part, int) else {**part, _key_of_text(part): next(texts)}
+        for part in cast("list[Any]", frame)
     ]
 
 
@@ -170,14 +182,9 @@ def _key_of_text(part: JsonObject) -> str:
     return _TEXTS.get(kind, "") if isinstance(kind, str) else ""
 
 
-def _is_large(frame: JsonObject) -> bool:
-    return len(json.dumps(frame)) > _MAX_FRAME_CHARACTERS or _depth(frame) > _MAX_FRAME_DEPTH
-
-
-def _depth(value: Any) -> int:
-    if isinstance(value, dict):
-        value = list(cast("JsonObject", value).values())
-    return 1 + max(map(_depth, cast("list[Any]", value)), default=0) if isinstance(value, list) else 0
+def _copy(value: JsonObject) -> JsonObject:
+    """A copy for a caller who may change it."""
+    return json.loads(json.dumps(value))
 
 
 # -- messages that were not made from an item -------------------------------------------------------------------------
@@ -209,7 +216,7 @@ def _content(message: Message) -> str | list[JsonObject]:
 def _image(part: JsonObject) -> JsonObject | None:
     """An image of a chat completion or a Responses request as the latter takes it."""
     if part.get("type") == "input_image":
-        return deepcopy(part)
+        return _copy(part)
     source = part.get("image_url") if part.get("type") == "image_url" else None
     url = cast("JsonObject", source).get("url") if isinstance(source, dict) else source
     return {"type": "input_image", "detail": "auto", "image_url": url} if isinstance(url, str) else None

@@ -16,6 +16,7 @@ from reactor_memory.models import Message, ToolCall
 from reactor_memory.storage.rows import to_json
 from reactor_memory.validation import MessageLimits, check_messages
 
+SAID = st.text(st.characters(), max_size=30)  # NUL and lone surrogates, too
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 IDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
@@ -25,12 +26,12 @@ ANYTHING = st.dictionaries(TEXT, VALUES, max_size=3)
 TEXT_PARTS = st.builds(
     lambda kind, text, rest: {"type": kind, "text": text, **rest},
     st.sampled_from(["input_text", "output_text", "text"]),
-    TEXT,
+    SAID,
     st.fixed_dictionaries({}, optional={"annotations": st.lists(ANYTHING, max_size=2), "logprobs": VALUES}),
 )
 PARTS = st.lists(
     TEXT_PARTS
-    | st.fixed_dictionaries({"type": st.just("refusal"), "refusal": TEXT})
+    | st.fixed_dictionaries({"type": st.just("refusal"), "refusal": SAID})
     | st.fixed_dictionaries({"type": st.just("input_image"), "image_url": TEXT, "detail": st.just("auto")})
     | ANYTHING,
     max_size=4,
@@ -47,16 +48,16 @@ def items_of(required: dict[Any, st.SearchStrategy[Any]]) -> st.SearchStrategy[d
 
 
 MESSAGES = items_of(
-    {"role": st.sampled_from(["user", "assistant", "system", "developer"]), "content": TEXT | PARTS}
-) | items_of({"type": st.just("message"), "role": st.just("assistant"), "content": TEXT | PARTS | VALUES})
+    {"role": st.sampled_from(["user", "assistant", "system", "developer"]), "content": SAID | PARTS}
+) | items_of({"type": st.just("message"), "role": st.just("assistant"), "content": SAID | PARTS | VALUES})
 CALLS = items_of(
-    {"type": st.just("function_call"), "call_id": IDS, "name": IDS, "arguments": TEXT},
+    {"type": st.just("function_call"), "call_id": IDS, "name": IDS, "arguments": SAID},
 ) | items_of({"type": st.just("custom_tool_call"), "call_id": IDS, "name": IDS, "input": TEXT | VALUES})
 OUTPUTS = items_of(
     {
         "type": st.sampled_from(["function_call_output", "custom_tool_call_output", "shell_call_output"]),
         "call_id": IDS,
-        "output": TEXT | PARTS | VALUES,
+        "output": SAID | PARTS | VALUES,
     }
 )
 OTHERS = items_of({"type": st.sampled_from(["reasoning", "web_search_call", "mcp_call", "shell_call"])})
@@ -90,6 +91,12 @@ def test_texts_stand_where_everybody_reads_them(text: str) -> None:
     assert to_message(call).tool_calls == (ToolCall(id="c1", name="search", arguments=text),)
 
 
+def test_characters_that_no_store_keeps_are_kept_beside_the_text() -> None:
+    item = {"role": "user", "content": "a\0b\ud800"}
+    message = to_message(item)
+    assert (message.content, to_items(message)) == ("a\ufffdb\ufffd", [item])
+
+
 def test_several_texts_are_lines_of_one() -> None:
     content = [{"type": "output_text", "text": "one"}, {"type": "refusal", "refusal": "two\nthree"}]
     message = to_message({"type": "message", "role": "assistant", "content": content})
@@ -100,7 +107,7 @@ def test_several_texts_are_lines_of_one() -> None:
 def test_a_large_frame_goes_into_a_part() -> None:
     content = [{"type": "output_text", "text": "hello", "logprobs": [{"token": "hello", "logprob": -0.1}] * 500}]
     message = to_message({"type": "message", "role": "assistant", "content": content})
-    assert (message.content, message.metadata) == ("hello", {FRAME: 0})
+    assert (message.content, message.metadata) == ("hello", {FRAME: "0"})
     check_messages([message], MessageLimits())
 
 
