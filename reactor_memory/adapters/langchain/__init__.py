@@ -1,24 +1,20 @@
-"""LangChain 1.x: memory for agents as a middleware, a chat history, a tool for notes (extra ``langchain``)."""
+"""Memory for agents and chains of LangChain 1.x: a middleware, a chat history, a tool for notes.
+
+The usual way is the middleware::
+
+    agent = create_agent(model, tools, middleware=[ReactorMemoryMiddleware(manager)])
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from reactor_memory.adapters.extras import require
 
-if TYPE_CHECKING:
-    from reactor_memory.adapters.langchain.history import ReactorMemoryChatHistory
-    from reactor_memory.adapters.langchain.messages import from_message, from_messages, to_message
-    from reactor_memory.adapters.langchain.middleware import ReactorMemoryMiddleware
-    from reactor_memory.adapters.langchain.tool import LongTermMemoryTool
+require("langchain", adapter=__name__, package="langchain", extra="langchain")
 
-_MODULES = {
-    "LongTermMemoryTool": "tool",
-    "ReactorMemoryChatHistory": "history",
-    "ReactorMemoryMiddleware": "middleware",
-    "from_message": "messages",
-    "from_messages": "messages",
-    "to_message": "messages",
-}
+from reactor_memory.adapters.langchain.history import ReactorMemoryChatHistory  # noqa: E402 - after the check
+from reactor_memory.adapters.langchain.messages import from_message, from_messages, to_message  # noqa: E402
+from reactor_memory.adapters.langchain.middleware import ReactorMemoryMiddleware  # noqa: E402
+from reactor_memory.adapters.langchain.tool import LongTermMemoryTool  # noqa: E402
 
 __all__ = [
     "LongTermMemoryTool",
@@ -28,9 +24,3 @@ __all__ = [
     "from_messages",
     "to_message",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -87,6 +87,7 @@ class TestUnit(Suite, ToolsUnitTests):
         return LongTermMemoryTool(NotesTool(), loop=loop)
 
 
+@pytest.mark.anyio
 class TestIntegration(Suite, ToolsIntegrationTests):
     @pytest.fixture
     def tool(self, loop: asyncio.AbstractEventLoop) -> BaseTool:
