@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr, create_model
+from pydantic import PrivateAttr
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.models import JsonObject
@@ -38,7 +38,7 @@ class LongTermMemoryTool(BaseTool):
     _crossing: Crossing = PrivateAttr()
 
     def __init__(self, tool: BoundTool, *, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        super().__init__(name=tool.name, description=tool.description, args_schema=_arguments_of(tool))
+        super().__init__(name=tool.name, description=tool.description, args_schema=tool.input_schema)
         self._tool = tool
         self._crossing = Crossing(loop)
 
@@ -50,12 +50,3 @@ class LongTermMemoryTool(BaseTool):
 
     async def _answer(self, arguments: dict[str, Any]) -> str:
         return await self._tool(**{name: value for name, value in arguments.items() if value is not None})
-
-
-def _arguments_of(tool: BoundTool) -> type[BaseModel]:
-    """The schema of the tool as a model that lets every value through: the tool itself says what is wrong with one."""
-    fields: dict[str, Any] = {
-        name: (Any, Field(default=schema.get("default"), json_schema_extra=schema))
-        for name, schema in tool.input_schema["properties"].items()
-    }
-    return create_model(tool.name, **fields)

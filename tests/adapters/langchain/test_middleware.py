@@ -232,7 +232,9 @@ async def test_a_user_message_in_the_middle_of_a_run_hides_nothing(manager: Conv
 
 
 async def test_an_answer_that_the_model_wrote_badly_is_kept_with_its_repair(manager: ConversationManager) -> None:
-    broken = AIMessage("", invalid_tool_calls=[{"id": "c1", "name": "look", "args": "{", "error": "?", "type": "invalid_tool_call"}])
+    broken = AIMessage(
+        "", invalid_tool_calls=[{"id": "c1", "name": "look", "args": "{", "error": "?", "type": "invalid_tool_call"}]
+    )
     model = ScriptedModel(answers=[broken, "sorry"])
     agent = agent_of(model, ReactorMemoryMiddleware(manager))
     await agent.ainvoke(said("hello"), THREAD)
