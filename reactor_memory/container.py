@@ -34,6 +34,7 @@ from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ContextSource,
+    ItemsStore,
     MessageStore,
     NotesStore,
     RecallIndex,
@@ -274,6 +275,12 @@ def notes_store_of(message_store: MessageStore) -> NotesStore:
     if not hasattr(message_store, "put_notes"):
         raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
     return cast("NotesStore", message_store)
+
+
+def items_store_of(message_store: MessageStore) -> ItemsStore:
+    if not hasattr(message_store, "change_items"):
+        raise ConfigurationError("store.url", "the store keeps no items; override items_store")
+    return cast("ItemsStore", message_store)
 
 
 def context_source_of(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
@@ -545,6 +552,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         new_id=providers.Object(new_session_id),
     )
+    items_store = providers.Singleton(items_store_of, message_store)
     long_term_memory = providers.Singleton(
         LongTermMemory,
         store=notes_store,

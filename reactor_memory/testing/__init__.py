@@ -22,8 +22,8 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
 fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
-`ActiveSessionStoreConformance` and `NotesStoreConformance` are for what a store keeps of users. The suites run under
-asyncio, or whatever the fixture `anyio_backend` says.
+`ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of
+users. The suites run under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -34,6 +34,7 @@ pytest.register_assert_rewrite(
         for name in (
             "active_sessions",
             "branching",
+            "items",
             "lifecycle",
             "log",
             "notes",
@@ -54,6 +55,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
@@ -62,6 +64,7 @@ from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa
 __all__ = [
     "ActiveSessionStoreConformance",
     "FakeClock",
+    "ItemsStoreConformance",
     "MessageStoreConformance",
     "NotesStoreConformance",
     "RecallIndexConformance",

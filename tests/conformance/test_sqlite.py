@@ -8,6 +8,7 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -57,3 +58,7 @@ class TestInlineLoads(MessageStoreConformance):
         await store.open()
         yield store
         await store.close()
+
+
+class TestSqliteItems(ItemsStoreConformance):
+    pass
