@@ -33,6 +33,7 @@ from examples.chat_server.agents import answer, check_agent
 from examples.chat_server.identity import user_of
 from examples.chat_server.models import OfflineModel
 from reactor_memory import (
+    ActiveSessionConflictError,
     BudgetExceededError,
     Container,
     InvalidInputError,
@@ -44,7 +45,6 @@ from reactor_memory import (
     StoreError,
     open_memory,
 )
-from reactor_memory.errors import ActiveSessionConflictError
 from reactor_memory.models import ActiveSession
 from reactor_memory.sessions.directory import SessionDirectory
 
