@@ -14,6 +14,8 @@ from reactor_memory.models import (
     BranchRange,
     Extraction,
     Fact,
+    Item,
+    ItemChange,
     Layout,
     Lease,
     Ledger,
@@ -590,12 +592,19 @@ class RangeSummaryStore(Protocol):
 
 
 class ActiveSessionStore(Protocol):
-    """Which session a user talks in to an agent. Every call answers for the named user only."""
+    """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
 
-    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None: ...
+    Every call answers for the named user only, but for `deactivate_active`. `last_active_at` never goes back.
+    """
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
+        """None if there never was one; one that was deactivated has no `session_id`."""
+        ...
 
     async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
-        """The active session; `candidate` becomes it if there is none. All who ask at once get the same answer."""
+        """The active session, which is in use from now on; `candidate` becomes it if there is none. All who ask at
+        once get the same answer.
+        """
         ...
 
     async def switch_active(
@@ -605,7 +614,7 @@ class ActiveSessionStore(Protocol):
         ...
 
     async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
-        """Note that `session_id` is in use; False if it is not the active one."""
+        """Note that `session_id` is in use; False if it is not the active one. A power cut may take the note back."""
         ...
 
     async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
@@ -618,16 +627,46 @@ class ActiveSessionStore(Protocol):
 
 
 class NotesStore(Protocol):
-    """Versions of notes per user and agent: append-only, and version n is followed by n + 1."""
+    """Versions of notes per user and agent: append-only, and version n is followed by n + 1.
+
+    Every call answers for the named user and agent only.
+    """
 
     async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
-        """The newest version, or the one asked for; without any, version 0."""
+        """The newest version, or the one asked for; version 0 if there is none."""
         ...
 
     async def put_notes(self, notes: Notes) -> bool:
-        """Store the next version; False if there is one of this number already."""
+        """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
         ...
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
         """The newest versions, newest first."""
+        ...
+
+
+class ItemsStore(Protocol):
+    """What applications keep by namespace and key, each user's apart; `user_id` "" is nobody in particular.
+
+    A namespace is a path of labels with points between them; "" is above all others.
+    """
+
+    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
+        """The items under these namespaces and keys, in this order; None for what is not there."""
+        ...
+
+    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
+        """The items of the namespace and of all below it, changed last first; at most `limit`."""
+        ...
+
+    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
+        """The namespaces that hold an item, in the order of their code points."""
+        ...
+
+    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
+        """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
+        ...
+
+    async def erase_items(self, user_id: str) -> int:
+        """Remove all items of the user; how many."""
         ...

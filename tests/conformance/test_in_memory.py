@@ -6,7 +6,10 @@ import pytest
 
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -34,4 +37,16 @@ class TestInMemoryRecall(RecallIndexConformance):
 
 
 class TestInMemoryAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestInMemoryNotes(NotesStoreConformance):
+    pass
+
+
+class TestInMemoryItems(ItemsStoreConformance):
     pass

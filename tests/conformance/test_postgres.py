@@ -6,7 +6,10 @@ import pytest
 
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -36,4 +39,16 @@ class TestPostgresRecall(RecallIndexConformance):
 
 
 class TestPostgresAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestPostgresActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestPostgresNotes(NotesStoreConformance):
+    pass
+
+
+class TestPostgresItems(ItemsStoreConformance):
     pass

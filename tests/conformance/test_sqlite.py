@@ -7,7 +7,10 @@ import pytest
 
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -38,6 +41,14 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
 class TestInlineLoads(MessageStoreConformance):
     """Contexts are read on the thread of the event loop."""
 
@@ -47,3 +58,7 @@ class TestInlineLoads(MessageStoreConformance):
         await store.open()
         yield store
         await store.close()
+
+
+class TestSqliteItems(ItemsStoreConformance):
+    pass
