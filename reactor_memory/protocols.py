@@ -30,6 +30,7 @@ from reactor_memory.models import (
     Spending,
     Summary,
     SummaryHead,
+    Usage,
     Value,
     WorkState,
 )
@@ -81,6 +82,24 @@ class Summarizer(Protocol):
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
+
+
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -138,7 +157,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
     summary is a `Summary` if facts were asked for, else its head.
 
-    An unknown session is None, with none of them.
+    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
+    them.
     """
 
     session: Session | None = None
@@ -146,6 +166,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    ranges: tuple[RangeSummary, ...] = ()
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):
@@ -154,6 +175,22 @@ class Withdrawn(Value, frozen=True, kw_only=True):
     message: Message
     conversation_id: str
     branches: tuple[Session, ...] = ()
+
+
+class ErasedBranch(Value, frozen=True, kw_only=True):
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+
+    session: Session
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()
 
 
 class StoreHealth(Value, frozen=True, kw_only=True):
@@ -320,6 +357,29 @@ class MessageStore(Protocol):
         """
         ...
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        """Destroy the messages of these ranges of seq (ends included), inherited ones too: in one transaction, for
+        every branch of the group that shows them, deleted ones included. Position, id, role, visibility and time stay,
+        and the idempotency key of their batch: repeating it answers as before, whatever its content.
+
+        Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
+        of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
+        A store that also holds the summaries does `SummaryStore.forget_messages` in the same transaction, one that is
+        the index truncates it. Erasing again what is erased ends in the same state.
+
+        A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
+        `SessionNotFoundError`.
+        """
+        ...
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         """Keep `pin` behind the other pins of the session (its `ordinal` is set here), and return it as it is kept.
 
@@ -348,6 +408,24 @@ class MessageStore(Protocol):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        """The groups that this user owns, deleted ones included: the ids of each, the root first. In the order of the
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        """Delete the group of this user, content and all, and forget whose it was; the ids. Nothing is left of it but
+        the ids, which stay deleted. Of another user's group, `SessionOwnershipError`; one that is gone gives ().
+        """
+        ...
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
+        it takes: all tables are written anew, one by one, each locked meanwhile.
+        """
         ...
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
@@ -426,6 +504,12 @@ class SummaryStore(Protocol):
         make the background work due. When every segment that holds it is stale already, none of this changes
         anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
         message cannot store what it found.
+        """
+        ...
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
+        content of their segments (`Segment.source_hash`) goes, too.
         """
         ...
 
@@ -521,6 +605,14 @@ class RecallIndex(Protocol):
         ...
 
 
+class UserData(Protocol):
+    """What is kept about a user beside sessions."""
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
+        ...
+
+
 class ContextSource(Protocol):
     """Where a load reads: a store that holds log and summaries, or two stores joined."""
 
@@ -561,8 +653,16 @@ class SummaryScheduler(Protocol):
 
 class RangeSummaryStore(Protocol):
     """Texts that stand for ranges of messages, beside the log that they stand for. Owners are checked as in
-    `MessageStore`; an unknown session raises `SessionNotFoundError`. A branch summarises its own messages only, and
-    shows the summaries of inherited ranges that end before it began.
+    `MessageStore`; an unknown session raises `SessionNotFoundError`.
+
+    A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
+    summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows
+    the messages of that range themselves, archived or not.
+
+    What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten:
+    `read_originals` gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any
+    other message. When a message of a range is withdrawn or erased, the text goes that was made of it, as if it had
+    been restored. Deleting a session deletes its summaries.
     """
 
     async def read_range_summaries(
@@ -571,15 +671,32 @@ class RangeSummaryStore(Protocol):
         """The live ones (or all), in the order of their ranges."""
         ...
 
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        """As `MessageStore.read`, with the archived messages."""
+        ...
+
     async def put_range_summaries(
         self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
     ) -> bool:
         """Store `new`, in one transaction: live summaries inside the range of a new one are replaced by it, and what
-        becomes of its messages is told by its `retention`.
+        becomes of its messages is told by its `retention`. `delete` leaves a tombstone for each message; it is
+        meant to save space (`erase` forgets).
 
         Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`,
-        in any order, or if a message of a range went out of view meanwhile. Ranges that overlap a live summary
-        without holding it, are not the branch's own or hold half a pair raise `InvalidInputError`.
+        in any order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced
+        summary stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new
+        one, are not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a
+        `message_count` that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for
+        `delete`, if a fork begins inside the range.
         """
         ...
 
@@ -587,6 +704,25 @@ class RangeSummaryStore(Protocol):
         """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
 
         False if it is not live (any more). `InvalidInputError` if its messages were deleted.
+        """
+        ...
+
+
+class MemoryManagementStrategy(Protocol):
+    """What a chat memory does after messages were added to it (`reactor_memory.chat_memory`)."""
+
+    async def post_add_messages_hook(
+        self,
+        conversation_id: str,
+        added_messages_count: int,
+        total_messages_count: int,
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
+        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
+        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
+        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
         """
         ...
 

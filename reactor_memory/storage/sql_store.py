@@ -21,6 +21,7 @@ from reactor_memory.models import (
     Notes,
     Pin,
     PinTarget,
+    RangeSummary,
     Segment,
     Session,
     SessionPage,
@@ -34,6 +35,8 @@ from reactor_memory.protocols import (
     AppendRequest,
     ContextQuery,
     ContextRows,
+    Erased,
+    ErasedBranch,
     Findings,
     IndexPart,
     RecallQuery,
@@ -41,7 +44,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, items, log, recall, user_rows
+from reactor_memory.storage import derived, erasing, items, log, range_summaries, recall, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -59,6 +62,9 @@ class SqlStore(ABC):
 
     @abstractmethod
     async def append(self, request: AppendRequest) -> Appended: ...
+
+    @abstractmethod
+    async def scrub(self, *, rewrite: bool = False) -> None: ...
 
     @abstractmethod
     async def check(self) -> StoreHealth: ...
@@ -118,6 +124,17 @@ class SqlStore(ABC):
     ) -> Withdrawn:
         return await self._write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        return await self._write(erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=refold)
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         return await self._write(log.pin, session_id, user_id, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
 
@@ -133,13 +150,23 @@ class SqlStore(ABC):
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
 
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        return await self._write(erasing.erase_group, group_id, user_id, now=now)
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        return await self._write(erasing.forget_user, user_id, now=now)
+
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten, after = 0, log.BEFORE_ALL
         while after is not None:
             page, after = await self._write(log.recount_page, tokenizer, count, after=after, limit=RECOUNT_PAGE)
             rewritten += page
-        while await self._write(log.recount_pins, tokenizer, count, limit=RECOUNT_PAGE):
-            pass
+        for recount in (log.recount_pins, range_summaries.recount_range_summaries):
+            while await self._write(recount, tokenizer, count, limit=RECOUNT_PAGE):
+                pass
         return rewritten
 
     # What is derived from it
@@ -175,6 +202,9 @@ class SqlStore(ABC):
     ) -> None:
         await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
 
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        await self._write(derived.lock_and_forget_messages, branches, now=now, refold=refold)
+
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)
 
@@ -183,6 +213,37 @@ class SqlStore(ABC):
 
     async def read_spending(self, session_id: str, *, day: int) -> Spending:
         return await self._read(derived.read_spending, session_id, day=day)
+
+    # Summaries of ranges
+
+    async def read_range_summaries(
+        self, session_id: str, user_id: str | None, *, live: bool = True
+    ) -> tuple[RangeSummary, ...]:
+        return await self._read(range_summaries.read_range_summaries, session_id, user_id, live=live)
+
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        return await self._read(
+            range_summaries.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
+        )
+
+    async def put_range_summaries(
+        self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
+    ) -> bool:
+        return await self._write(
+            range_summaries.put_range_summaries, session_id, user_id, new, expected=expected, now=now
+        )
+
+    async def restore_range_summary(self, session_id: str, user_id: str | None, summary_id: str, *, now: int) -> bool:
+        return await self._write(range_summaries.restore_range_summary, session_id, user_id, summary_id, now=now)
 
     # Recall
 

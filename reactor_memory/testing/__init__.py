@@ -20,10 +20,11 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
-fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
-`ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of
-users. The suites run under asyncio, or whatever the fixture `anyio_backend` says.
+one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
+`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
+another object; `StoreAsIndexConformance` is for a store that is its own index; `ActiveSessionStoreConformance`,
+`NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of users. The suites run under asyncio,
+or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -35,11 +36,13 @@ pytest.register_assert_rewrite(
             "active_sessions",
             "branching",
             "items",
+            "erasing",
             "lifecycle",
             "log",
             "notes",
             "pinning",
             "random_histories",
+            "range_summaries",
             "recall",
             "summaries",
             "work",
@@ -55,18 +58,22 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
+from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
 __all__ = [
     "ActiveSessionStoreConformance",
+    "ErasureConformance",
     "FakeClock",
     "ItemsStoreConformance",
     "MessageStoreConformance",
     "NotesStoreConformance",
+    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",

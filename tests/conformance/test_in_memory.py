@@ -7,9 +7,11 @@ import pytest
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -40,6 +42,10 @@ class TestInMemoryAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestInMemoryRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -49,4 +55,8 @@ class TestInMemoryNotes(NotesStoreConformance):
 
 
 class TestInMemoryItems(ItemsStoreConformance):
+    pass
+
+
+class TestInMemoryErasure(ErasureConformance):
     pass

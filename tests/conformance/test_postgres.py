@@ -7,9 +7,11 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -42,6 +44,10 @@ class TestPostgresAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestPostgresRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestPostgresActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -51,4 +57,8 @@ class TestPostgresNotes(NotesStoreConformance):
 
 
 class TestPostgresItems(ItemsStoreConformance):
+    pass
+
+
+class TestPostgresErasure(ErasureConformance):
     pass

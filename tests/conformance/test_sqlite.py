@@ -8,9 +8,11 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -41,6 +43,10 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestSqliteRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestSqliteActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -61,4 +67,8 @@ class TestInlineLoads(MessageStoreConformance):
 
 
 class TestSqliteItems(ItemsStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
     pass

@@ -5,9 +5,11 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -16,11 +18,13 @@ from reactor_memory.testing import (
 SUITES = (
     MessageStoreConformance,
     SummaryStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
     ItemsStoreConformance,
+    ErasureConformance,
 )
 
 
