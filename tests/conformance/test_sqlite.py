@@ -9,6 +9,7 @@ from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -46,6 +47,14 @@ class TestSqliteRanges(RangeSummaryStoreConformance):
     pass
 
 
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
 class TestInlineLoads(MessageStoreConformance):
     """Contexts are read on the thread of the event loop."""
 
@@ -57,11 +66,7 @@ class TestInlineLoads(MessageStoreConformance):
         await store.close()
 
 
-class TestSqliteActiveSessions(ActiveSessionStoreConformance):
-    pass
-
-
-class TestSqliteNotes(NotesStoreConformance):
+class TestSqliteItems(ItemsStoreConformance):
     pass
 
 
