@@ -51,13 +51,15 @@ def assemble(
     *,
     count: Count,
     count_text: CountText,
+    tokenizer: str = "",
     system: str | None = None,
 ) -> Context:
     """The context that `limits` allow of `draft`, with the current turn last.
 
     `current` is the message to come and, inside a tool loop, this turn's traffic so far; when it does not begin with
     a user message, it continues the last turn of the window. `count` gives the tokens of a message without overhead,
-    for a stored one without tokenizing it; `count_text` those of a text. `system` is carried along, not counted.
+    and is not asked for messages of the window that `tokenizer` counted before; `count_text` gives those of a text.
+    `system` is carried along, not counted.
 
     Raises `BudgetExceededError` as `ContextLimits` describes, and `StoreCorruptError` if a pin that is shown is not,
     byte for byte, what was pinned.
@@ -71,7 +73,9 @@ def assemble(
     least = Cut(window_end, window_end)
     if draft.offers_memory:
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
-        least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=enough)
+        least = newest_turns(
+            draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
+        )
         if draft.notes_lines:
             notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
             room -= notes.tokens
@@ -82,7 +86,7 @@ def assemble(
         shown.append(_block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits))
     if pinned:
         shown.append(pin_part(draft.pins, pinned, pins, cost))
-    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
+    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
     recalled: Sequence[ShownPart] = ()
     if draft.offers_recall:
         window, recalled = _recall(draft, window, least, room, limits, cost, count_text)
@@ -102,6 +106,7 @@ def trim(
     count: Count,
     count_text: CountText,
     overhead: int = 4,
+    tokenizer: str = "",
     session_id: str = "",
     system: str | None = None,
 ) -> Context:
@@ -119,16 +124,14 @@ def trim(
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
     leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead)
+    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead, tokenizer=tokenizer)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
-    made = make_context(heading, shown)
-    # The list is the caller's, who may change it before the report is read
-    return Context(messages=made.messages, report=made.report, system=system)
+    return make_context(heading, shown, system=system)
 
 
 def _cost(count: Count, overhead: int) -> Count:
