@@ -18,8 +18,8 @@ class _Kept(NamedTuple):
     updated_at: int
 
 
-ItemRows: TypeAlias = dict[tuple[str, str, str], _Kept]
-"""Found by user, namespace and key."""
+ItemRows: TypeAlias = dict[str, dict[tuple[str, str], _Kept]]
+"""Found by user, then by namespace and key."""
 
 
 class InMemoryItems(ABC):
@@ -35,33 +35,31 @@ class InMemoryItems(ABC):
     async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
         found = [
             (-kept.updated_at, at, key)
-            for (owner, at, key), kept in self._items.items()
-            if owner == user_id and (not namespace or f"{at}.".startswith(f"{namespace}."))
+            for (at, key), kept in self._items.get(user_id, {}).items()
+            if not namespace or f"{at}.".startswith(f"{namespace}.")
         ]
         items = (self._item(user_id, at, key) for _, at, key in sorted(found)[:limit])
         return tuple(item for item in items if item is not None)
 
     async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
-        return tuple(sorted({namespace for owner, namespace, _ in self._items if owner == user_id}))
+        return tuple(sorted({namespace for namespace, _ in self._items.get(user_id, {})}))
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         texts = [None if change.value is None else value_to_json(change.value) for change in changes]
+        rows = self._items.setdefault(user_id, {})
         for change, text in zip(changes, texts, strict=True):
-            row = (user_id, change.namespace, change.key)
-            before = self._items.get(row)
+            row = (change.namespace, change.key)
+            before = rows.get(row)
             if text is None:
-                self._items.pop(row, None)
+                rows.pop(row, None)
             else:
-                self._items[row] = _Kept(text, now if before is None else before.created_at, now)
+                rows[row] = _Kept(text, now if before is None else before.created_at, now)
 
     async def erase_items(self, user_id: str) -> int:
-        own = [row for row in self._items if row[0] == user_id]
-        for row in own:
-            del self._items[row]
-        return len(own)
+        return len(self._items.pop(user_id, {}))
 
     def _item(self, user_id: str, namespace: str, key: str) -> Item | None:
-        kept = self._items.get((user_id, namespace, key))
+        kept = self._items.get(user_id, {}).get((namespace, key))
         if kept is None:
             return None
         return Item(

@@ -13,6 +13,13 @@ from reactor_memory.protocols import ItemsStore
 from reactor_memory.testing.log import TEXTS
 
 USER = "ann"
+VALUES: tuple[JsonObject, ...] = (
+    {},
+    {"a": [1, -2.5, None, True, {"b": []}]},
+    {"n": 2**63 - 1},
+    {"nul": "\0"},
+    {"": {"": ""}},
+)
 
 
 async def put(store: ItemsStore, namespace: str, key: str, value: JsonObject, *, now: int, user_id: str = USER) -> None:
@@ -111,9 +118,7 @@ class ItemsStoreConformance:
         await put(store, "a", "k", {"text": text, text: 1}, now=1)
         assert await store.read_items(USER, [("a", "k")]) == (item("a", "k", {"text": text, text: 1}, 1),)
 
-    @pytest.mark.parametrize(
-        "value", [{}, {"a": [1, -2.5, None, True, {"b": []}]}, {"n": 2**63 - 1}, {"nul": "\0"}, {"": {"": ""}}]
-    )
+    @pytest.mark.parametrize("value", VALUES)
     async def test_values_come_back_as_they_were(self, store: ItemsStore, value: Any) -> None:
         await put(store, "a", "k", value, now=1)
         found = await store.list_items(USER, "a")

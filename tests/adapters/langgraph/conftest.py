@@ -1,0 +1,46 @@
+"""An open memory, and one on a loop of its own thread for synchronous graphs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reactor_memory import Container, Settings, open_memory
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
+    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/memory.db"
+    settings = Settings(
+        store={"url": url},  # pyright: ignore
+        summary={"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2},  # pyright: ignore
+    )
+    async with open_memory(settings) as container:
+        yield container
+
+
+@dataclass
+class MemoryThread:
+    container: Container
+    loop: asyncio.AbstractEventLoop
+
+
+@pytest.fixture(scope="session")
+def memory_thread() -> Iterator[MemoryThread]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    opening = open_memory(Settings(store={"url": "memory://"}))  # pyright: ignore
+    container = asyncio.run_coroutine_threadsafe(opening.__aenter__(), loop).result()
+    try:
+        yield MemoryThread(container, loop)
+    finally:
+        asyncio.run_coroutine_threadsafe(opening.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
