@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
+from uuid import uuid4
 
 import anyio
 import msgspec
@@ -28,10 +29,13 @@ from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
+from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
+    ActiveSessionStore,
     ContextSource,
     MessageStore,
+    NotesStore,
     RecallIndex,
     Redactor,
     Summarizer,
@@ -40,6 +44,7 @@ from reactor_memory.protocols import (
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
+from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import Settings, canonical_name
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
@@ -256,6 +261,18 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
+def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
+    if not hasattr(message_store, "get_or_create_active"):
+        raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
+    return cast("ActiveSessionStore", message_store)
+
+
+def notes_store_of(message_store: MessageStore) -> NotesStore:
+    if not hasattr(message_store, "put_notes"):
+        raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
+    return cast("NotesStore", message_store)
+
+
 def context_source_of(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
     """One store answers a load in one round trip; two stores are joined."""
     if cast("object", summary_store) is message_store:
@@ -337,6 +354,10 @@ def microseconds(seconds: float) -> int:
 
 def seconds_of_days(days: int) -> float:
     return days * 86_400.0
+
+
+def new_session_id() -> str:
+    return str(uuid4())
 
 
 def on_or_off(enabled: bool) -> str:
@@ -506,6 +527,23 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
+    )
+
+    active_session_store = providers.Singleton(active_session_store_of, message_store)
+    session_directory = providers.Singleton(
+        SessionDirectory,
+        active=active_session_store,
+        messages=message_store,
+        clock=clock,
+        new_id=providers.Object(new_session_id),
+    )
+    notes_store = providers.Singleton(notes_store_of, message_store)
+    long_term_memory = providers.Singleton(
+        LongTermMemory,
+        store=notes_store,
+        clock=clock,
+        max_chars=settings.provided.notes.max_chars,
+        allow_destructive=settings.provided.notes.allow_destructive,
     )
 
 

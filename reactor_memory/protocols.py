@@ -590,12 +590,19 @@ class RangeSummaryStore(Protocol):
 
 
 class ActiveSessionStore(Protocol):
-    """Which session a user talks in to an agent. Every call answers for the named user only."""
+    """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
 
-    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None: ...
+    Every call answers for the named user only, but for `deactivate_active`. `last_active_at` never goes back.
+    """
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
+        """None if there never was one; one that was deactivated has no `session_id`."""
+        ...
 
     async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
-        """The active session; `candidate` becomes it if there is none. All who ask at once get the same answer."""
+        """The active session, which is in use from now on; `candidate` becomes it if there is none. All who ask at
+        once get the same answer.
+        """
         ...
 
     async def switch_active(
@@ -605,7 +612,7 @@ class ActiveSessionStore(Protocol):
         ...
 
     async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
-        """Note that `session_id` is in use; False if it is not the active one."""
+        """Note that `session_id` is in use; False if it is not the active one. A power cut may take the note back."""
         ...
 
     async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
@@ -618,14 +625,17 @@ class ActiveSessionStore(Protocol):
 
 
 class NotesStore(Protocol):
-    """Versions of notes per user and agent: append-only, and version n is followed by n + 1."""
+    """Versions of notes per user and agent: append-only, and version n is followed by n + 1.
+
+    Every call answers for the named user and agent only.
+    """
 
     async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
-        """The newest version, or the one asked for; without any, version 0."""
+        """The newest version, or the one asked for; version 0 if there is none."""
         ...
 
     async def put_notes(self, notes: Notes) -> bool:
-        """Store the next version; False if there is one of this number already."""
+        """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
         ...
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:

@@ -69,6 +69,7 @@ from reactor_memory.storage.branches import (
     shows,
 )
 from reactor_memory.storage.derived import refolded
+from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 
@@ -154,10 +155,11 @@ class _State:
     derived: defaultdict[str, _Derived] = field(default_factory=lambda: defaultdict[str, _Derived](_Derived))
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    users: UserRows = field(default_factory=UserRows)
 
 
-class InMemoryStore:
-    """`MessageStore`, `SummaryStore` and `RecallIndex` in one object. What it holds lives as long as it does."""
+class InMemoryStore(InMemoryUserRows):
+    """Every kind of store in one object. What it holds lives as long as it does."""
 
     def __init__(self) -> None:
         self._state = _State()
@@ -174,6 +176,10 @@ class InMemoryStore:
         if not self._is_open:
             raise StoreClosedError
         return self._state
+
+    @property
+    def _users(self) -> UserRows:
+        return self._data.users
 
     # The log
 

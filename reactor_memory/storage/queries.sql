@@ -849,3 +849,80 @@ HAVING COUNT(message.seq) <> own.last_seq - COALESCE(own.forked_at_seq - 1, 0)
     OR COALESCE(MAX(message.seq), own.last_seq) <> own.last_seq
 ORDER BY own.conversation_id
 LIMIT :limit
+
+
+-- What belongs to a user. On PostgreSQL such rows are fenced: they are there for a transaction that names the user.
+
+-- name: name_user
+-- across groups
+SELECT :user_id
+-- name: name_user [postgres]
+-- across groups
+SELECT set_config('reactor_memory.user_id', :user_id, true)
+
+-- name: name_all_users
+-- across groups
+SELECT 1
+-- name: name_all_users [postgres]
+-- across groups
+SELECT set_config('reactor_memory.all_users', 'yes', true)
+
+-- name: active_session
+SELECT user_id, agent_name, active_session_id, last_active_at, created_at
+FROM active_sessions
+WHERE user_id = :user_id AND agent_name = :agent_name
+
+-- name: active_sessions_of_user
+SELECT user_id, agent_name, active_session_id, last_active_at, created_at
+FROM active_sessions
+WHERE user_id = :user_id
+ORDER BY last_active_at DESC, agent_name
+
+-- name: get_or_create_active
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :now, :now)
+ON CONFLICT (user_id, agent_name) DO UPDATE
+SET active_session_id = COALESCE(active_sessions.active_session_id, excluded.active_session_id),
+    last_active_at = CASE WHEN active_sessions.last_active_at > excluded.last_active_at
+                          THEN active_sessions.last_active_at ELSE excluded.last_active_at END
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: activate
+-- Where none is active.
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :now, :now)
+ON CONFLICT (user_id, agent_name) DO UPDATE
+SET active_session_id = excluded.active_session_id,
+    last_active_at = CASE WHEN active_sessions.last_active_at > excluded.last_active_at
+                          THEN active_sessions.last_active_at ELSE excluded.last_active_at END
+WHERE active_sessions.active_session_id IS NULL
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: replace_active
+UPDATE active_sessions
+SET active_session_id = :session_id,
+    last_active_at = CASE WHEN last_active_at > :now THEN last_active_at ELSE :now END
+WHERE user_id = :user_id AND agent_name = :agent_name AND active_session_id = :expected
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: deactivate_active
+-- across groups
+UPDATE active_sessions SET active_session_id = NULL
+WHERE last_active_at < :before AND active_session_id IS NOT NULL
+RETURNING user_id
+
+-- name: notes
+SELECT user_id, agent_name, version, notes, author, created_at
+FROM long_term_notes
+WHERE user_id = :user_id AND agent_name = :agent_name AND version <= :version
+ORDER BY version DESC
+LIMIT :limit
+
+-- name: insert_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+SELECT CAST(:user_id AS TEXT), CAST(:agent_name AS TEXT), CAST(:version AS BIGINT), CAST(:notes AS TEXT),
+       CAST(:author AS TEXT), CAST(:created_at AS BIGINT)
+WHERE :version = (
+    SELECT COALESCE(MAX(version), 0) + 1 FROM long_term_notes WHERE user_id = :user_id AND agent_name = :agent_name)
+ON CONFLICT (user_id, agent_name, version) DO NOTHING
+RETURNING version

@@ -1,4 +1,4 @@
-"""What the SQL stores have in common: every call of `MessageStore` and `SummaryStore`, as one operation each.
+"""What the SQL stores have in common: every call of their protocols, as one operation each.
 
 A subclass opens the database and runs operations; it may replace a call by a faster form of the same thing.
 """
@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from reactor_memory.models import (
+    ActiveSession,
     BranchRange,
     Fact,
     Layout,
     Lease,
     Ledger,
     Message,
+    Notes,
     Pin,
     PinTarget,
     Segment,
@@ -37,7 +39,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, log, recall
+from reactor_memory.storage import derived, log, recall, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -45,7 +47,7 @@ RECOUNT_PAGE = 500
 
 
 class SqlStore(ABC):
-    """The log and everything derived from it in one database (`MessageStore`, `SummaryStore`, `RecallIndex`)."""
+    """The log, everything derived from it, and what belongs to users, in one database."""
 
     @abstractmethod
     async def open(self) -> None: ...
@@ -193,6 +195,37 @@ class SqlStore(ABC):
 
     async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
         await self._write(recall.truncate, session_ids, seq=seq)
+
+    # What belongs to a user
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
+        return await self._read(user_rows.get_active, user_id, agent_name)
+
+    async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
+        return await self._write(user_rows.get_or_create_active, user_id, agent_name, candidate, now=now)
+
+    async def switch_active(
+        self, user_id: str, agent_name: str, *, expected: str | None, new: str | None, now: int
+    ) -> ActiveSession | None:
+        return await self._write(user_rows.switch_active, user_id, agent_name, expected=expected, new=new, now=now)
+
+    async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
+        return await self._note(user_rows.touch_active, user_id, agent_name, session_id, now=now)
+
+    async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
+        return await self._read(user_rows.list_active, user_id)
+
+    async def deactivate_active(self, *, before: int) -> int:
+        return await self._write(user_rows.deactivate_active, before=before)
+
+    async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
+        return await self._read(user_rows.read_notes, user_id, agent_name, version=version)
+
+    async def put_notes(self, notes: Notes) -> bool:
+        return await self._write(user_rows.put_notes, notes)
+
+    async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
+        return await self._read(user_rows.list_notes, user_id, agent_name, limit=limit)
 
     # Background work
 

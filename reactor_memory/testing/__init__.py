@@ -21,8 +21,9 @@ is proven with one fixture::
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
-fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index. The
-suites run under asyncio, or whatever the fixture `anyio_backend` says.
+fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
+`ActiveSessionStoreConformance` and `NotesStoreConformance` are for what a store keeps of users. The suites run under
+asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -30,10 +31,22 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
-        for name in ("branching", "lifecycle", "log", "pinning", "random_histories", "recall", "summaries", "work")
+        for name in (
+            "active_sessions",
+            "branching",
+            "lifecycle",
+            "log",
+            "notes",
+            "pinning",
+            "random_histories",
+            "recall",
+            "summaries",
+            "work",
+        )
     )
 )
 
+from reactor_memory.testing.active_sessions import ActiveSessionStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
     append_messages,
     numbered,
@@ -42,12 +55,15 @@ from reactor_memory.testing.builders import (  # noqa: E402
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
+from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
 __all__ = [
+    "ActiveSessionStoreConformance",
     "FakeClock",
     "MessageStoreConformance",
+    "NotesStoreConformance",
     "RecallIndexConformance",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",

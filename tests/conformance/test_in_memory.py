@@ -6,7 +6,9 @@ import pytest
 
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -34,4 +36,12 @@ class TestInMemoryRecall(RecallIndexConformance):
 
 
 class TestInMemoryAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestInMemoryNotes(NotesStoreConformance):
     pass

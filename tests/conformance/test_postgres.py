@@ -6,7 +6,9 @@ import pytest
 
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -36,4 +38,12 @@ class TestPostgresRecall(RecallIndexConformance):
 
 
 class TestPostgresAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestPostgresActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestPostgresNotes(NotesStoreConformance):
     pass

@@ -7,7 +7,9 @@ import pytest
 
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -35,4 +37,12 @@ class TestSqliteRecall(RecallIndexConformance):
 
 
 class TestSqliteAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
     pass

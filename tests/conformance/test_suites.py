@@ -4,13 +4,22 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
 )
 
-SUITES = (MessageStoreConformance, SummaryStoreConformance, RecallIndexConformance, StoreAsIndexConformance)
+SUITES = (
+    MessageStoreConformance,
+    SummaryStoreConformance,
+    RecallIndexConformance,
+    StoreAsIndexConformance,
+    ActiveSessionStoreConformance,
+    NotesStoreConformance,
+)
 
 
 def test_no_rule_hides_another_of_the_same_name() -> None:
