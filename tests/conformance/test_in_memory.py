@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -44,4 +45,8 @@ class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestInMemoryNotes(NotesStoreConformance):
+    pass
+
+
+class TestInMemoryErasure(ErasureConformance):
     pass

@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -46,4 +47,8 @@ class TestPostgresActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestPostgresNotes(NotesStoreConformance):
+    pass
+
+
+class TestPostgresErasure(ErasureConformance):
     pass

@@ -8,6 +8,7 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -45,4 +46,8 @@ class TestSqliteActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
     pass

@@ -5,6 +5,7 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -19,6 +20,7 @@ SUITES = (
     StoreAsIndexConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
+    ErasureConformance,
 )
 
 

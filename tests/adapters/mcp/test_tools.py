@@ -17,13 +17,19 @@ HOSTILE = (
 )
 
 
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    return Served("process", f"sqlite:///{tmp_path}/memory.db")
+
+
 @pytest.fixture(params=["process", "stdio", "http"])
-def served(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
+    """What the transports might get wrong is shown over each of them."""
     return Served(request.param, f"sqlite:///{tmp_path}/memory.db")
 
 
-async def test_a_conversation_is_kept_and_remembered(served: Served) -> None:
-    async with served.client() as client:
+async def test_a_conversation_is_kept_and_remembered(anywhere: Served) -> None:
+    async with anywhere.client() as client:
         session = (await called(client, "session_resolve"))["session_id"]
         for number in range(15):
             text = "My order number is A-1042." if number == 0 else f"Tell me about item {number}."
@@ -39,12 +45,12 @@ async def test_a_conversation_is_kept_and_remembered(served: Served) -> None:
         assert (context["messages"][0]["part"], context["messages"][-1]["content"]) == ("facts", "And now?")
         hits = await called(client, "memory_search", session_id=session, query="order number", limit=3)
         assert hits["hits"][0]["seq"] == 1
-    async with served.client() as client:
+    async with anywhere.client() as client:
         assert await called(client, "session_resolve", cached_id=session) == {"session_id": session, "source": "cached"}
         assert (await called(client, "memory_get_context", session_id=session))["messages"] != []
 
 
-async def test_tool_traffic_comes_back_byte_for_byte(served: Served) -> None:
+async def test_tool_traffic_comes_back_byte_for_byte(anywhere: Served) -> None:
     calls = [
         {"id": "c1", "name": "find", "arguments": '{"a": '},
         {"id": "c2", "name": "find", "arguments": {"ä": [1.5, None, {"b": ""}]}},
@@ -56,7 +62,7 @@ async def test_tool_traffic_comes_back_byte_for_byte(served: Served) -> None:
         {"role": "tool", "content": " \n", "tool_call_id": "c1"},
         {"role": "assistant", "content": "", "name": "anna"},
     ]
-    async with served.client() as client:
+    async with anywhere.client() as client:
         added = await called(client, "memory_add_messages", session_id="s", messages=messages, idempotency_key="k")
         assert added == {"first_seq": 1, "last_seq": 5, "replayed": False}
         again = await called(client, "memory_add_messages", session_id="s", messages=messages, idempotency_key="k")
@@ -116,8 +122,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-async def test_what_is_wrong_is_a_tool_error_that_names_it(served: Served) -> None:
-    async with served.client() as client:
+async def test_what_is_wrong_is_a_tool_error_that_names_it(anywhere: Served) -> None:
+    async with anywhere.client() as client:
         for name, arguments, problem in WRONG:
             error = await refused(client, name, **arguments)
             assert problem in error, name
