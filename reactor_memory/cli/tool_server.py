@@ -7,6 +7,7 @@ from typing import Literal
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_store_options
+from reactor_memory.cli.log_lines import log_alike
 
 
 @click.command()
@@ -40,6 +41,7 @@ async def mcp(
     """
     from reactor_memory.adapters.mcp import memory_server
 
+    log_alike("mcp", "uvicorn")
     if transport == "http":
         _check_host(host, allow_remote)
     async with invocation.container(creates=True) as container:
