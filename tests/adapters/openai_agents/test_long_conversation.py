@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 TURNS = 80
 BUDGET = 800
-LIMIT = 20
+LIMIT = 40
 OVERHEAD = 4
 TOPICS = ("rivers", "castles", "birds", "bread", "music", "ships", "gardens", "clouds", "trains")
 
