@@ -24,7 +24,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
 
 # An environment for each framework of `make test-adapters`, for the same reason; `core` has none of them.
-ADAPTER_FAMILIES := core openai-agents mcp
+ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
@@ -95,7 +95,7 @@ lock-adapter-core: EXTRA :=
 lock-adapter-%: EXTRA = --extra $*
 lock-adapter-%: $(DEV)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE_ADAPTER) $(EXTRA) $(LOCK) pyproject.toml tests/adapters/requirements-tests.in \
-		-o tests/adapters/requirements-$*.txt
+		$(wildcard tests/adapters/requirements-$*.in) -o tests/adapters/requirements-$*.txt
 
 check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock build/locks/

@@ -34,6 +34,7 @@ from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ContextSource,
+    ItemsStore,
     MessageStore,
     NotesStore,
     RecallIndex,
@@ -277,6 +278,12 @@ def notes_store_of(message_store: MessageStore) -> NotesStore:
 def user_data_of(*stores: object) -> tuple[UserData, ...]:
     """Those of the stores that keep something about users, each once."""
     return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
+
+
+def items_store_of(message_store: MessageStore) -> ItemsStore:
+    if not hasattr(message_store, "change_items"):
+        raise ConfigurationError("store.url", "the store keeps no items; override items_store")
+    return cast("ItemsStore", message_store)
 
 
 def context_source_of(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
@@ -544,6 +551,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         new_id=providers.Object(new_session_id),
     )
+    items_store = providers.Singleton(items_store_of, message_store)
     notes_store = providers.Singleton(notes_store_of, message_store)
     long_term_memory = providers.Singleton(
         LongTermMemory,

@@ -151,10 +151,12 @@ class ConversationManager:
         query: str | None = None,
         history: Iterable[Message] | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
+        traffic: Iterable[Message] = (),
     ) -> Context:
         """The context for the next call of the model.
 
-        `message` is the user message to come: counted, put last, not saved. `budget` (tokens) holds for the messages
+        `message` is the user message to come: counted, put last, not saved. `traffic` follows it: what model and tools
+        did since in this turn, nothing of it saved yet. `budget` (tokens) holds for the messages
         of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
         With a `query`, facts and older turns that answer it come back; without one (None), those that hold what
         `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
@@ -167,6 +169,8 @@ class ConversationManager:
         request = self._load_request(
             session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
         )
+        if traffic:
+            request = self._with_traffic(request, traffic)
         if history is not None:
             return self._loader.from_history(request, self._checked_history(history))
         loaded = await self._loader.load(request)
@@ -617,6 +621,15 @@ class ConversationManager:
             query=query,
             on_overflow=overflow,
         )
+
+    def _with_traffic(self, request: LoadRequest, traffic: Iterable[Message]) -> LoadRequest:
+        """The request of a turn that goes on."""
+        following = tuple(traffic)
+        for position, message in enumerate(following):
+            check_message(message, self._options.limits, field=f"traffic[{position}]")
+        if following and not request.current:
+            raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
+        return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
 
     def _checked(self, messages: Iterable[Message], *, field: str) -> Sequence[Message]:
         batch = tuple(messages)

@@ -84,6 +84,17 @@ def check_text(field: str, value: object) -> None:
     _check_text(field, value)
 
 
+def check_label(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what no store can keep as part of a key, and `LimitExceededError`."""
+    _check_label(field, cast("str", value), limits)
+
+
+def check_object(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what does not come back from a store as it was, and `LimitExceededError`."""
+    _check_object(field, value, limits.max_json_depth, "max_json_depth")
+    _check_limit(field, _json_size(value), limits.max_content_bytes, "bytes", "max_content_bytes")
+
+
 def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
     """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
     if not messages:

@@ -22,8 +22,8 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
 fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
-`ActiveSessionStoreConformance` and `NotesStoreConformance` are for what a store keeps of users. The suites run under
-asyncio, or whatever the fixture `anyio_backend` says.
+`ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of
+users. The suites run under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -35,6 +35,7 @@ pytest.register_assert_rewrite(
             "active_sessions",
             "branching",
             "erasing",
+            "items",
             "lifecycle",
             "log",
             "notes",
@@ -56,6 +57,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
+from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
@@ -65,6 +67,7 @@ __all__ = [
     "ActiveSessionStoreConformance",
     "ErasureConformance",
     "FakeClock",
+    "ItemsStoreConformance",
     "MessageStoreConformance",
     "NotesStoreConformance",
     "RecallIndexConformance",

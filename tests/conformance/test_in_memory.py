@@ -8,6 +8,7 @@ from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -49,4 +50,8 @@ class TestInMemoryNotes(NotesStoreConformance):
 
 
 class TestInMemoryErasure(ErasureConformance):
+    pass
+
+
+class TestInMemoryItems(ItemsStoreConformance):
     pass

@@ -6,6 +6,7 @@ from collections import Counter
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RecallIndexConformance,
@@ -21,6 +22,7 @@ SUITES = (
     ActiveSessionStoreConformance,
     NotesStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
 )
 
 

@@ -13,6 +13,9 @@ from reactor_memory.settings import Settings
 ADAPTERS = {
     "openai_agents": ("openai-agents", "openai-agents"),
     "mcp": ("mcp", "mcp"),
+    "langchain": ("langchain", "langchain"),
+    "langchain_postgres": ("langchain-core", "langchain"),
+    "langgraph": ("langgraph", "langgraph"),
 }
 
 
