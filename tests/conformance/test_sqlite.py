@@ -8,6 +8,7 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -46,6 +47,10 @@ class TestSqliteActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
     pass
 
 
