@@ -72,7 +72,7 @@ from reactor_memory.storage.branches import (
 )
 from reactor_memory.storage.derived import all_gone, overlaps, refolded
 from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
-from reactor_memory.storage.in_memory_items import InMemoryItems, ItemRows
+from reactor_memory.storage.in_memory_items import InMemoryItems
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -175,7 +175,6 @@ class _State:
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     users: UserRows = field(default_factory=UserRows)
-    items: ItemRows = field(default_factory=ItemRows)
 
 
 class InMemoryStore(InMemoryUserRows, InMemoryItems):
@@ -200,10 +199,6 @@ class InMemoryStore(InMemoryUserRows, InMemoryItems):
     @property
     def _users(self) -> UserRows:
         return self._data.users
-
-    @property
-    def _items(self) -> ItemRows:
-        return self._data.items
 
     # The log
 

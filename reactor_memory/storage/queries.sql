@@ -1001,7 +1001,7 @@ VACUUM
 -- name: rewrite [postgres]
 -- across groups
 VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
-              range_summaries, fact_corrections, long_term_notes, active_sessions
+              range_summaries, fact_corrections, long_term_notes, active_sessions, items
 
 -- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below
 -- `a` lie between `a.` and `a/`, the character that follows the point.
@@ -1037,5 +1037,5 @@ SET value = excluded.value, updated_at = excluded.updated_at
 -- name: remove_item
 DELETE FROM items WHERE user_id = :user_id AND namespace = :namespace AND key = :key
 
--- name: erase_items
+-- name: delete_items_of_user
 DELETE FROM items WHERE user_id = :user_id RETURNING key

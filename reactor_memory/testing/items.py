@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import pytest
 
 from reactor_memory.errors import StoreError
 from reactor_memory.models import Item, ItemChange, JsonObject
-from reactor_memory.protocols import ItemsStore
+from reactor_memory.protocols import ItemsStore, UserData
 from reactor_memory.testing.log import TEXTS
+
+
+class Forgetting(ItemsStore, UserData, Protocol):
+    """A store that forgets users."""
+
 
 USER = "ann"
 VALUES: tuple[JsonObject, ...] = (
@@ -44,7 +49,6 @@ class ItemsStoreConformance:
         assert await store.read_items(USER, [("a", "k")]) == (None,)
         assert await store.list_items(USER, "") == ()
         assert await store.list_item_namespaces(USER) == ()
-        assert await store.erase_items(USER) == 0
 
     async def test_items_are_answered_in_the_order_asked_for(self, store: ItemsStore) -> None:
         await put(store, "a", "k", {"n": 1}, now=1)
@@ -105,11 +109,11 @@ class ItemsStoreConformance:
         assert await store.list_items("bob", "") == ()
         assert await store.list_item_namespaces("bob") == ()
 
-    async def test_erasing_takes_the_items_of_one_user(self, store: ItemsStore) -> None:
+    async def test_forgetting_a_user_takes_their_items_and_no_others(self, store: Forgetting) -> None:
         for namespace in ("a", "b.c"):
             for user_id in ("ann", "bob", ""):
                 await put(store, namespace, "k", {}, now=1, user_id=user_id)
-        assert await store.erase_items("ann") == 2
+        assert await store.forget_user("ann", now=2) == 2
         assert await store.list_items("ann", "") == ()
         assert len(await store.list_items("bob", "")) == len(await store.list_items("", "")) == 2
 
