@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from reactor_memory import Container, Settings, open_memory
 
@@ -32,15 +32,6 @@ class MemoryThread:
 
 @pytest.fixture(scope="session")
 def memory_thread() -> Iterator[MemoryThread]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    opening = open_memory(Settings(store={"url": "memory://"}))  # pyright: ignore
-    container = asyncio.run_coroutine_threadsafe(opening.__aenter__(), loop).result()
-    try:
-        yield MemoryThread(container, loop)
-    finally:
-        asyncio.run_coroutine_threadsafe(opening.__aexit__(None, None, None), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    settings = Settings(store={"url": "memory://"})  # pyright: ignore
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as container:
+        yield MemoryThread(container, portal.call(asyncio.get_running_loop))
