@@ -42,6 +42,7 @@ from reactor_memory.protocols import (
     Summarizer,
     SummaryStore,
     TokenCounter,
+    UserData,
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
@@ -275,6 +276,11 @@ def notes_store_of(message_store: MessageStore) -> NotesStore:
     if not hasattr(message_store, "put_notes"):
         raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
     return cast("NotesStore", message_store)
+
+
+def user_data_of(*stores: object) -> tuple[UserData, ...]:
+    """Those of the stores that keep something about users, each once."""
+    return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
 
 
 def items_store_of(message_store: MessageStore) -> ItemsStore:
@@ -538,6 +544,7 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         counter=message_counter,
         redactor=redactor,
+        user_data=providers.Callable(user_data_of, message_store),
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),

@@ -156,6 +156,22 @@ class Withdrawn(Value, frozen=True, kw_only=True):
     branches: tuple[Session, ...] = ()
 
 
+class ErasedBranch(Value, frozen=True, kw_only=True):
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+
+    session: Session
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()
+
+
 class StoreHealth(Value, frozen=True, kw_only=True):
     """What `doctor` prints of a store: `(label, text)` pairs, and problems in plain words."""
 
@@ -320,6 +336,29 @@ class MessageStore(Protocol):
         """
         ...
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        """Destroy the messages of these ranges of seq (ends included), inherited ones too: in one transaction, for
+        every branch of the group that shows them, deleted ones included. Position, id, role, visibility and time stay,
+        and the idempotency key of their batch: repeating it answers as before, whatever its content.
+
+        Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
+        of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
+        A store that also holds the summaries does `SummaryStore.forget_messages` in the same transaction, one that is
+        the index truncates it. Erasing again what is erased ends in the same state.
+
+        A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
+        `SessionNotFoundError`.
+        """
+        ...
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         """Keep `pin` behind the other pins of the session (its `ordinal` is set here), and return it as it is kept.
 
@@ -348,6 +387,24 @@ class MessageStore(Protocol):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        """The groups that this user owns, deleted ones included: the ids of each, the root first. In the order of the
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        """Delete the group of this user, content and all, and forget whose it was; the ids. Nothing is left of it but
+        the ids, which stay deleted. Of another user's group, `SessionOwnershipError`; one that is gone gives ().
+        """
+        ...
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
+        it takes: all tables are written anew, one by one, each locked meanwhile.
+        """
         ...
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
@@ -426,6 +483,12 @@ class SummaryStore(Protocol):
         make the background work due. When every segment that holds it is stale already, none of this changes
         anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
         message cannot store what it found.
+        """
+        ...
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
+        content of their segments (`Segment.source_hash`) goes, too.
         """
         ...
 
@@ -518,6 +581,14 @@ class RecallIndex(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Forget these conversations."""
+        ...
+
+
+class UserData(Protocol):
+    """What is kept about a user beside sessions."""
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
         ...
 
 
@@ -665,8 +736,4 @@ class ItemsStore(Protocol):
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
-        ...
-
-    async def erase_items(self, user_id: str) -> int:
-        """Remove all items of the user; how many."""
         ...

@@ -51,6 +51,8 @@ from reactor_memory.protocols import (
     AppendRequest,
     ContextQuery,
     ContextRows,
+    Erased,
+    ErasedBranch,
     Findings,
     IndexPart,
     RecallQuery,
@@ -68,8 +70,9 @@ from reactor_memory.storage.branches import (
     segments_of_branch,
     shows,
 )
-from reactor_memory.storage.derived import refolded
-from reactor_memory.storage.in_memory_items import InMemoryItems, ItemRows
+from reactor_memory.storage.derived import all_gone, overlaps, refolded
+from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
+from reactor_memory.storage.in_memory_items import InMemoryItems
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -77,7 +80,9 @@ from reactor_memory.storage.pins import find_pin, place_pin, with_count
 
 @dataclass
 class _Conversation:
-    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`."""
+    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`. Those in `withdrawn`
+    are out of view; erased ones are tombstones, too.
+    """
 
     session: Session
     first_seq: int
@@ -86,6 +91,19 @@ class _Conversation:
     batches: dict[str, tuple[str, Appended]] = field(default_factory=dict[str, tuple[str, Appended]])
     pins: tuple[Pin, ...] = ()
     purged: bool = False
+
+    def entomb(self, start_seq: int, end_seq: int) -> int:
+        """As `storage.erasing.entomb`, for the messages of one range."""
+        destroyed = 0
+        for seq in range(max(start_seq, self.first_seq), min(end_seq, self.session.last_seq) + 1):
+            message = self.messages[seq - self.first_seq]
+            self.messages[seq - self.first_seq] = buried = tombstone(message)
+            destroyed += message is not buried
+            self.withdrawn.add(seq)
+        for key, (_, appended) in self.batches.items():
+            if appended.first_seq <= end_seq and appended.last_seq >= start_seq:
+                self.batches[key] = ("", appended)
+        return destroyed
 
     def purge(self) -> None:
         self.messages.clear()
@@ -157,7 +175,6 @@ class _State:
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     users: UserRows = field(default_factory=UserRows)
-    items: ItemRows = field(default_factory=dict)
 
 
 class InMemoryStore(InMemoryUserRows, InMemoryItems):
@@ -182,10 +199,6 @@ class InMemoryStore(InMemoryUserRows, InMemoryItems):
     @property
     def _users(self) -> UserRows:
         return self._data.users
-
-    @property
-    def _items(self) -> ItemRows:
-        return self._data.items
 
     # The log
 
@@ -333,6 +346,28 @@ class InMemoryStore(InMemoryUserRows, InMemoryItems):
         conversation.session = replace(conversation.session, updated_at=now)
         return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        conversation = self._required(session_id, user_id)
+        group_id, last_seq = conversation.session.group_id, conversation.session.last_seq
+        parts = parts_to_erase(conversation.session, ranges)
+        branches = branches_showing(self._group(group_id), parts)
+        stored = self._data.conversations
+        destroyed = sum(stored[part.conversation_id].entomb(part.start_seq, part.end_seq or last_seq) for part in parts)
+        for branch in branches:
+            showing = stored[branch.session.session_id]
+            showing.pins = tuple(pin for pin in showing.pins if not within(pin.seq, branch.ranges))
+        await self.forget_messages(branches, now=now, refold=refold)
+        conversation.session = replace(conversation.session, updated_at=max(now, conversation.session.updated_at))
+        return Erased(message_count=destroyed, branches=branches)
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         conversation = self._required(session_id, user_id)
         source = ranges_between(conversation.session.branch, pin.seq - 1, pin.seq)
@@ -372,6 +407,27 @@ class InMemoryStore(InMemoryUserRows, InMemoryItems):
             if not each.purged and each.session.deleted_at is not None and each.session.deleted_at < before
         )
         return self._purge(islice(waiting, limit))
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        owned = (each.session for each in self._data.conversations.values() if each.session.owner_id == user_id)
+        roots = heapq.nsmallest(limit, {session.group_id for session in owned if session.group_id > after})
+        return tuple(
+            (root, *sorted(each.session_id for each in self._group(root) if each.session_id != root)) for root in roots
+        )
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        group = [each for each in self._data.conversations.values() if each.session.group_id == group_id]
+        owned = [each for each in group if each.session.owner_id is not None]
+        for each in owned:
+            _check_owner(each.session, user_id)
+        for each in owned:
+            deleted_at = now if each.session.deleted_at is None else each.session.deleted_at
+            each.session = replace(each.session, deleted_at=deleted_at, owner_id=None)
+        self._purge(each for each in owned if not each.purged)
+        return tuple(each.session.session_id for each in owned)
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """Nothing is written anywhere."""
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten = 0
@@ -451,17 +507,23 @@ class InMemoryStore(InMemoryUserRows, InMemoryItems):
     async def invalidate(
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
-        owners = [branch.session_id for branch in branches]
-        await self.truncate(owners, seq=seq)
-        self._take_leases_away(owners)
-        holding = [segment for segment in self._segments_of(owners) if segment.start_seq <= seq <= segment.end_seq]
-        if holding and all(segment.stale for segment in holding):
-            return
-        for segment in holding:
-            blank = replace(segment, narrative="", headline="", stale=True)
-            self._data.derived[segment.conversation_id].store(blank, ())
+        holding = [ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in branches]
+        await self.forget_messages(holding, now=now, refold=refold)
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        holding: list[Segment] = []
         for branch in branches:
-            self._refold(branch, seq, now, refold)
+            owner = branch.session.session_id
+            await self.truncate([owner], seq=branch.ranges[0][0])
+            self._take_leases_away([owner])
+            holding += (segment for segment in self._segments_of([owner]) if overlaps(segment, branch.ranges))
+        for segment in holding:
+            blank = replace(segment, source_hash="", narrative="", headline="", stale=True)
+            self._data.derived[segment.conversation_id].store(blank, ())
+        if all_gone(holding, branches):
+            return
+        for branch in branches:
+            self._refold(branch.session, branch.ranges[0][0], now, refold)
 
     # Recall
 
@@ -622,6 +684,9 @@ class InMemoryStore(InMemoryUserRows, InMemoryItems):
                 below.add(each.session.session_id)
                 yield each
 
+    def _group(self, group_id: str) -> Iterator[Session]:
+        return (each.session for each in self._data.conversations.values() if each.session.group_id == group_id)
+
     def _branches_showing(self, conversation_id: str, seq: int) -> tuple[Session, ...]:
         return tuple(
             each.session
@@ -716,7 +781,7 @@ def _replay(conversation: _Conversation, request: AppendRequest) -> Appended | N
     if request.idempotency_key is None or request.idempotency_key not in conversation.batches:
         return None
     fingerprint, first = conversation.batches[request.idempotency_key]
-    if fingerprint != request.fingerprint:
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key)
     return replace(first, replayed=True)
 

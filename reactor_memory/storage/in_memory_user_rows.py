@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from reactor_memory.models import ActiveSession, Notes
 
 
+class KeptItem(NamedTuple):
+    """The value of an item as JSON, so that nobody else holds it."""
+
+    value: str
+    created_at: int
+    updated_at: int
+
+
 @dataclass
 class UserRows:
-    """Found by user and agent. `notes[k - 1]` is version k."""
+    """Found by user and agent. Versions of notes stand in their order."""
 
     active: dict[tuple[str, str], ActiveSession] = field(default_factory=dict[tuple[str, str], ActiveSession])
     notes: dict[tuple[str, str], list[Notes]] = field(default_factory=dict[tuple[str, str], list[Notes]])
+    items: dict[str, dict[tuple[str, str], KeptItem]] = field(
+        default_factory=dict[str, dict[tuple[str, str], KeptItem]]
+    )
 
 
 class InMemoryUserRows(ABC):
@@ -59,20 +71,30 @@ class InMemoryUserRows(ABC):
 
     async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
         versions = self._users.notes.get((user_id, agent_name), [])
-        wanted = len(versions) if version is None else version
-        if 1 <= wanted <= len(versions):
-            return versions[wanted - 1]
-        return Notes(user_id=user_id, agent_name=agent_name)
+        found = (notes for notes in reversed(versions) if version is None or notes.version == version)
+        return next(found, Notes(user_id=user_id, agent_name=agent_name))
 
     async def put_notes(self, notes: Notes) -> bool:
         versions = self._users.notes.setdefault((notes.user_id, notes.agent_name), [])
-        if notes.version != len(versions) + 1:
+        if notes.version != (versions[-1].version if versions else 0) + 1:
             return False
         versions.append(notes)
         return True
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
         return tuple(self._users.notes.get((user_id, agent_name), [])[::-1][:limit])
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        rows = self._users
+        active = [key for key in rows.active if key[0] == user_id]
+        noted = [key for key, versions in rows.notes.items() if key[0] == user_id and any(n.text for n in versions)]
+        forgotten = len(active) + sum(len(rows.notes[key]) for key in noted)
+        for key in active:
+            del rows.active[key]
+        for key in noted:
+            after = rows.notes[key][-1].version + 1
+            rows.notes[key] = [Notes(user_id=user_id, agent_name=key[1], version=after, created_at=now)]
+        return forgotten + len(rows.items.pop(user_id, {}))
 
     def _set_active(self, user_id: str, agent_name: str, session_id: str | None, now: int) -> ActiveSession:
         known = self._users.active.get((user_id, agent_name))

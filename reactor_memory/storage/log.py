@@ -66,10 +66,10 @@ def check_owner_and_deletion(
 ) -> None:
     if deleted_at is not None:
         raise SessionDeletedError(session_id)
-    _check_owner(session_id, user_id, owner_id)
+    check_owner(session_id, user_id, owner_id)
 
 
-def _check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
+def check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
     if owner_id is not None and owner_id != user_id:
         raise SessionOwnershipError(session_id)
 
@@ -128,8 +128,8 @@ def appended_until(request: AppendRequest, last_seq: int) -> Appended:
 
 
 def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) -> Appended:
-    """The first answer to the key of the request."""
-    if fingerprint != request.fingerprint:
+    """The first answer to the key of the request. Without a fingerprint, content of the batch was erased since."""
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key or "")
     return Appended(first_seq=first_seq, last_seq=first_seq + size - 1, replayed=True)
 
@@ -337,7 +337,8 @@ def _require(session_id: str, user_id: str | None) -> Steps[Session]:
     return session
 
 
-def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+    """The session, after `_lock`. Raises what `MessageStore` promises of a session that may not be changed."""
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
@@ -345,7 +346,7 @@ def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
 
 
 def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
-    parent = yield from _lock_required(session_id, user_id)
+    parent = yield from lock_required(session_id, user_id)
     if not 1 <= at_seq <= parent.last_seq + 1:
         raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
     if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
@@ -382,7 +383,7 @@ def _fork_values(session: Session, now: int) -> dict[str, object]:
 
 
 def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
     group = yield Step("lock_group", {"group_id": session.group_id})
@@ -422,7 +423,7 @@ def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
 
 
 def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     if not (yield from _oldest(ranges_between(session.branch, new.seq - 1, new.seq), 1)):
         raise not_in_view(new.seq)
     pins = yield from read_pins(session_id, user_id)
@@ -433,7 +434,7 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
-    yield from _lock_required(session_id, user_id)
+    yield from lock_required(session_id, user_id)
     known = find_pin((yield from read_pins(session_id, user_id)), target)
     if known is not None:
         yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
@@ -447,7 +448,7 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
-    _check_owner(session_id, user_id, session.owner_id)
+    check_owner(session_id, user_id, session.owner_id)
     group = yield Step("lock_group", {"group_id": session.group_id})
     below = with_forks_below(session_id, [session_from(row) for row in group])
     went: list[str] = []
@@ -455,7 +456,7 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
         if (yield Step("mark_deleted", key_of(each) | {"now": now})):
             went.append(each)
         if purge:
-            yield from _purge(each, now)
+            yield from purge_session(each, now)
     return tuple(went)
 
 
@@ -470,7 +471,8 @@ def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ..
     return tuple(found)
 
 
-def _purge(session_id: str, now: int) -> Steps[bool]:
+def purge_session(session_id: str, now: int) -> Steps[bool]:
+    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now."""
     if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
         return False
     yield Step("delete_messages", key_of(session_id))
@@ -483,7 +485,7 @@ def purge_deleted(*, before: int, limit: int) -> Steps[int]:
     purged = 0
     rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
     for _, session_id, deleted_at in rows:
-        purged += yield from _purge(session_id, deleted_at)
+        purged += yield from purge_session(session_id, deleted_at)
     return purged
 
 

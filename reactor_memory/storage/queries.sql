@@ -541,7 +541,7 @@ WHERE segments.stale = 1 AND segments.start_seq = excluded.start_seq
 RETURNING end_seq
 
 -- name: blank_segment
-UPDATE segments SET stale = 1, narrative = '', headline = ''
+UPDATE segments SET stale = 1, source_hash = '', narrative = '', headline = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
 
 -- name: delete_facts_of_segment
@@ -763,6 +763,12 @@ SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0
     parked = :parked, last_error = :last_error
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
+-- name: ensure_work
+-- Who claims meanwhile waits for us, or we for him: so no lease is claimed that `take_leases_away` does not see.
+INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
+VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
+ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
+
 -- name: take_leases_away
 UPDATE background_work SET fence = fence + 1, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -928,6 +934,75 @@ ON CONFLICT (user_id, agent_name, version) DO NOTHING
 RETURNING version
 
 
+-- Erasing
+
+-- name: entomb_messages
+UPDATE messages
+SET state = 'erased', author_id = NULL, client_id = NULL, content = '', parts = NULL, tool_calls = NULL,
+    tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR state <> 'erased')
+RETURNING seq
+
+-- name: delete_pins_of_messages
+DELETE FROM pins
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: blank_batches
+-- A fingerprint is made from the content of a whole batch, so it goes with any of its messages. The key stays: a late
+-- repetition of the batch is still recognised, and not stored again.
+UPDATE messages SET batch_fingerprint = ''
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
+  AND seq <= :end_seq AND seq + batch_size > :start_seq
+
+-- name: owned_roots
+-- Deleted ones, too.
+-- across groups
+SELECT conversation_id FROM conversations
+WHERE owner_id = :owner_id AND group_id = conversation_id AND group_id > :after
+ORDER BY group_id
+LIMIT :limit
+
+-- name: group_ids
+SELECT conversation_id FROM conversations WHERE group_id = :group_id
+
+-- name: disown_group
+UPDATE conversations SET owner_id = NULL, agent_name = NULL, title = NULL, metadata = NULL
+WHERE group_id = :group_id AND owner_id = :owner_id AND deleted_at IS NOT NULL
+
+-- name: newest_notes_of_user
+SELECT agent_name, MAX(version) FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name
+HAVING MAX(LENGTH(notes)) > 0
+
+-- name: delete_notes_of_user
+DELETE FROM long_term_notes
+WHERE user_id = :user_id AND agent_name IN (
+    SELECT agent_name FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name HAVING MAX(LENGTH(notes)) > 0)
+RETURNING version
+
+-- name: end_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+VALUES (:user_id, :agent_name, :version, '', NULL, :now)
+
+-- name: delete_active_of_user
+DELETE FROM active_sessions WHERE user_id = :user_id RETURNING agent_name
+
+-- name: merge_index
+-- The full text of SQLite keeps deleted terms until its parts are merged: so many pages at a time.
+-- across groups
+INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -500)
+-- name: merge_index [postgres]
+-- across groups
+SELECT 1
+
+-- name: rewrite
+-- across groups
+VACUUM
+-- name: rewrite [postgres]
+-- across groups
+VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
+              range_summaries, fact_corrections, long_term_notes, active_sessions, items
+
 -- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below
 -- `a` lie between `a.` and `a/`, the character that follows the point.
 
@@ -962,5 +1037,5 @@ SET value = excluded.value, updated_at = excluded.updated_at
 -- name: remove_item
 DELETE FROM items WHERE user_id = :user_id AND namespace = :namespace AND key = :key
 
--- name: erase_items
+-- name: delete_items_of_user
 DELETE FROM items WHERE user_id = :user_id RETURNING key

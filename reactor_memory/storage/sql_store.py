@@ -34,6 +34,8 @@ from reactor_memory.protocols import (
     AppendRequest,
     ContextQuery,
     ContextRows,
+    Erased,
+    ErasedBranch,
     Findings,
     IndexPart,
     RecallQuery,
@@ -41,7 +43,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, items, log, recall, user_rows
+from reactor_memory.storage import derived, erasing, items, log, recall, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -59,6 +61,9 @@ class SqlStore(ABC):
 
     @abstractmethod
     async def append(self, request: AppendRequest) -> Appended: ...
+
+    @abstractmethod
+    async def scrub(self, *, rewrite: bool = False) -> None: ...
 
     @abstractmethod
     async def check(self) -> StoreHealth: ...
@@ -118,6 +123,17 @@ class SqlStore(ABC):
     ) -> Withdrawn:
         return await self._write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        return await self._write(erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=refold)
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         return await self._write(log.pin, session_id, user_id, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
 
@@ -132,6 +148,15 @@ class SqlStore(ABC):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        return await self._write(erasing.erase_group, group_id, user_id, now=now)
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        return await self._write(erasing.forget_user, user_id, now=now)
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten, after = 0, log.BEFORE_ALL
@@ -174,6 +199,9 @@ class SqlStore(ABC):
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        await self._write(derived.lock_and_forget_messages, branches, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)
@@ -270,6 +298,3 @@ class SqlStore(ABC):
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         await self._write(items.change_items, user_id, changes, now=now)
-
-    async def erase_items(self, user_id: str) -> int:
-        return await self._write(items.erase_items, user_id)

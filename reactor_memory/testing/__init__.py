@@ -34,6 +34,7 @@ pytest.register_assert_rewrite(
         for name in (
             "active_sessions",
             "branching",
+            "erasing",
             "items",
             "lifecycle",
             "log",
@@ -55,6 +56,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
@@ -63,6 +65,7 @@ from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa
 
 __all__ = [
     "ActiveSessionStoreConformance",
+    "ErasureConformance",
     "FakeClock",
     "ItemsStoreConformance",
     "MessageStoreConformance",

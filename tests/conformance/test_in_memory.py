@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -45,6 +46,10 @@ class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestInMemoryNotes(NotesStoreConformance):
+    pass
+
+
+class TestInMemoryErasure(ErasureConformance):
     pass
 
 

@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -47,6 +48,10 @@ class TestPostgresActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestPostgresNotes(NotesStoreConformance):
+    pass
+
+
+class TestPostgresErasure(ErasureConformance):
     pass
 
 

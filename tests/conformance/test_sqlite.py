@@ -8,6 +8,7 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -49,6 +50,14 @@ class TestSqliteNotes(NotesStoreConformance):
     pass
 
 
+class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteItems(ItemsStoreConformance):
+    pass
+
+
 class TestInlineLoads(MessageStoreConformance):
     """Contexts are read on the thread of the event loop."""
 
@@ -58,7 +67,3 @@ class TestInlineLoads(MessageStoreConformance):
         await store.open()
         yield store
         await store.close()
-
-
-class TestSqliteItems(ItemsStoreConformance):
-    pass

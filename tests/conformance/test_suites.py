@@ -5,6 +5,7 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -20,6 +21,7 @@ SUITES = (
     StoreAsIndexConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
+    ErasureConformance,
     ItemsStoreConformance,
 )
 

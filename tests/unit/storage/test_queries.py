@@ -54,6 +54,8 @@ class TestEveryStatement:
             ",",
             "user",
             "withdrawn",
+            "erased",
+            "merge",
             "conversation_id",
             "start_seq",
             "end_seq",
