@@ -91,13 +91,16 @@ async def test_they_are_read_afresh_each_turn() -> None:
 
 
 async def test_they_are_those_of_this_user_and_agent() -> None:
-    async with opened() as container:
+    store = ReadingStore()
+    async with opened(store) as container:
         await write(container, "of bob", user_id="bob")
         await write(container, "of the shop", agent_name="shop")
         assert await load(container) == []
+        assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
+        store.reads = 0
         assert await load(container, agent_name=None) == []
         assert await load(container, user_id=None) == []
-        assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
+        assert store.reads == 0
 
 
 async def test_who_may_not_read_the_session_gets_no_notes_either() -> None:
