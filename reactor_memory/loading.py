@@ -178,7 +178,7 @@ class ContextLoader:
     ) -> tuple[Session | None, Plan]:
         query = self._query(request, limits)
         rows = await self._source.read_context(query)
-        notes = await self._read_notes(request) if self._notes is not None else _NO_NOTES
+        notes = _NO_NOTES if self._notes is None else await self._read_notes(self._notes, request)
         plan = self._decide(request, limits, rows, notes, current_tokens, None)
         if plan.wants_facts:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
@@ -190,11 +190,11 @@ class ContextLoader:
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
         return rows.session, self._decide(request, limits, rows, notes, current_tokens, outcome)
 
-    async def _read_notes(self, request: LoadRequest) -> NotesBlock:
+    async def _read_notes(self, store: NotesStore, request: LoadRequest) -> NotesBlock:
         """The notes as they are now: another session may have changed them since the last turn."""
-        if self._notes is None or request.user_id is None or request.agent_name is None:
+        if request.user_id is None or request.agent_name is None:
             return _NO_NOTES
-        notes = await self._notes.read_notes(request.user_id, request.agent_name)
+        notes = await store.read_notes(request.user_id, request.agent_name)
         return self._rendered_notes(notes.text)
 
     def _decide(

@@ -413,6 +413,7 @@ class ConversationManager:
         seq: int | None = None,
         fact: tuple[str, str] | None = None,
         user_id: str | None = None,
+        agent_name: str | None = None,
         message: Message | None = None,
         budget: int | None = None,
         system: str | None = None,
@@ -434,7 +435,15 @@ class ConversationManager:
             raise InvalidInputError("seq", "give either seq or fact, not both")
         target = None if seq is None and fact is None else _checked_target(seq, fact)
         request = self._load_request(
-            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
         )
         session = await self.get_session(session_id, user_id=user_id)
         return await self._explainer.explain(request, session, target)

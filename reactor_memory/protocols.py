@@ -802,7 +802,3 @@ class ItemsStore(Protocol):
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
         ...
-
-    async def erase_items(self, user_id: str) -> int:
-        """Remove all items of the user; how many."""
-        ...

@@ -217,7 +217,12 @@ class _Items:
 
     async def write(self, ops: Sequence[PutOp]) -> None:
         if ops:
-            changes = [ItemChange(namespace=".".join(op.namespace), key=op.key, value=op.value) for op in ops]
+            changes = [
+                ItemChange(
+                    namespace=".".join(op.namespace), key=op.key, value=None if op.value is None else dict(op.value)
+                )
+                for op in ops
+            ]
             await self._store.change_items(self._user_id, changes, now=self._clock())
 
 
@@ -247,13 +252,12 @@ class _Notes:
         self._agent_name = agent_name
 
     async def get(self, op: GetOp) -> Item | None:
-        if op.key != NOTES_KEY:
-            return None
-        return await self._item(op.namespace)
+        fields = await self._fields(op.namespace)
+        return None if fields is None or op.key != NOTES_KEY else Item(**fields)
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
-        item = await self._item(op.namespace_prefix)
-        items = [SearchItem(**item.dict())] if item is not None and _matches(item.value, op.filter) else []
+        fields = await self._fields(op.namespace_prefix)
+        items = [SearchItem(**fields)] if fields is not None and _matches(fields["value"], op.filter) else []
         return _page(_ranked(items, op.query) if op.query else items, op)
 
     def check(self, op: PutOp) -> None:
@@ -272,12 +276,13 @@ class _Notes:
             if result.status not in ("ok", "unchanged"):
                 raise InvalidInputError("value", result.message)
 
-    async def _item(self, namespace: Namespace) -> Item | None:
+    async def _fields(self, namespace: Namespace) -> dict[str, Any] | None:
         notes = await self._memory.read(self._user_id, self._agent_name)
         if not notes.text:
             return None
         at = _moment(notes.created_at)
-        return Item(namespace=namespace, key=NOTES_KEY, value={"text": notes.text}, created_at=at, updated_at=at)
+        value = {"text": notes.text}
+        return {"namespace": namespace, "key": NOTES_KEY, "value": value, "created_at": at, "updated_at": at}
 
 
 # -- facts ------------------------------------------------------------------------------------------------------------

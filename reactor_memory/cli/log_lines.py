@@ -34,3 +34,10 @@ def log_to_stderr(*, verbose: bool) -> None:
     log.handlers = [handler]
     if verbose:
         log.setLevel(logging.INFO)
+
+
+def log_alike(*names: str) -> None:
+    """Let these loggers, too, write what and where `log_to_stderr` says, and no framework set up a log of its own."""
+    logging.basicConfig(handlers=[logging.NullHandler()])
+    for name in names:
+        logging.getLogger(name).handlers = logging.getLogger("reactor_memory").handlers

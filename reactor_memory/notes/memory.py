@@ -86,25 +86,24 @@ class LongTermMemory:
         for _ in range(WRITE_ATTEMPTS):
             newest = await self._store.read_notes(user_id, agent_name)
             result = self._decided(newest, change, truncate, author)
-            if result.status != "ok" or await self._is_stored(result.notes, newest):
+            if result.notes is newest or await self._store.put_notes(result.notes):
                 return result
         return _conflict(newest)
 
     async def undo(self, user_id: str, agent_name: str, *, to_version: int | None = None) -> NotesResult:
         """Make the version before the newest, or `to_version`, hold again, as a new version.
 
-        So undoing twice brings back what was undone. Version 0 is the empty text.
+        So undoing twice brings back what was undone. Version 0 is the empty text. Raises `InvalidInputError` for a
+        version that there never was, or that was erased.
         """
         check_user_and_agent(user_id, agent_name)
         newest = await self._store.read_notes(user_id, agent_name)
-        wanted = newest.version - 1 if to_version is None else to_version
-        if to_version is not None and not 0 <= to_version <= newest.version:
-            raise InvalidInputError("to_version", f"must be from 0 to {newest.version}")
-        if wanted < 0:
-            return NotesResult(status="unchanged", notes=newest, message="there is nothing to undo")
+        wanted = max(0, newest.version - 1) if to_version is None else to_version
         earlier = await self._store.read_notes(user_id, agent_name, version=wanted)
+        if to_version is not None and earlier.version != to_version:
+            raise InvalidInputError("to_version", "names no version that is kept; `versions` lists those that are")
         if earlier.text == newest.text:
-            return NotesResult(status="unchanged", notes=newest, message="the notes are as they were")
+            return NotesResult(status="unchanged", notes=newest, message="the notes are as they were then")
         undone = self._next(newest, earlier.text, earlier.author)
         return NotesResult(status="ok", notes=undone) if await self._store.put_notes(undone) else _conflict(newest)
 
@@ -115,7 +114,8 @@ class LongTermMemory:
     def _decided(self, newest: Notes, change: Change, truncate: bool, author: str | None) -> NotesResult:
         """The result, if nobody else writes meanwhile."""
         try:
-            text = changed(newest.text, self._allowed(change))
+            self._check_allowed(change.operation)
+            text = changed(newest.text, change)
             kept = self._fitting(newest.text, text, truncate)
         except RefusedChangeError as refused:
             return NotesResult(status=refused.status, notes=newest, message=str(refused))
@@ -127,10 +127,9 @@ class LongTermMemory:
         message = f"{cut} characters at the end were cut off to keep within {self.max_chars}" if cut else ""
         return NotesResult(status="ok", notes=self._next(newest, kept, author), message=message)
 
-    def _allowed(self, change: Change) -> Change:
-        if change.operation in DESTRUCTIVE and not self.allow_destructive:
-            raise RefusedChangeError("forbidden", f"{change.operation} is switched off (notes.allow_destructive)")
-        return change
+    def _check_allowed(self, operation: str) -> None:
+        if operation in DESTRUCTIVE and not self.allow_destructive:
+            raise RefusedChangeError("forbidden", f"{operation} is switched off (notes.allow_destructive)")
 
     def _fitting(self, before: str, text: str, truncate: bool) -> str:
         """`text`, if it is short enough, or no longer than what there is since before the limit was lowered."""
@@ -140,9 +139,6 @@ class LongTermMemory:
             return text[: self.max_chars]
         problem = f"the notes would have {len(text)} characters, the limit is {self.max_chars}"
         raise RefusedChangeError("too_large", f"{problem}: shorten or remove a section first, or write less")
-
-    async def _is_stored(self, notes: Notes, newest: Notes) -> bool:
-        return notes is newest or await self._store.put_notes(notes)
 
     def _next(self, newest: Notes, text: str, author: str | None) -> Notes:
         return replace(newest, version=newest.version + 1, text=text, author=author, created_at=self._clock())

@@ -152,7 +152,8 @@ def joined(first: str, second: str, separator: str | None = None) -> str:
 
 def prepended(text: str, content: str, separator: str | None = None) -> str:
     """`content` before `text`. Raises `BrokenStructureError`."""
-    return _checked(joined(content, text, separator), text)
+    kept = _trimmed_start(text) if separator is None else text
+    return _checked(joined(content, text, separator), kept)
 
 
 class _Header(NamedTuple):

@@ -101,7 +101,8 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]
     yield Batch("end_notes", ends)
     active = yield Step("delete_active_of_user", {"user_id": user_id})
-    return len(notes) + len(active)
+    items = yield Step("delete_items_of_user", {"user_id": user_id})
+    return len(notes) + len(active) + len(items)
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

@@ -72,7 +72,7 @@ from reactor_memory.storage.branches import (
 )
 from reactor_memory.storage.derived import all_gone, overlaps, refolded
 from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
-from reactor_memory.storage.in_memory_items import InMemoryItems, ItemRows
+from reactor_memory.storage.in_memory_items import InMemoryItems
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
@@ -178,7 +178,6 @@ class _State:
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     users: UserRows = field(default_factory=UserRows)
-    items: ItemRows = field(default_factory=dict)
 
 
 class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
@@ -203,10 +202,6 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
     @property
     def _users(self) -> UserRows:
         return self._data.users
-
-    @property
-    def _items(self) -> ItemRows:
-        return self._data.items
 
     # The log
 

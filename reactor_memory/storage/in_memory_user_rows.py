@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from reactor_memory.models import ActiveSession, Notes
+
+
+class KeptItem(NamedTuple):
+    """The value of an item as JSON, so that nobody else holds it."""
+
+    value: str
+    created_at: int
+    updated_at: int
 
 
 @dataclass
@@ -16,6 +25,9 @@ class UserRows:
 
     active: dict[tuple[str, str], ActiveSession] = field(default_factory=dict[tuple[str, str], ActiveSession])
     notes: dict[tuple[str, str], list[Notes]] = field(default_factory=dict[tuple[str, str], list[Notes]])
+    items: dict[str, dict[tuple[str, str], KeptItem]] = field(
+        default_factory=dict[str, dict[tuple[str, str], KeptItem]]
+    )
 
 
 class InMemoryUserRows(ABC):
@@ -82,7 +94,7 @@ class InMemoryUserRows(ABC):
         for key in noted:
             after = rows.notes[key][-1].version + 1
             rows.notes[key] = [Notes(user_id=user_id, agent_name=key[1], version=after, created_at=now)]
-        return forgotten
+        return forgotten + len(rows.items.pop(user_id, {}))
 
     def _set_active(self, user_id: str, agent_name: str, session_id: str | None, now: int) -> ActiveSession:
         known = self._users.active.get((user_id, agent_name))

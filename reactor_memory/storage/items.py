@@ -53,12 +53,6 @@ def change_items(user_id: str, changes: Sequence[ItemChange], *, now: int) -> St
         yield Batch("remove_item", removed)
 
 
-def erase_items(user_id: str) -> Steps[int]:
-    yield from name_user(user_id)
-    rows = yield Step("erase_items", {"user_id": user_id})
-    return len(rows)
-
-
 def value_to_json(value: JsonObject) -> str:
     return msgspec.json.encode(value).decode()
 

@@ -331,6 +331,3 @@ class SqlStore(ABC):
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         await self._write(items.change_items, user_id, changes, now=now)
-
-    async def erase_items(self, user_id: str) -> int:
-        return await self._write(items.erase_items, user_id)

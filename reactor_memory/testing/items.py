@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import pytest
 
 from reactor_memory.errors import StoreError
 from reactor_memory.models import Item, ItemChange, JsonObject
-from reactor_memory.protocols import ItemsStore
+from reactor_memory.protocols import ItemsStore, UserData
 from reactor_memory.testing.log import TEXTS
 
+
+class Forgetting(ItemsStore, UserData, Protocol):
+    """A store that forgets users."""
+
+
 USER = "ann"
+VALUES: tuple[JsonObject, ...] = (
+    {},
+    {"a": [1, -2.5, None, True, {"b": []}]},
+    {"n": 2**63 - 1},
+    {"nul": "\0"},
+    {"": {"": ""}},
+)
 
 
 async def put(store: ItemsStore, namespace: str, key: str, value: JsonObject, *, now: int, user_id: str = USER) -> None:
@@ -37,7 +49,6 @@ class ItemsStoreConformance:
         assert await store.read_items(USER, [("a", "k")]) == (None,)
         assert await store.list_items(USER, "") == ()
         assert await store.list_item_namespaces(USER) == ()
-        assert await store.erase_items(USER) == 0
 
     async def test_items_are_answered_in_the_order_asked_for(self, store: ItemsStore) -> None:
         await put(store, "a", "k", {"n": 1}, now=1)
@@ -98,11 +109,11 @@ class ItemsStoreConformance:
         assert await store.list_items("bob", "") == ()
         assert await store.list_item_namespaces("bob") == ()
 
-    async def test_erasing_takes_the_items_of_one_user(self, store: ItemsStore) -> None:
+    async def test_forgetting_a_user_takes_their_items_and_no_others(self, store: Forgetting) -> None:
         for namespace in ("a", "b.c"):
             for user_id in ("ann", "bob", ""):
                 await put(store, namespace, "k", {}, now=1, user_id=user_id)
-        assert await store.erase_items("ann") == 2
+        assert await store.forget_user("ann", now=2) == 2
         assert await store.list_items("ann", "") == ()
         assert len(await store.list_items("bob", "")) == len(await store.list_items("", "")) == 2
 
@@ -111,9 +122,7 @@ class ItemsStoreConformance:
         await put(store, "a", "k", {"text": text, text: 1}, now=1)
         assert await store.read_items(USER, [("a", "k")]) == (item("a", "k", {"text": text, text: 1}, 1),)
 
-    @pytest.mark.parametrize(
-        "value", [{}, {"a": [1, -2.5, None, True, {"b": []}]}, {"n": 2**63 - 1}, {"nul": "\0"}, {"": {"": ""}}]
-    )
+    @pytest.mark.parametrize("value", VALUES)
     async def test_values_come_back_as_they_were(self, store: ItemsStore, value: Any) -> None:
         await put(store, "a", "k", value, now=1)
         found = await store.list_items(USER, "a")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from dependency_injector import providers
 
@@ -15,6 +17,7 @@ from reactor_memory.errors import InvalidInputError, SessionOwnershipError, Stor
 from reactor_memory.middleware import ModelCall, memory_middleware
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import ScriptedSummarizer
+from tests.acceptance.conftest import Run
 from tests.acceptance.scenes import USER, extract, save, settings, talk
 from tests.faulty_store import FaultyStore
 
@@ -88,13 +91,16 @@ async def test_they_are_read_afresh_each_turn() -> None:
 
 
 async def test_they_are_those_of_this_user_and_agent() -> None:
-    async with opened() as container:
+    store = ReadingStore()
+    async with opened(store) as container:
         await write(container, "of bob", user_id="bob")
         await write(container, "of the shop", agent_name="shop")
         assert await load(container) == []
+        assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
+        store.reads = 0
         assert await load(container, agent_name=None) == []
         assert await load(container, user_id=None) == []
-        assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
+        assert store.reads == 0
 
 
 async def test_who_may_not_read_the_session_gets_no_notes_either() -> None:
@@ -186,3 +192,32 @@ async def test_every_budget_is_kept(budget: int, summaries: bool) -> None:
         await container.conversation_manager().drain()
         for message in (None, Message.user("hello"), Message.user("hello " * 40)):
             await load(container, budget=budget, message=message)
+            await load(container, budget=budget, message=message, query="A-0003")
+
+
+async def test_a_context_with_notes_is_explained_as_it_is() -> None:
+    async with opened() as container:
+        await write(container, NOTES)
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+        named: dict[str, Any] = {"user_id": USER, "agent_name": AGENT, "budget": 600}
+        explanation = await manager.explain("s", **named)
+        assert explanation.context == await manager.load_history("s", **named)
+        assert explanation.context.report.parts[0] == "notes"
+
+
+def test_the_command_line_shows_them(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anyio.run(_begin, f"sqlite:///{folder / 'reactor-memory.db'}")
+    monkeypatch.setenv("REACTOR_MEMORY_NOTES__ENABLED", "true")
+    assert "at the window" not in run("context", "s", "--user", USER).out
+    shown = run("context", "s", "--user", USER, "--agent", AGENT)
+    assert (shown.code, shown.err) == (0, "")
+    assert "at the window" in shown.out
+    assert "notes · " in shown.out
+
+
+async def _begin(url: str) -> None:
+    async with open_memory(settings(url)) as container:
+        await write(container, NOTES)
+        await save(container.conversation_manager(), "s", talk(4))

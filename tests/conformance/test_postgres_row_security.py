@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.testing import ActiveSessionStoreConformance, ItemsStoreConformance, NotesStoreConformance
+from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
+    ItemsStoreConformance,
+    NotesStoreConformance,
+)
 
 pytestmark = pytest.mark.postgres
 
@@ -29,4 +34,8 @@ class TestFencedNotes(NotesStoreConformance):
 
 
 class TestFencedItems(ItemsStoreConformance):
+    pass
+
+
+class TestFencedErasure(ErasureConformance):
     pass

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.langchain.messages import from_messages, to_message
+from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.manager import ConversationManager
 
 
@@ -60,8 +62,8 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
         await self._crossing.acall(lambda: self._add(messages))
 
     def clear(self) -> None:
-        """Delete the session with its forks and everything derived from it. Its id is used up: adding to it again
-        raises `SessionDeletedError`.
+        """Erase every message that the session shows and everything derived from it, for good, also in its forks and
+        in what it was forked from (`ConversationManager.erase`). The session stays, empty, and its numbering goes on.
         """
         self._crossing.call(self._clear)
 
@@ -79,5 +81,7 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
         self._view = None
 
     async def _clear(self) -> None:
-        await self._manager.delete(self._session_id, user_id=self._user_id)
+        with suppress(SessionNotFoundError):
+            session = await self._manager.get_session(self._session_id, user_id=self._user_id)
+            await self._manager.erase(self._session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
         self._view = None

@@ -82,8 +82,16 @@ class ReactorMemorySession:
         return _as_items([withdrawn])[-1]
 
     async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
-        """Destroy the content of every message, and everything derived from it. The session goes on, empty."""
-        raise NotImplementedError
+        """Destroy the content of every message and everything that came from it, in forks, too. The session goes on,
+        empty. Raises `InvalidInputError` in a fork, whose first messages are another session's: delete it instead.
+        """
+        try:
+            session = await self._manager.get_session(self.session_id, user_id=self._user_id)
+        except SessionNotFoundError:
+            return
+        if session.forked_from_id is not None:
+            raise InvalidInputError("session_id", "is a fork, which cannot be cleared; delete it instead")
+        await self._manager.erase(self.session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
 
     @property
     def _limit(self) -> int | None:

@@ -1,14 +1,15 @@
 """A memory on the loop of the test, and one on a loop of its own thread for synchronous agents."""
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
-from reactor_memory import ConversationManager, Settings, open_memory
+from reactor_memory import Container, ConversationManager, Settings, open_memory
 
 
 @pytest.fixture
@@ -19,25 +20,26 @@ async def manager() -> AsyncIterator[ConversationManager]:
 
 @dataclass
 class MemoryThread:
-    manager: ConversationManager
+    container: Container
     loop: asyncio.AbstractEventLoop
+
+    @property
+    def manager(self) -> ConversationManager:
+        return self.container.conversation_manager()
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 
+@contextmanager
+def memory_on_a_thread() -> Iterator[MemoryThread]:
+    """A memory on the event loop of a thread of its own, as a server has it."""
+    settings = Settings(store={"url": "memory://"})  # pyright: ignore
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as container:
+        yield MemoryThread(container, portal.call(asyncio.get_running_loop))
+
+
 @pytest.fixture
 def memory_thread() -> Iterator[MemoryThread]:
-    """An event loop in a thread, as a server has it, with a memory on it."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    opening = open_memory(Settings(store={"url": "memory://"}))  # pyright: ignore
-    container = asyncio.run_coroutine_threadsafe(opening.__aenter__(), loop).result()
-    try:
-        yield MemoryThread(container.conversation_manager(), loop)
-    finally:
-        asyncio.run_coroutine_threadsafe(opening.__aexit__(None, None, None), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with memory_on_a_thread() as memory:
+        yield memory

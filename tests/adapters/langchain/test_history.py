@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 
-from reactor_memory import ConversationManager, InvalidInputError, Message, SessionDeletedError, SessionOwnershipError
+from reactor_memory import ConversationManager, InvalidInputError, Message, SessionOwnershipError
 from reactor_memory.adapters.langchain import ReactorMemoryChatHistory, from_messages
 from tests.adapters.langchain.conftest import MemoryThread
 
@@ -78,15 +78,23 @@ async def test_others_are_refused(manager: ConversationManager) -> None:
             await ReactorMemoryChatHistory(manager, "s", user_id=user_id).aget_messages()
 
 
-async def test_clear_deletes_the_session_for_good(manager: ConversationManager) -> None:
+async def test_clear_erases_what_there_is_and_the_session_goes_on(manager: ConversationManager) -> None:
     history = ReactorMemoryChatHistory(manager, "s")
-    await history.aadd_messages([HumanMessage("hi")])
+    await history.aclear()
+    await history.aadd_messages([HumanMessage("hi"), AIMessage("hello")])
     await history.aget_messages()
     await history.aclear()
-    with pytest.raises(SessionDeletedError):
-        await history.aget_messages()
-    with pytest.raises(SessionDeletedError):
-        await history.aadd_messages([HumanMessage("again")])
+    await history.aclear()
+    assert await history.aget_messages() == []
+    await history.aadd_messages([HumanMessage("again")])
+    assert texts(await history.aget_messages()) == ["human: again"]
+    assert [message.seq for message in await manager.read_messages("s", last=10) if message.content] == [3]
+
+
+async def test_only_its_owner_clears_a_session(manager: ConversationManager) -> None:
+    await ReactorMemoryChatHistory(manager, "s", user_id="ann").aadd_messages([HumanMessage("mine")])
+    with pytest.raises(SessionOwnershipError):
+        await ReactorMemoryChatHistory(manager, "s", user_id="bob").aclear()
 
 
 def test_synchronously(memory_thread: MemoryThread) -> None:
@@ -95,8 +103,7 @@ def test_synchronously(memory_thread: MemoryThread) -> None:
     history.add_ai_message("hello")
     assert texts(history.messages) == ["human: hi", "ai: hello"]
     history.clear()
-    with pytest.raises(SessionDeletedError):
-        history.add_user_message("again")
+    assert history.messages == []
 
 
 async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(manager: ConversationManager) -> None:

@@ -1,8 +1,7 @@
-"""The tool for notes passes LangChain's own suites, and its answers are those of the library."""
+"""The tool for notes passes LangChain's own suites, and agents keep notes with it."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,61 +12,36 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
+from reactor_memory import Container, Settings, open_memory
 from reactor_memory.adapters.langchain import LongTermMemoryTool
-from reactor_memory.models import JsonObject
-from tests.adapters.langchain.conftest import MemoryThread
+from tests.adapters.langchain.conftest import MemoryThread, memory_on_a_thread
 from tests.adapters.langchain.scripted import ScriptedModel, calling
 
-
-class NotesTool:
-    """`ManageLongTermMemoryTool` in small: it keeps what it was told, and never raises."""
-
-    name = "manage_long_term_memory"
-    description = "Keep notes about this user."
-    input_schema: JsonObject = {
-        "type": "object",
-        "properties": {
-            "operation": {"type": "string", "enum": ["read", "append"], "default": "read"},
-            "content": {"type": "string"},
-            "section_header": {"type": "string"},
-        },
-        "additionalProperties": False,
-    }
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.asked = list[dict[str, Any]]()
-
-    async def __call__(self, **arguments: Any) -> str:
-        self.asked.append(arguments)
-        await asyncio.sleep(0)
-        if arguments.get("operation", "read") not in ("read", "append"):
-            return "Error: unknown operation"
-        self.text += arguments.get("content", "")
-        return self.text or "no notes yet"
+NAME = "manage_long_term_memory"
 
 
 @pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    import threading
+def memory() -> Iterator[MemoryThread]:
+    with memory_on_a_thread() as memory:
+        yield memory
 
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    yield loop
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+
+def tool_of(memory: MemoryThread) -> LongTermMemoryTool:
+    return LongTermMemoryTool(memory.container.long_term_memory().tool("ann", "desk"), loop=memory.loop)
 
 
 class Suite:
     """What LangChain's suites ask about the tool."""
 
-    @pytest.fixture(autouse=True)
-    def bound(self, loop: asyncio.AbstractEventLoop) -> None:
-        Suite.loop = loop
+    memory: MemoryThread
 
-    loop: asyncio.AbstractEventLoop
+    @pytest.fixture(autouse=True)
+    def opened(self, memory: MemoryThread) -> None:
+        Suite.memory = memory
+
+    @pytest.fixture
+    def tool(self, memory: MemoryThread) -> BaseTool:
+        return tool_of(memory)
 
     @property
     def tool_constructor(self) -> Any:
@@ -75,7 +49,8 @@ class Suite:
 
     @property
     def tool_constructor_params(self) -> dict[str, Any]:
-        return {"tool": NotesTool(), "loop": Suite.loop}
+        notes = Suite.memory.container.long_term_memory()
+        return {"tool": notes.tool("ann", "desk"), "loop": Suite.memory.loop}
 
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
@@ -83,51 +58,75 @@ class Suite:
 
 
 class TestUnit(Suite, ToolsUnitTests):
-    @pytest.fixture
-    def tool(self, loop: asyncio.AbstractEventLoop) -> BaseTool:
-        return LongTermMemoryTool(NotesTool(), loop=loop)
+    pass
 
 
 @pytest.mark.anyio
 class TestIntegration(Suite, ToolsIntegrationTests):
-    @pytest.fixture
-    def tool(self, loop: asyncio.AbstractEventLoop) -> BaseTool:
-        return LongTermMemoryTool(NotesTool(), loop=loop)
+    pass
 
 
-def test_the_schema_is_the_one_of_the_library_and_names_no_user(loop: asyncio.AbstractEventLoop) -> None:
-    declared = convert_to_openai_tool(LongTermMemoryTool(NotesTool(), loop=loop))["function"]
-    assert declared["parameters"]["properties"] == NotesTool.input_schema["properties"]
-    assert (declared["name"], declared["description"]) == (NotesTool.name, NotesTool.description)
+def test_the_model_is_told_what_the_library_says_and_no_user(memory: MemoryThread) -> None:
+    bound = memory.container.long_term_memory().tool("ann", "desk")
+    declared = convert_to_openai_tool(tool_of(memory))["function"]
+    assert (declared["name"], declared["description"]) == (NAME, bound.description)
+    assert declared["parameters"]["properties"] == bound.input_schema["properties"]
     assert declared["parameters"].get("required", []) == []
+    assert "ann" not in str(declared)
 
 
-def test_what_the_model_gave_wrongly_is_answered_and_not_raised(loop: asyncio.AbstractEventLoop) -> None:
-    notes = NotesTool()
-    tool = LongTermMemoryTool(notes, loop=loop)
-    assert tool.invoke({"operation": "burn"}) == "Error: unknown operation"
-    assert tool.invoke({"operation": ["read"]}) == "Error: unknown operation"
-    assert tool.invoke({}) == "no notes yet"
-    assert tool.invoke({"operation": "append", "content": None, "section_header": None}) == "no notes yet"
-    assert notes.asked[-2:] == [{}, {"operation": "append"}]
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ({"operation": "burn"}, "Error: unknown operation"),
+        ({"operation": ["read"]}, "Error: operation"),
+        ({"operation": "append"}, "Error: content"),
+        ({"operation": "append", "content": None, "section_header": None}, "Error: content"),
+        ({"operation": "delete_section_by_header", "section_header": "Nope"}, "Error: no section"),
+        ({}, "(There are no notes yet.)"),
+    ],
+)
+def test_what_the_model_gave_wrongly_is_answered_and_not_raised(
+    memory_thread: MemoryThread, arguments: dict[str, Any], answer: str
+) -> None:
+    assert tool_of(memory_thread).invoke(arguments).startswith(answer)
+
+
+TURN: Any = {"messages": [("user", "I like tea")]}
+
+
+def answers() -> list[Any]:
+    add, read = {"operation": "append", "content": "likes tea"}, {"operation": "read"}
+    return [calling(("c1", NAME, add)), calling(("c2", NAME, read), ("c3", NAME, {})), "noted"]
+
+
+def results(messages: list[Any]) -> list[str]:
+    return [message.text for message in messages if message.type == "tool"]
 
 
 @pytest.mark.anyio
 async def test_an_agent_uses_it() -> None:
-    notes = NotesTool()
-    model = ScriptedModel(
-        answers=[
-            calling(("c1", notes.name, {"operation": "append", "content": "tea"}), ("c2", notes.name, {})),
-            "noted",
-        ]
-    )
-    result = await create_agent(model, [LongTermMemoryTool(notes)]).ainvoke({"messages": [("user", "I like tea")]})
-    assert next(message.text for message in result["messages"] if message.type == "tool") == "tea"
-    assert notes.text == "tea"
+    async with open_memory(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
+        notes = container.long_term_memory()
+        agent = create_agent(ScriptedModel(answers=answers()), [LongTermMemoryTool(notes.tool("ann", "desk"))])
+        result = await agent.ainvoke(TURN)
+        assert results(result["messages"])[1:] == ["likes tea", "likes tea"]
+        assert (await notes.read("ann", "desk")).text == "likes tea"
 
 
 def test_a_synchronous_agent_uses_it(memory_thread: MemoryThread) -> None:
-    notes = NotesTool()
-    model = ScriptedModel(answers=[calling(("c1", notes.name, {"operation": "append", "content": "tea"})), "noted"])
-    create_agent(model, [LongTermMemoryTool(notes, loop=memory_thread.loop)]).invoke({"messages": [("user", "tea!")]})
-    assert notes.text == "tea"
+    agent = create_agent(ScriptedModel(answers=answers()), [tool_of(memory_thread)])
+    assert results(agent.invoke(TURN)["messages"])[1:] == ["likes tea", "likes tea"]
+
+
+@pytest.mark.anyio
+async def test_each_user_has_notes_of_their_own() -> None:
+    async with open_memory(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
+        for user_id in ("ann", "bob"):
+            tool = LongTermMemoryTool(container.long_term_memory().tool(user_id, "desk"))
+            await tool.ainvoke({"operation": "append", "content": f"of {user_id}"})
+        assert [await note(container, user_id) for user_id in ("ann", "bob")] == ["of ann", "of bob"]
+
+
+async def note(container: Container, user_id: str) -> str:
+    return (await container.long_term_memory().read(user_id, "desk")).text

@@ -167,8 +167,17 @@ class TestUndo:
         assert (await memory.undo(USER, AGENT, to_version=4)).status == "unchanged"
         assert (await memory.undo(USER, AGENT, to_version=0)).notes.text == ""
         for version in (-1, 6):
-            with pytest.raises(InvalidInputError, match="from 0 to 5"):
+            with pytest.raises(InvalidInputError, match="no version"):
                 await memory.undo(USER, AGENT, to_version=version)
+
+    async def test_not_to_what_was_erased(self, store: InMemoryStore, memory: LongTermMemory) -> None:
+        await write(memory, "a", "b")
+        await store.forget_user(USER, now=1)
+        assert (await memory.undo(USER, AGENT)).status == "unchanged"
+        await write(memory, "c")
+        with pytest.raises(InvalidInputError, match="no version"):
+            await memory.undo(USER, AGENT, to_version=1)
+        assert await text_of(memory) == "c"
 
     async def test_a_deletion(self, memory: LongTermMemory) -> None:
         await write(memory, "# Food\nfigs\n\n# Travel\nsea\n")

@@ -224,8 +224,11 @@ class TestAdding:
 
     def test_before_what_there_is(self) -> None:
         assert prepended("# A\n", "first") == "first\n\n# A\n"
-        with pytest.raises(BrokenStructureError):
-            prepended("# A\n", "```")
+        assert prepended("\n\n\n\n\n\n# A\n", "## H") == "## H\n\n# A\n"
+        assert prepended("# A\n", "first\n", "") == "first\n# A\n"
+        for content, separator in (("```", None), ("first", "")):
+            with pytest.raises(BrokenStructureError):
+                prepended("# A\n", content, separator)
 
     def test_a_new_section(self) -> None:
         assert with_new("# A\na\n", "Food", "figs") == "# A\na\n\n## Food\nfigs"
@@ -348,3 +351,20 @@ def test_joined_texts_keep_both(first: str, second: str) -> None:
     if begin and end:
         assert re.fullmatch(r"[ \t]*(\r?\n){2}", whole[len(begin) : len(whole) - len(end)])
     assert joined(first, second, "") == first + second
+
+
+@given(markdown(), markdown(), st.sampled_from([None, "", "\n"]))
+def test_what_is_put_before_a_text_leaves_its_sections_alone(text: str, content: str, separator: str | None) -> None:
+    try:
+        whole = prepended(text, content, separator)
+    except BrokenStructureError:
+        return
+    ours, all_of_it = sections(text), sections(whole)
+    assert [section.title for section in all_of_it[len(all_of_it) - len(ours) :]] == [each.title for each in ours]
+    if not any(mark in content for mark in ("```", "~~~")) and separator is None:
+        assert len(all_of_it) == len(ours) + len(sections(content))
+
+
+@given(markdown(), st.sampled_from(["plain", "# A\ntext", "## B\n", "```\ncode\n```"]))
+def test_whole_content_can_always_be_put_before_a_text(text: str, content: str) -> None:
+    assert prepended(text, content).startswith(content.rstrip("\n"))

@@ -1,0 +1,155 @@
+"""What the tools take and answer: typed, so that clients get schemas. Pure translation from values of the library."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from reactor_memory.context.report import Context
+from reactor_memory.models import Fact, Message, ToolCall
+
+
+class Call(BaseModel):
+    """A call of a tool by the model. `arguments` are an object, or the model's own JSON text."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | str = {}
+
+
+class NewMessage(BaseModel):
+    """A message to keep. One of role `tool` names the call that it answers."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    content: str = ""
+    tool_calls: list[Call] = []
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+class ShownMessage(BaseModel):
+    """A message of a context. `part` says why it is there, `seq` where it stands in the conversation."""
+
+    part: str
+    role: str
+    content: str
+    seq: int | None = None
+    name: str | None = None
+    tool_calls: list[Call] = []
+    tool_call_id: str | None = None
+
+
+class ShownContext(BaseModel):
+    """What a model should see next, in this order, of at most `budget` tokens. `freshness` is that of its memory."""
+
+    messages: list[ShownMessage]
+    tokens: int
+    budget: int
+    freshness: str
+
+
+class Added(BaseModel):
+    """Where the messages stand now. `replayed`: they had been added before under the same idempotency key."""
+
+    first_seq: int
+    last_seq: int
+    replayed: bool
+
+
+class Hit(BaseModel):
+    """Message `seq`, or with an `anchor` what was recorded about that thing."""
+
+    seq: int
+    text: str
+    score: float
+    anchor: str = ""
+
+
+class Hits(BaseModel):
+    hits: list[Hit]
+
+
+class KnownFact(BaseModel):
+    """`key` of the thing `anchor` is `value`, as message `seq` states. `failed`: it was tried, without success."""
+
+    anchor: str
+    key: str
+    value: str
+    category: str
+    said_by: str
+    seq: int
+    verified: bool
+    failed: bool
+
+
+class KnownFacts(BaseModel):
+    """The newest facts, oldest first; `total` counts all of them."""
+
+    facts: list[KnownFact]
+    total: int
+
+
+class ShownSummary(BaseModel):
+    """What memory has of the messages up to `covered_seq`; nothing yet if that is 0."""
+
+    covered_seq: int
+    narrative: str
+    facts: int
+    truncated: bool
+
+
+class Resolved(BaseModel):
+    """The session to go on with; keep its id, unless `source` is `unverified`: then it could not be looked up."""
+
+    session_id: str
+    source: str
+
+
+class Answer(BaseModel):
+    result: str
+
+
+def to_message(given: NewMessage) -> Message:
+    return Message(
+        role=given.role,
+        content=given.content,
+        tool_calls=tuple(ToolCall(id=call.id, name=call.name, arguments=call.arguments) for call in given.tool_calls),
+        tool_call_id=given.tool_call_id,
+        name=given.name,
+    )
+
+
+def shown_context(context: Context) -> ShownContext:
+    report = context.report
+    return ShownContext(
+        messages=[_shown(message, part) for message, part in zip(context.messages, report.parts, strict=True)],
+        tokens=report.total_tokens,
+        budget=report.budget,
+        freshness=report.freshness,
+    )
+
+
+def _shown(message: Message, part: str) -> ShownMessage:
+    return ShownMessage(
+        part=part,
+        role=message.role,
+        content=message.content,
+        seq=message.seq,
+        name=message.name,
+        tool_calls=[Call(id=call.id, name=call.name, arguments=call.arguments) for call in message.tool_calls],
+        tool_call_id=message.tool_call_id,
+    )
+
+
+def known_fact(fact: Fact) -> KnownFact:
+    return KnownFact(
+        anchor=fact.anchor,
+        key=fact.key,
+        value=fact.value,
+        category=fact.category,
+        said_by=fact.said_by,
+        seq=fact.source_seq,
+        verified=fact.verified,
+        failed=fact.failed,
+    )

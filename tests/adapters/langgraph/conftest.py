@@ -1,0 +1,37 @@
+"""An open memory, and one on a loop of its own thread for synchronous graphs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from reactor_memory import Container, Settings, open_memory
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
+    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/memory.db"
+    settings = Settings(
+        store={"url": url},  # pyright: ignore
+        summary={"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2},  # pyright: ignore
+    )
+    async with open_memory(settings) as container:
+        yield container
+
+
+@dataclass
+class MemoryThread:
+    container: Container
+    loop: asyncio.AbstractEventLoop
+
+
+@pytest.fixture(scope="session")
+def memory_thread() -> Iterator[MemoryThread]:
+    settings = Settings(store={"url": "memory://"})  # pyright: ignore
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as container:
+        yield MemoryThread(container, portal.call(asyncio.get_running_loop))
