@@ -41,13 +41,12 @@ class GeminiChatModel:
 
     async def _pieces(self, messages: Sequence[Message], system: str | None) -> AsyncGenerator[str]:
         connection = await self._connection.get()
-        complete = False
         async with aclosing(in_time(self._responses(connection, messages, system), self._timeout_seconds)) as responses:
             async for response in responses:
                 yield _text(response)
-                complete = complete or _is_last(response)
-        if not complete:
-            raise truncation()
+                if _is_last(response):
+                    return
+        raise truncation()
 
     async def _responses(
         self, connection: GeminiConnection, messages: Sequence[Message], system: str | None

@@ -65,26 +65,26 @@ class OpenAIChatModel:
     async def _pieces(self, messages: Sequence[Message], system: str | None) -> AsyncGenerator[str]:
         http = await self._connection.get()
         question = {"model": self.name, "messages": to_openai(messages, system=system), "stream": True}
-        complete = False
         async with aclosing(in_time(self._events(http, question), self._timeout_seconds)) as events:
             async for event in events:
+                if event == _DONE:
+                    return
                 for choice in _DECODER.decode(event).choices[:1]:
                     yield choice.delta.content or ""
-                    complete = complete or _ends(choice)
-        if not complete:
-            raise truncation()
+                    if _ends(choice):
+                        return
+        raise truncation()
 
     async def _events(self, http: httpx2.AsyncClient, question: object) -> AsyncGenerator[bytes]:
-        """The JSON of each piece. Raises `SummarizationError` for an answer that is none."""
+        """The JSON of each piece, and `_DONE`. Raises `SummarizationError` for an answer that is none."""
         content = msgspec.json.encode(question)
         async with http.stream("POST", self._url, content=content, headers=self._headers) as response:
             if response.status_code != 200:
                 raise _failure(response.status_code, response.headers, (await _start(response)).lower())
             async with aclosing(_lines(response)) as lines:
                 async for line in lines:
-                    data = line.removeprefix(_DATA).strip()
-                    if line.startswith(_DATA) and data != _DONE:
-                        yield data
+                    if line.startswith(_DATA):
+                        yield line.removeprefix(_DATA).strip()
 
     def _open(self) -> httpx2.AsyncClient:
         import httpx2
