@@ -1,4 +1,4 @@
-"""Chat models against local servers that speak the wire formats: pieces as they come, one kind of error for all faults."""
+"""Chat models against local servers with their wire formats: pieces as they come, one kind of error for all faults."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_a_key_is_needed_where_there_is_no_other_way_in() -> None:
     ):
         OpenAIChatModel("m")
     with pytest.raises(ConfigurationError, match=r"chat\.api_key: must consist of printable"):
-        OpenAIChatModel("m", "k\n", base_url="http://localhost/v1")
+        OpenAIChatModel("m", "k\u00e9", base_url="http://localhost/v1")
 
 
 def test_what_is_sent_away_is_said_before() -> None:
