@@ -118,9 +118,9 @@ class _Spinner:
 
 
 def _edit_lines() -> None:
-    """Let `input` edit lines and remember them, where Python can."""
+    """Let `input` edit lines and remember them, where Python can. Lines that are pasted together are one message."""
     with suppress(ImportError):  # no such module on this system: lines are read as they are
-        import_module("readline")
+        import_module("readline").parse_and_bind("set enable-bracketed-paste on")
 
 
 def _view(reply: Reply) -> RenderableType:
