@@ -25,6 +25,7 @@ from dependency_injector import containers, providers
 
 from reactor_memory.chat.conversation import Chat
 from reactor_memory.chat.summaries import HierarchicalSummaries, HierarchyOptions
+from reactor_memory.chat.tiers import TierSummaries
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError
@@ -33,8 +34,10 @@ from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ChatModel,
+    Condenser,
     ContextSource,
     MessageStore,
+    RangeSummaryStore,
     RecallIndex,
     Redactor,
     Summarizer,
@@ -44,11 +47,18 @@ from reactor_memory.protocols import (
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
 from reactor_memory.settings import Settings, canonical_name
+from reactor_memory.tiers.background import TierScheduler
+from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
+from reactor_memory.tiers.condensing import ExtractionCondenser
+from reactor_memory.tiers.service import DISABLED, OTHER_STRATEGY, ProgressiveTiers, TierOptions
+from reactor_memory.tiers.strategy import Placement, Progressive, RangedContextSource
+from reactor_memory.tiers.writing import TextForm, TierWriter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
+from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.idle import NoSummaries
 from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
@@ -238,6 +248,15 @@ def automatic_strategy(settings: Settings) -> Strategy:
     return Hierarchical() if settings.summary.enabled else TakeLast()
 
 
+def progressive_strategy(settings: Settings) -> Strategy:
+    if settings.tiers.retention == "delete" and settings.summary.enabled:
+        raise ConfigurationError(
+            "tiers.retention", "delete would destroy what summary.enabled: true needs: archive them"
+        )
+    tiers = settings.tiers
+    return Progressive(Placement(compressed=tiers.compressed_role, condensed=tiers.condensed_role))
+
+
 def no_recall_index(settings: Settings) -> RecallIndex:
     return NoRecallIndex()
 
@@ -245,6 +264,8 @@ def no_recall_index(settings: Settings) -> RecallIndex:
 def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
+
+PROGRESSIVE = "progressive"
 
 OWN_PARTS = Plugin(
     name="reactor-memory",
@@ -277,6 +298,7 @@ OWN_PARTS = Plugin(
             "auto": automatic_strategy,
             "take_last": take_last_strategy,
             "hierarchical": hierarchical_strategy,
+            PROGRESSIVE: progressive_strategy,
         },
         "recall_index": {"none": no_recall_index},
         "redactor": {"none": no_redactor},
@@ -320,11 +342,29 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
-def context_source_of(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
-    """One store answers a load in one round trip; two stores are joined."""
-    if cast("object", summary_store) is message_store:
-        return message_store
-    return JoinedContextSource(message_store, summary_store)
+def context_source_of(message_store: MessageStore, summary_store: SummaryStore, strategy: Strategy) -> ContextSource:
+    """One store answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges` gets
+    summaries of ranges, too, for one round trip more.
+    """
+    one = cast("object", summary_store) is message_store
+    source = message_store if one else JoinedContextSource(message_store, summary_store)
+    if not getattr(strategy, "reads_ranges", False):
+        return source
+    return RangedContextSource(source, range_summary_store_of(message_store))
+
+
+def range_summary_store_of(message_store: MessageStore) -> RangeSummaryStore:
+    """The store of the log, which alone can take messages out of view together with their summary."""
+    if not hasattr(message_store, "put_range_summaries"):
+        raise ConfigurationError("store.url", "the store keeps no summaries of ranges: choose another one")
+    return cast("RangeSummaryStore", message_store)
+
+
+def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
+    """The summarizer itself if it can tell a run in fewer words, else what it extracts."""
+    if hasattr(summarizer, "condense"):
+        return cast("Condenser", summarizer)
+    return ExtractionCondenser(summarizer, count=counter.of_text)
 
 
 # -- values out of the settings ---------------------------------------------------------------------------------------
@@ -332,7 +372,7 @@ def context_source_of(message_store: MessageStore, summary_store: SummaryStore) 
 
 def context_limits(settings: Settings) -> ContextLimits:
     summary, context = settings.summary, settings.context
-    return ContextLimits(
+    limits = ContextLimits(
         budget=context.max_tokens - context.reserved_output_tokens,
         overhead=settings.tokens.overhead_per_message,
         take_last_count=2 * settings.history.max_conversation_turns,
@@ -344,6 +384,50 @@ def context_limits(settings: Settings) -> ContextLimits:
         max_memory_share=summary.max_memory_share,
         memory_role=summary.memory_role,
     )
+    return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits
+
+
+def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
+    """A load of tiers reads what may wait to be summarised, and a long turn more."""
+    tiers = settings.tiers
+    waiting = tiers.auto_threshold + 1 + limits.longest_turn
+    return msgspec.structs.replace(
+        limits, take_last_count=max(limits.take_last_count, waiting), recent_message_count=tiers.recent_count
+    )
+
+
+def tier_options(settings: Settings) -> TierOptions:
+    tiers = settings.tiers
+    disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
+    return TierOptions(
+        sizes=TierSizes(
+            recent_count=tiers.recent_count,
+            condensed_count=tiers.condensed_count,
+            longest_turn=context_limits(settings).longest_turn,
+        ),
+        auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
+        retention=tiers.retention,
+        disabled=disabled if tiers.enabled else DISABLED,
+    )
+
+
+def tier_forms(settings: Settings) -> dict[Level, TextForm]:
+    tiers = settings.tiers
+    return {
+        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
+        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
+    }
+
+
+def tiered_or_not(settings: Settings) -> str:
+    """Whether tiers grow by themselves."""
+    options = tier_options(settings)
+    return on_or_off(options.auto_threshold is not None and not options.disabled)
+
+
+def progressive_or_not(settings: Settings) -> str:
+    """Whether the commands of a chat are about tiers."""
+    return on_or_off(canonical_name(settings.history.strategy) == PROGRESSIVE)
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -448,7 +532,6 @@ class Container(containers.DeclarativeContainer):
     summary_store = providers.Singleton(
         summary_store_of, conditions, message_store, settings.provided.store.url, settings
     )
-    context_source = providers.Singleton(context_source_of, message_store, summary_store)
     recall_index = providers.Singleton(
         recall_index_of, conditions, message_store, settings.provided.context.recall_index, settings
     )
@@ -456,6 +539,8 @@ class Container(containers.DeclarativeContainer):
     strategy = providers.Singleton(
         selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
     )
+
+    context_source = providers.Singleton(context_source_of, message_store, summary_store, strategy)
 
     redactor = providers.Singleton(selected, conditions, "redactor", settings.provided.redactor, "redactor", settings)
 
@@ -527,7 +612,7 @@ class Container(containers.DeclarativeContainer):
             recent_message_count=settings.provided.summary.recent_message_count,
         ),
     )
-    summary_scheduler = providers.Selector(
+    summary_workers = providers.Selector(
         providers.Callable(on_or_off, settings.provided.summary.enabled),
         on=providers.Singleton(
             SummaryWorkers,
@@ -539,6 +624,46 @@ class Container(containers.DeclarativeContainer):
             options=providers.Callable(worker_options, settings),
         ),
         off=providers.Singleton(NoSummaries),
+    )
+
+    provider_guard = providers.Singleton(
+        ProviderGuard,
+        redactor=redactor,
+        caps=spending_caps,
+        breaker=breaker,
+        timeout_seconds=settings.provided.summary.timeout_seconds,
+    )
+    tier_writer = providers.Singleton(
+        TierWriter,
+        providers.Singleton(condenser_of, summarizer, message_counter),
+        fallback=providers.Singleton(
+            condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
+        ),
+        guard=provider_guard,
+        counter=message_counter,
+        forms=providers.Callable(tier_forms, settings),
+        chunk_tokens=settings.provided.tiers.chunk_tokens,
+    )
+    tiers = providers.Singleton(
+        ProgressiveTiers,
+        messages=message_store,
+        ranges=providers.Callable(range_summary_store_of, message_store),
+        writer=tier_writer,
+        counter=message_counter,
+        clock=clock,
+        options=providers.Callable(tier_options, settings),
+    )
+    summary_scheduler = providers.Selector(
+        providers.Callable(tiered_or_not, settings),
+        on=providers.Singleton(
+            TierScheduler,
+            summary_workers,
+            tiers=tiers,
+            max_concurrent_sessions=settings.provided.background.max_concurrent_sessions,
+            close_grace_seconds=settings.provided.background.close_grace_seconds,
+            run_jobs=settings.provided.background.enabled,
+        ),
+        off=summary_workers,
     )
     work_poller = providers.Singleton(
         WorkPoller,
@@ -590,12 +715,20 @@ class Container(containers.DeclarativeContainer):
         Chat,
         manager=conversation_manager,
         model=chat_model,
-        summaries=providers.Factory(
-            HierarchicalSummaries,
-            manager=conversation_manager,
-            summaries=summary_store,
-            scheduler=summary_scheduler,
-            options=providers.Callable(hierarchy_options, settings),
+        summaries=providers.Selector(
+            providers.Callable(progressive_or_not, settings),
+            on=providers.Factory(
+                TierSummaries,
+                tiers=tiers,
+                ranges=providers.Callable(range_summary_store_of, message_store),
+            ),
+            off=providers.Factory(
+                HierarchicalSummaries,
+                manager=conversation_manager,
+                summaries=summary_store,
+                scheduler=summary_scheduler,
+                options=providers.Callable(hierarchy_options, settings),
+            ),
         ),
         system=settings.provided.chat.system,
     )
@@ -641,7 +774,7 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         opened.push_async_callback(_finished, closer)
     container.conversation_manager()
     message_store, summary_store = container.message_store(), container.summary_store()
-    if container.settings().summary.enabled:
+    if container.settings().summary.enabled or container.settings().history.strategy == PROGRESSIVE:
         opened.push_async_callback(container.summarizer().aclose)
     stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
     for part in (*stores.values(), container.summary_scheduler()):

@@ -50,6 +50,19 @@ from pydantic_settings import (
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.summarizers.addresses import is_loopback
 
+CONDENSED_PROMPT = """\
+Summarize the conversation below.
+Keep what was talked about, what was decided or concluded and why, what is still open, and every name, number and date
+that a later turn may need. Write few sentences, each with something in it.
+"""
+COMPRESSED_PROMPT = """\
+Summarize the conversation below as long-term memory, as briefly as you can.
+Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
+"""
+
+SECTION_ALIASES = {"summarization": "tiers"}
+"""Other names of sections, in files and in the constructor."""
+
 ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
 CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
 DEFAULT_FILE = Path("config/reactor-memory.yaml")
@@ -117,11 +130,18 @@ def _names(value: Any) -> Any:
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _prompt(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
 Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
 StoreUrl = Annotated[str, AfterValidator(_store_url)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
+Prompt = Annotated[str, AfterValidator(_prompt)]
 
 
 class Section(BaseModel):
@@ -214,6 +234,41 @@ class SummarySettings(Section):
     @model_validator(mode="after")
     def _private_on_the_way(self) -> Self:
         self._check_private(self.base_url, self.allow_http)
+        return self
+
+
+class TierSettings(Section):
+    """Progressive summarisation, for the strategy ``progressive``."""
+
+    prefix = "tiers"
+
+    enabled: bool = True
+    recent_count: NonNegativeInt = 20
+    condensed_count: NonNegativeInt = 50
+    auto_summarize: bool = True
+    auto_threshold: PositiveInt = 100
+    condensed_prompt: Prompt = CONDENSED_PROMPT
+    compressed_prompt: Prompt = COMPRESSED_PROMPT
+    condensed_max_tokens: Annotated[int, Field(ge=50)] = 1000
+    compressed_max_tokens: Annotated[int, Field(ge=50)] = 500
+    chunk_tokens: PositiveInt = 8000
+    retention: Literal["keep", "archive", "delete"] = "archive"
+    condensed_role: Literal["system", "user", "assistant"] = "assistant"
+    compressed_role: Literal["system", "user", "assistant"] = "system"
+
+    @model_validator(mode="after")
+    def _threshold_beyond_recent(self) -> Self:
+        if self.auto_threshold < self.recent_count:
+            raise self._refuse(
+                "auto_threshold", "must not be less than tiers.recent_count: nothing would be old enough"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _chunks_shrink(self) -> Self:
+        least = 2 * (max(self.condensed_max_tokens, self.compressed_max_tokens) + 20)
+        if self.chunk_tokens < least:
+            raise self._refuse("chunk_tokens", f"must be at least {least}: twice the tokens of a text, and 40 more")
         return self
 
 
@@ -367,6 +422,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     summary: SummarySettings = SummarySettings()
+    tiers: TierSettings = TierSettings()
     context: ContextSettings = ContextSettings()
     tokens: TokenSettings = TokenSettings()
     limits: LimitSettings = LimitSettings()
@@ -438,7 +494,8 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _constructor(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
+    given = {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
+    return _with_own_names(given)
 
 
 def _set_fields(section: Section) -> dict[str, Any]:
@@ -518,11 +575,20 @@ def _settings_in(document: Any, path: Path) -> dict[str, Any]:
     sections = root.get(ROOT_KEY, ...)
     if sections is ... or not isinstance(sections, dict | None):
         raise ConfigurationError(str(path), f"needs the key {ROOT_KEY} with the settings below it")
-    return {
+    found = {
         name: _with_underscores(section) if isinstance(section, dict) else section
         for name, section in _with_underscores(sections or {}).items()
         if section is not None
     }
+    return _with_own_names(found)
+
+
+def _with_own_names(sections: dict[str, Any]) -> dict[str, Any]:
+    """The sections under their own names instead of their aliases."""
+    for alias, name in SECTION_ALIASES.items():
+        if alias in sections and name in sections:
+            raise ConfigurationError(alias, f"is another name of {name}: give one of the two")
+    return {SECTION_ALIASES.get(name, name): section for name, section in sections.items()}
 
 
 def _with_underscores(mapping: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from reactor_memory.chat.news import CoverageWatch
 from reactor_memory.chat.replies import Progress, Reply
 from reactor_memory.chat.wording import columns, count
 from reactor_memory.manager import ConversationManager
@@ -85,7 +86,7 @@ class HierarchicalSummaries:
         self._summaries = summaries
         self._scheduler = scheduler
         self._options = options
-        self._seen: tuple[str, int] | None = None
+        self._watch = CoverageWatch()
 
     async def summarize(self, session: Session, user_id: str | None, progress: Progress) -> Reply:
         if not self._options.enabled:
@@ -96,7 +97,7 @@ class HierarchicalSummaries:
         progress.announce(_plan(session.last_seq, before, self._options))
         outcome = await self._until_done(session, progress)
         after = await self._summary(session.session_id)
-        self._seen = (session.session_id, after.covered_seq)
+        self._watch.note(session.session_id, after.covered_seq)
         change = Covered(
             outcome=outcome,
             messages=session.last_seq,
@@ -131,10 +132,7 @@ class HierarchicalSummaries:
 
     async def news(self, session_id: str, user_id: str | None) -> str | None:
         head = await self._summaries.get_summary_head(session_id)
-        seen, self._seen = self._seen, (session_id, head.covered_seq if head else 0)
-        if seen is None or seen[0] != session_id or seen[1] >= self._seen[1]:
-            return None
-        return f"summarised by itself: messages covered {seen[1]:,} → {self._seen[1]:,}"
+        return self._watch.look(session_id, head.covered_seq if head else 0)
 
     async def _summary(self, session_id: str) -> Summary:
         return await self._summaries.get_summary(session_id) or Summary()
@@ -153,8 +151,12 @@ class HierarchicalSummaries:
 
     async def _problem(self, session_id: str, outcome: str) -> str:
         state = await self._summaries.work_state(session_id, SUMMARIZE)
-        reason = state.last_error if state is not None and state.last_error else outcome
-        return f"summarizing did not succeed ({reason}); what was said and covered before is as it was"
+        return unchanged(state.last_error if state is not None and state.last_error else outcome)
+
+
+def unchanged(reason: str) -> str:
+    """How a reply says that summarizing failed."""
+    return f"summarizing did not succeed ({reason}); what was said and summarised before is as it was"
 
 
 def _is_due(messages: int, head: SummaryHead, options: HierarchyOptions) -> bool:

@@ -25,11 +25,11 @@ from reactor_memory.context.accounting import (
     turn_part,
 )
 from reactor_memory.context.blocks import (
-    FACTS_HEADER,
-    NARRATIVE_HEADER,
     RECALLED_HEADER,
     Block,
+    BlockRole,
     FittedBlock,
+    Frame,
     block_text,
     fit_block,
     fit_memory,
@@ -75,12 +75,12 @@ def assemble(
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
     window, lines, recalled = _recall(draft, window, least, room, limits, cost, count_text)
     shown = [
-        _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
-        _block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits),
+        _framed(draft.frames[0], draft.fact_lines, facts, limits),
+        _framed(draft.frames[1], draft.narrative, narrative, limits),
         pin_part(draft.pins, pinned, pins, cost),
         cut_part("window", draft.window, 0, window, cost),
         recalled,
-        _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits),
+        _block("recalled_facts", RECALLED_HEADER, limits.memory_role, draft.recalled_lines, lines, limits),
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     context = make_context(_heading(draft, limits), shown, system=system)
@@ -194,8 +194,8 @@ def _fit_memory(
     """
     if not draft.offers_memory:
         return FittedBlock(), FittedBlock()
-    facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
-    narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
+    facts = Block(draft.frames[0].header, draft.fact_lines, draft.fact_tokens)
+    narrative = Block(draft.frames[1].header, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
     reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
@@ -211,15 +211,19 @@ def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText)
     return lines.tokens + sum((message.token_count or 0) + limits.overhead for message in draft.recalled)
 
 
+def _framed(frame: Frame, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
+    return _block(frame.part, frame.header, frame.role or limits.memory_role, lines, fitted, limits)
+
+
 def _block(
-    part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
+    part: Part, header: str, role: BlockRole, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
 ) -> ShownPart:
     if not lines:
         return ShownPart(part)
     message = None
     if fitted.kept:
         text = block_text(header, [lines[index].text for index in fitted.kept])
-        message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
+        message = Message(role=role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
 

@@ -456,3 +456,75 @@ async def test_what_was_summarised_before_or_on_request_is_no_news() -> None:
         assert await s.chat.news() is None
         await s.do("/fork 35")
         assert await s.chat.news() is None
+
+
+# -- tiers ------------------------------------------------------------------------------------------------------------
+
+TIERS = {"recent_count": 4, "condensed_count": 10, "auto_threshold": 30}
+
+
+def tiered(**tiers: Any) -> Any:
+    """A scene under the strategy ``progressive``."""
+    return scene(history={"strategy": "progressive"}, summary={"enabled": False}, tiers={**TIERS, **tiers})
+
+
+async def test_tiers_are_made_on_request() -> None:
+    async with tiered() as s:
+        await save(s.manager, "s", talk(24))
+        watching = Watching(then=lambda: None)
+        reply = await s.chat.handle("/summarize", watching)
+        assert watching.announced == ["compressing 10, condensing 10, keeping 4"]
+        assert reply is not None
+        assert (reply.failed, reply.report.before, reply.report.after) == (False, 24, 6)
+        assert reply.text.startswith("summarised: messages and summaries 24 → 6")
+        assert (await s.do("/summarize")).text == "no messages need a summary: 24 messages, 4 recent"
+        assert (await s.do("/stats")).text.splitlines() == [
+            "session s, owner alice",
+            "messages     24",
+            "recent       4",
+            "to condense  0",
+            "to compress  0",
+            "condensed    10",
+            "compressed   10",
+            "summaries    2",
+            "threshold    above 30 not summarised: 4 now",
+        ]
+        assert len((await s.do("/context")).report.messages) == 6
+        assert await s.chat.news() is None
+
+
+async def test_tiers_that_are_off_or_have_nothing_to_do_say_so() -> None:
+    async with tiered(enabled=False) as s:
+        await save(s.manager, "s", talk(24))
+        assert "tiers.enabled: true" in (await s.do("/summarize")).text
+        assert "tiers.enabled: true" in (await s.do("/stats")).text
+    async with tiered(auto_summarize=False) as s:
+        assert (await s.do("/summarize")).text == "nothing has been said in this session yet"
+        await save(s.manager, "s", talk(4))
+        assert (await s.do("/summarize")).text == "no messages need a summary: 4 messages, 4 recent"
+        assert "none: tiers.auto_summarize is false" in (await s.do("/stats")).text
+
+
+async def test_tiers_that_grow_by_themselves_are_told_once() -> None:
+    async with tiered() as s:
+        await s.chat.begin()
+        await save(s.manager, "s", talk(30))
+        assert await s.chat.news() is None
+        await s.say("one more")
+        await s.manager.drain()
+        assert await s.chat.news() == "summarised by itself: messages covered 0 → 28"
+        assert await s.chat.news() is None
+
+
+async def test_tiers_that_cannot_be_made_leave_everything_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with tiered() as s:
+        await save(s.manager, "s", talk(24))
+        monkeypatch.setattr(s.container.tier_writer(), "write", _fails)
+        reply = await s.do("/summarize")
+        assert reply.failed
+        assert reply.text.startswith("summarizing did not succeed (unavailable); ")
+        assert len((await s.do("/context")).report.messages) == 24
+
+
+async def _fails(*_: Any) -> None:
+    raise SummarizationError("unavailable", "is away")
