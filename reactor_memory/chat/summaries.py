@@ -205,7 +205,7 @@ def _stats_text(stats: HierarchyStats, options: HierarchyOptions) -> str:
         [
             *rows,
             ("covered by memory", f"{stats.covered:,}"),
-            ("recent", f"{stats.waiting:,}"),
+            ("not covered", f"{stats.waiting:,}"),
             ("segments", f"{stats.segments:,}"),
             ("facts in memory", f"{stats.facts:,}"),
             ("threshold", f"above {trigger:,} messages: {reached}"),

@@ -387,7 +387,7 @@ async def test_what_is_too_short_for_a_segment_is_recent() -> None:
         "messages           34",
         "pins               0",
         "covered by memory  30",
-        "recent             4",
+        "not covered        4",
         "segments           3",
         "facts in memory    15",
         "threshold          above 20 messages: reached",
