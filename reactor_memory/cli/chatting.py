@@ -108,18 +108,17 @@ class _Talk:
         self._screen.greet(self._loop.run(self._chat.begin))
         while (line := self._screen.read(self._asks)) is not None:
             try:
-                if self._ends_with(line):
+                if (line.strip() or self._asks) and self._is_last(line):
                     break
             except _StoppedError:
-                self._screen.note("stopped; what you said is kept, an answer that was not complete is not")
+                self._screen.note("stopped; what you said is kept, what was not complete is not")
             except ReactorMemoryError as error:
                 self._fail(str(error))
         return self._failures
 
-    def _ends_with(self, line: str) -> bool:
-        """Do what `line` says; whether it was the last one."""
-        if not line.strip() and not self._asks:
-            return False
+    def _is_last(self, line: str) -> bool:
+        """Do what `line` says; whether it ends the chat."""
+        self._asks = False
         self._tell_news()
         with self._screen.progress() as progress:
             reply = self._loop.run(partial(self._chat.handle, line, progress))

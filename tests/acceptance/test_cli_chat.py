@@ -17,7 +17,8 @@ import pexpect
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from tests.acceptance.conftest import CHECKOUT, Finished, Run
+from reactor_memory.models import Message
+from tests.acceptance.conftest import CHECKOUT, Finished, Run, write_sessions
 from tests.fake_gemini import FakeGemini
 from tests.fake_gemini import speaks as gemini_speaks
 from tests.fake_openai import FakeOpenAI
@@ -149,8 +150,33 @@ def test_what_was_acknowledged_survives_the_end_of_the_process(talk: Talk, run: 
     assert [each["role"] for each in run("show", "s1", "--json").json["messages"]] == ["user", "assistant"]
 
 
+def test_what_is_typed_edited_or_pasted_arrives_whole(talk: Talk, run: Run) -> None:
+    person = talk("s1")
+    long = "0123456789" * 1000 + "end"
+    person.process.sendline(long)
+    person.until("it was given 1 message)")
+    person.until_prompt()
+    person.process.send("\x1b[200~first line\nsecond line\x1b[201~")
+    person.process.sendline("")
+    person.until("it was given 3 messages)")
+    person.until_prompt()
+    person.process.send("helo\x1b[D")
+    person.process.sendline("l")
+    person.until("it was given 5 messages)")
+    person.until_prompt()
+    person.process.send("\x1b[A")
+    person.process.sendline("")
+    person.until("it was given 7 messages)")
+    person.until_prompt()
+    asked = run("show", "s1", "--json").json["messages"][::2]
+    assert [each["content"] for each in asked] == [long, "first line\nsecond line", "hello", "hello"]
+
+
 def test_every_command_answers_in_a_terminal(talk: Talk, run: Run) -> None:
     person = talk("s1")
+    hint = person.type("/sumarize")
+    assert "error: there is no command /sumarize; did you mean /summarize?" in hint
+    assert "You said" not in hint
     assert person.type("/stats") == "nothing has been said in this session yet\n"
     person.type("my order number is A-1042")
     assert "session s1, no owner\nmessages   2" in person.type("/stats")
@@ -171,14 +197,6 @@ def test_every_command_answers_in_a_terminal(talk: Talk, run: Run) -> None:
     assert run("show", "s1", "--json").json["session"]["last_seq"] == 2
 
 
-def test_an_unknown_command_is_never_sent_to_the_model(talk: Talk, run: Run) -> None:
-    person = talk("s1")
-    hint = person.type("/sumarize")
-    assert "error: there is no command /sumarize; did you mean /summarize?" in hint
-    assert "You said" not in hint
-    assert "You said: /etc" in person.type("//etc")
-
-
 def test_a_deletion_is_asked_for_refused_and_confirmed(talk: Talk, run: Run) -> None:
     person = talk("s1")
     person.type("hello")
@@ -192,36 +210,24 @@ def test_a_deletion_is_asked_for_refused_and_confirmed(talk: Talk, run: Run) -> 
     assert run("show", "s1").code == 2
 
 
-def test_an_end_of_input_instead_of_an_answer_deletes_nothing(talk: Talk, run: Run) -> None:
-    person = talk("s1")
-    person.type("hello")
-    person.type("/delete", prompt="? ")
-    person.press("d")
-    assert person.ended()[0] == 0
-    assert run("show", "s1").code == 0
-
-
 def test_a_summary_that_is_made_by_itself_is_told_in_a_line(talk: Talk, summaries_on: None) -> None:
-    person = talk("s1")
-    printed = "".join(person.type(f"my order number is A-{number}") for number in range(12))
+    prefix = "REACTOR_MEMORY_SUMMARY__"
+    person = talk("s1", **{f"{prefix}TRIGGER_MESSAGE_COUNT": "4", f"{prefix}RECENT_MESSAGE_COUNT": "2"})
+    printed = ""
     while "summarised by itself" not in printed:  # it is told between two turns, whenever it is done
-        printed += person.type("and?")
+        printed += person.type("my order number is A-1042")
     assert "summarised by itself: messages covered 0 → " in printed
-    assert "messages covered" not in person.type("/facts")
 
 
-def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    off = talk("s1")
-    for number in range(12):
-        off.type(f"my order number is A-{number}")
-    off.press("d")
-    assert off.ended()[0] == 0
-    on = talk("s1", REACTOR_MEMORY_SUMMARY__ENABLED="true")
-    printed = on.type("/summarize")
+def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, summaries_on: None, folder: Path) -> None:
+    orders = [make(f"my order number is A-{n}") for n in range(12) for make in (Message.user, Message.assistant)]
+    run("import", write_sessions(folder / "f.jsonl", {"s1": orders}))
+    person = talk("s1")
+    printed = person.type("/summarize")
     assert "reading messages 1 to 24, in segments of about 10, with extractive" in printed
     assert "summarised: messages covered 0 → 20 of 24" in printed
-    assert "A-3" in on.type("/facts")
-    assert "no messages need a summary: 24 messages, 20 covered, 4 recent" in on.type("/summarize")
+    assert "A-3" in person.type("/facts")
+    assert "no messages need a summary: 24 messages, 20 covered, 4 recent" in person.type("/summarize")
 
 
 def test_ctrl_c_stops_an_answer_and_keeps_what_was_said(talk: Talk, openai: FakeOpenAI, run: Run) -> None:
@@ -298,36 +304,6 @@ def test_gemini_answers_with_a_key(talk: Talk, folder: Path) -> None:
     assert question.instruction == "Be kind."
 
 
-def test_a_long_line_arrives_whole(talk: Talk, run: Run) -> None:
-    person = talk("s1")
-    long = "0123456789" * 1000 + "end"
-    person.process.sendline(long)
-    person.until("it was given 1 message)")
-    person.until_prompt()
-    [asked, _] = run("show", "s1", "--json").json["messages"]
-    assert asked["content"] == long
-
-
-def test_lines_that_are_pasted_together_are_one_message(talk: Talk, run: Run) -> None:
-    person = talk("s1")
-    person.process.send("\x1b[200~first line\nsecond line\x1b[201~")
-    person.process.sendline("")
-    person.until("it was given 1 message)")
-    person.until_prompt()
-    assert run("show", "s1", "--json").json["messages"][0]["content"] == "first line\nsecond line"
-
-
-def test_a_line_can_be_edited(talk: Talk) -> None:
-    person = talk("s1")
-    person.process.send("helo\x1b[D")
-    person.process.sendline("l")
-    person.until("You said: hello")
-    person.until_prompt()
-    person.process.send("\x1b[A")
-    person.process.sendline("")
-    person.until("You said: hello")
-
-
 # -- a pipe -----------------------------------------------------------------------------------------------------------
 
 
@@ -353,6 +329,19 @@ def test_commands_come_through_a_pipe_and_a_failure_is_an_exit_code(pipe: Pipe) 
         "Delete s1 (2 messages) and its forks for ever? yes or no",
         "deleted s1",
     ]
+
+
+def test_tiers_come_through_a_pipe(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_HISTORY__STRATEGY", "progressive")
+    monkeypatch.setenv("REACTOR_MEMORY_TIERS__RECENT_COUNT", "2")
+    monkeypatch.setenv("REACTOR_MEMORY_TIERS__CONDENSED_COUNT", "2")
+    done = pipe("one\ntwo\nthree\n/summarize\n/stats\nfour\n", "s1")
+    lines = done.out.splitlines()
+    assert lines[6] == "summarised: messages and summaries 6 → 4"
+    assert [line.split()[-1] for line in lines if line.startswith(("condensed", "compressed", "summaries"))] == list(
+        "222"
+    )
+    assert lines[-1] == "(offline echo, it was given 5 messages)"
 
 
 def test_the_end_of_a_pipe_is_no_confirmation(pipe: Pipe, run: Run) -> None:
