@@ -98,14 +98,7 @@ class HierarchicalSummaries:
         outcome = await self._until_done(session, progress)
         after = await self._summary(session.session_id)
         self._watch.note(session.session_id, after.covered_seq)
-        change = Covered(
-            outcome=outcome,
-            messages=session.last_seq,
-            before=before.covered_seq,
-            after=after.covered_seq,
-            facts_before=len(before.facts()),
-            facts_after=len(after.facts()),
-        )
+        change = _change(session.last_seq, outcome, before, after)
         if outcome in ("failed", "open", "timeout"):
             return Reply(text=await self._problem(session.session_id, outcome), report=change, failed=True)
         if after.version == before.version:
@@ -188,6 +181,17 @@ def _nothing(messages: int, head: SummaryHead, options: HierarchyOptions) -> Rep
         )
     covered = Covered(outcome="nothing", messages=messages, before=head.covered_seq, after=head.covered_seq)
     return Reply(text=text, report=covered)
+
+
+def _change(messages: int, outcome: str, before: Summary, after: Summary) -> Covered:
+    return Covered(
+        outcome=outcome,
+        messages=messages,
+        before=before.covered_seq,
+        after=after.covered_seq,
+        facts_before=len(before.facts()),
+        facts_after=len(after.facts()),
+    )
 
 
 def _done(change: Covered) -> str:
