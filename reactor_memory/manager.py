@@ -17,11 +17,14 @@ import msgspec
 from reactor_memory.context.explaining import Explanation
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
+from reactor_memory.erasing import Eraser, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.explaining import Explainer, TracedFact
 from reactor_memory.ledger.merging import as_of, fold
 from reactor_memory.loading import ContextLoader, LoadRequest
 from reactor_memory.models import (
+    ErasedMessages,
+    ErasedUser,
     Fact,
     Ledger,
     Message,
@@ -47,6 +50,7 @@ from reactor_memory.protocols import (
     Refold,
     SummaryScheduler,
     SummaryStore,
+    UserData,
 )
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
@@ -102,6 +106,7 @@ class ConversationManager:
         scheduler: SummaryScheduler,
         counter: MessageCounter,
         redactor: Redactor,
+        user_data: Sequence[UserData],
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
@@ -119,6 +124,15 @@ class ConversationManager:
         self._explainer = Explainer(
             messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
         )
+        self._eraser = Eraser(
+            messages=messages,
+            summaries=summaries,
+            index=index,
+            user_data=user_data,
+            scheduler=scheduler,
+            refold=refold,
+            clock=clock,
+        )
         self._clock = clock
         self._random = random
         self._options = options
@@ -130,6 +144,7 @@ class ConversationManager:
         session_id: str,
         *,
         user_id: str | None = None,
+        agent_name: str | None = None,
         message: Message | None = None,
         budget: int | None = None,
         system: str | None = None,
@@ -137,10 +152,13 @@ class ConversationManager:
         query: str | None = None,
         history: Iterable[Message] | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
+        traffic: Iterable[Message] = (),
     ) -> Context:
         """The context for the next call of the model.
 
-        `message` is the user message to come: counted, put last, not saved. `budget` (tokens) holds for the messages
+        `message` is the user message to come: counted, put last, not saved. `traffic` follows it: what model and tools
+        did since in this turn, nothing of it saved yet. With ``notes.enabled``, the context begins with the long-term
+        notes that `agent_name` keeps about `user_id`. `budget` (tokens) holds for the messages
         of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
         With a `query`, facts and older turns that answer it come back; without one (None), those that hold what
         `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
@@ -151,8 +169,18 @@ class ConversationManager:
         ``summary.lazy_timeout_seconds`` for a summary.
         """
         request = self._load_request(
-            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
         )
+        if traffic:
+            request = self._with_traffic(request, traffic)
         if history is not None:
             return self._loader.from_history(request, self._checked_history(history))
         loaded = await self._loader.load(request)
@@ -220,6 +248,7 @@ class ConversationManager:
         message: Message,
         *,
         user_id: str | None = None,
+        agent_name: str | None = None,
         budget: int | None = None,
         system: str | None = None,
         tools: Iterable[Any] | None = None,
@@ -233,7 +262,15 @@ class ConversationManager:
         the exception goes on.
         """
         request = self._load_request(
-            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
         )
         loaded = await self._loader.load(request)
         turn = Turn(
@@ -244,15 +281,23 @@ class ConversationManager:
         try:
             yield turn
         except BaseException:
-            await self._save_interrupted(session_id, message, user_id, idempotency_key)
+            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
             raise
         try:
-            await self.save_history(session_id, turn.saved_messages(), user_id=user_id, idempotency_key=idempotency_key)
+            await self.save_history(
+                session_id,
+                turn.saved_messages(),
+                user_id=user_id,
+                idempotency_key=idempotency_key,
+                agent_name=agent_name,
+            )
         except InvalidInputError:
-            await self._save_interrupted(session_id, message, user_id, idempotency_key)
+            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
             raise
 
-    async def _save_interrupted(self, session_id: str, message: Message, user_id: str | None, key: str | None) -> None:
+    async def _save_interrupted(
+        self, session_id: str, message: Message, user_id: str | None, agent_name: str | None, key: str | None
+    ) -> None:
         """Keep what the user said, also while being cancelled. The exception under way matters more than a fault here.
 
         The key of the whole turn stays free for the turn that succeeds.
@@ -260,7 +305,9 @@ class ConversationManager:
         failed_key = None if key is None else f"interrupted {blake2b(key.encode()).hexdigest()}"
         with anyio.CancelScope(shield=True):
             try:
-                await self.save_history(session_id, [message], user_id=user_id, idempotency_key=failed_key)
+                await self.save_history(
+                    session_id, [message], user_id=user_id, idempotency_key=failed_key, agent_name=agent_name
+                )
             except ReactorMemoryError as error:
                 log.warning(
                     "user message of a failed turn not saved",
@@ -542,6 +589,34 @@ class ConversationManager:
             await self._index.forget(gone)
         return gone
 
+    async def erase(self, session_id: str, *, seq: int | Iterable[int], user_id: str | None = None) -> ErasedMessages:
+        """Destroy messages: the one at `seq`, or all of several or a range of them, inherited ones too.
+
+        A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
+        transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the
+        index, the texts that stood for it and what people corrected of its facts. What was not erased of these
+        segments is read again in the background, and until then the report of a context names it. Work that runs
+        meanwhile cannot bring anything back. The other half of a pair of tool call and result stays in the log, and no
+        context shows it. Erasing again what is erased does no harm.
+
+        Raises `InvalidInputError` for a position that the session does not have, and `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        return await self._eraser.erase(session_id, user_id, ranges_of(seq))
+
+    async def erase_user(self, user_id: str) -> ErasedUser:
+        """Destroy everything of a user: the sessions that they own with all forks and all that was derived, also those
+        that were deleted within the grace time, their notes with every version, and which sessions were active.
+
+        The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
+        What the user saves meanwhile may stay.
+        """
+        check_user_id(user_id)
+        if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
+            raise InvalidInputError("user_id", "names no user; sessions without an owner are deleted one by one")
+        return await self._eraser.erase_user(user_id)
+
     # -- checks at the door -------------------------------------------------------------------------------------
 
     def _load_request(
@@ -555,9 +630,11 @@ class ConversationManager:
         tools: Iterable[Any] | None,
         query: str | None,
         overflow: Literal["raise", "drop_memory"],
+        agent_name: str | None = None,
     ) -> LoadRequest:
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
+        check_agent_name(agent_name)
         if budget is not None:
             _check_positive("budget", budget)
         if query is not None:
@@ -568,6 +645,7 @@ class ConversationManager:
         return LoadRequest(
             session_id=session_id,
             user_id=user_id,
+            agent_name=agent_name,
             current=tuple(map(_as_given, current)),
             budget=budget,
             system=system,
@@ -575,6 +653,15 @@ class ConversationManager:
             query=query,
             on_overflow=overflow,
         )
+
+    def _with_traffic(self, request: LoadRequest, traffic: Iterable[Message]) -> LoadRequest:
+        """The request of a turn that goes on."""
+        following = tuple(traffic)
+        for position, message in enumerate(following):
+            check_message(message, self._options.limits, field=f"traffic[{position}]")
+        if following and not request.current:
+            raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
+        return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
 
     def _checked(self, messages: Iterable[Message], *, field: str) -> Sequence[Message]:
         batch = tuple(messages)

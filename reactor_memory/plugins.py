@@ -31,6 +31,7 @@ PLUG_POINTS = (
     "strategy",
     "recall_index",
     "redactor",
+    "memory_management",
     "clock",
 )
 

@@ -14,6 +14,8 @@ from reactor_memory.models import (
     BranchRange,
     Extraction,
     Fact,
+    Item,
+    ItemChange,
     Layout,
     Lease,
     Ledger,
@@ -173,6 +175,22 @@ class Withdrawn(Value, frozen=True, kw_only=True):
     message: Message
     conversation_id: str
     branches: tuple[Session, ...] = ()
+
+
+class ErasedBranch(Value, frozen=True, kw_only=True):
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+
+    session: Session
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()
 
 
 class StoreHealth(Value, frozen=True, kw_only=True):
@@ -339,6 +357,29 @@ class MessageStore(Protocol):
         """
         ...
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        """Destroy the messages of these ranges of seq (ends included), inherited ones too: in one transaction, for
+        every branch of the group that shows them, deleted ones included. Position, id, role, visibility and time stay,
+        and the idempotency key of their batch: repeating it answers as before, whatever its content.
+
+        Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
+        of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
+        A store that also holds the summaries does `SummaryStore.forget_messages` in the same transaction, one that is
+        the index truncates it. Erasing again what is erased ends in the same state.
+
+        A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
+        `SessionNotFoundError`.
+        """
+        ...
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         """Keep `pin` behind the other pins of the session (its `ordinal` is set here), and return it as it is kept.
 
@@ -367,6 +408,24 @@ class MessageStore(Protocol):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        """The groups that this user owns, deleted ones included: the ids of each, the root first. In the order of the
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        """Delete the group of this user, content and all, and forget whose it was; the ids. Nothing is left of it but
+        the ids, which stay deleted. Of another user's group, `SessionOwnershipError`; one that is gone gives ().
+        """
+        ...
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
+        it takes: all tables are written anew, one by one, each locked meanwhile.
+        """
         ...
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
@@ -445,6 +504,12 @@ class SummaryStore(Protocol):
         make the background work due. When every segment that holds it is stale already, none of this changes
         anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
         message cannot store what it found.
+        """
+        ...
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
+        content of their segments (`Segment.source_hash`) goes, too.
         """
         ...
 
@@ -537,6 +602,14 @@ class RecallIndex(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Forget these conversations."""
+        ...
+
+
+class UserData(Protocol):
+    """What is kept about a user beside sessions."""
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
         ...
 
 
@@ -635,13 +708,39 @@ class RangeSummaryStore(Protocol):
         ...
 
 
-class ActiveSessionStore(Protocol):
-    """Which session a user talks in to an agent. Every call answers for the named user only."""
+class MemoryManagementStrategy(Protocol):
+    """What a chat memory does after messages were added to it (`reactor_memory.chat_memory`)."""
 
-    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None: ...
+    async def post_add_messages_hook(
+        self,
+        conversation_id: str,
+        added_messages_count: int,
+        total_messages_count: int,
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
+        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
+        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
+        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
+        """
+        ...
+
+
+class ActiveSessionStore(Protocol):
+    """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
+
+    Every call answers for the named user only, but for `deactivate_active`. `last_active_at` never goes back.
+    """
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
+        """None if there never was one; one that was deactivated has no `session_id`."""
+        ...
 
     async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
-        """The active session; `candidate` becomes it if there is none. All who ask at once get the same answer."""
+        """The active session, which is in use from now on; `candidate` becomes it if there is none. All who ask at
+        once get the same answer.
+        """
         ...
 
     async def switch_active(
@@ -651,7 +750,7 @@ class ActiveSessionStore(Protocol):
         ...
 
     async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
-        """Note that `session_id` is in use; False if it is not the active one."""
+        """Note that `session_id` is in use; False if it is not the active one. A power cut may take the note back."""
         ...
 
     async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
@@ -664,18 +763,48 @@ class ActiveSessionStore(Protocol):
 
 
 class NotesStore(Protocol):
-    """Versions of notes per user and agent: append-only, and version n is followed by n + 1."""
+    """Versions of notes per user and agent: append-only, and version n is followed by n + 1.
+
+    Every call answers for the named user and agent only.
+    """
 
     async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
-        """The newest version, or the one asked for; without any, version 0."""
+        """The newest version, or the one asked for; version 0 if there is none."""
         ...
 
     async def put_notes(self, notes: Notes) -> bool:
-        """Store the next version; False if there is one of this number already."""
+        """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
         ...
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
         """The newest versions, newest first."""
+        ...
+
+
+class ItemsStore(Protocol):
+    """What applications keep by namespace and key, each user's apart; `user_id` "" is nobody in particular.
+
+    A namespace is a path of labels with points between them; "" is above all others.
+    """
+
+    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
+        """The items under these namespaces and keys, in this order; None for what is not there."""
+        ...
+
+    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
+        """The items of the namespace and of all below it, changed last first; at most `limit`."""
+        ...
+
+    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
+        """The namespaces that hold an item, in the order of their code points."""
+        ...
+
+    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
+        """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
+        ...
+
+    async def erase_items(self, user_id: str) -> int:
+        """Remove all items of the user; how many."""
         ...
 
 

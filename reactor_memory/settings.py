@@ -35,6 +35,7 @@ from pydantic import (
     PositiveInt,
     PrivateAttr,
     SecretStr,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -59,6 +60,9 @@ COMPRESSED_PROMPT = """\
 Summarize the conversation below as long-term memory, as briefly as you can.
 Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
 """
+
+CONVERSATION_SUMMARY = "conversation_summary"
+"""The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
 
 SECTION_ALIASES = {"summarization": "tiers"}
 """Other names of sections, in files and in the constructor."""
@@ -136,6 +140,7 @@ def _prompt(text: str) -> str:
     return text
 
 
+_BOOL = TypeAdapter(bool)
 Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
 StoreUrl = Annotated[str, AfterValidator(_store_url)]
@@ -185,6 +190,7 @@ class StoreSettings(Section):
     command_timeout_seconds: PositiveFloat = 30
     statement_cache_size: NonNegativeInt = 100
     busy_timeout_seconds: PositiveFloat = 5
+    inline_loads: bool = False
 
 
 class HistorySettings(Section):
@@ -272,6 +278,76 @@ class TierSettings(Section):
         return self
 
 
+class ChatMemorySettings(Section):
+    """The chat memory service, and what it does after messages were added.
+
+    Its settings have more than one name, and may stand below `strategy`, which then names the strategy by its `type`:
+    ``{"strategy": {"type": "summarize", "summarizeEveryN": 20}}``.
+    """
+
+    prefix = "chat_memory"
+
+    strategy: PluginName = "noop"
+    summarize_every_n: PositiveInt = 20
+    summarizer: PluginName = CONVERSATION_SUMMARY
+    retention: Literal["keep", "archive", "delete"] = "keep"
+    on_hook_error: Literal["log", "raise"] = "log"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name_each(cls, values: Any) -> Any:
+        return _chat_memory_values(cast("dict[str, Any]", values)) if isinstance(values, dict) else values
+
+
+_CHAT_MEMORY_NAMES = {
+    "type": "strategy",
+    "summarizeeveryn": "summarize_every_n",
+    "summarizeeverynmessages": "summarize_every_n",
+    "skillid": "summarizer",
+    "summarizationskillid": "summarizer",
+    "onhookerror": "on_hook_error",
+    "deletesummarizedmessages": "retention",
+}
+"""Other names of settings of the chat memory, without underscores and in lower case."""
+
+
+def _chat_memory_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` by the names of the settings. `ConfigurationError` for a setting that has a value under two names."""
+    values: dict[str, Any] = {}
+    for key, value in _below_strategy(given):
+        squeezed = key.replace("_", "").lower()
+        name = _CHAT_MEMORY_NAMES.get(squeezed, key)
+        if name in values:
+            raise ConfigurationError(f"chat_memory.{key}", f"is another name of {name}: give one of the two")
+        values[name] = _retention(key, value) if squeezed == "deletesummarizedmessages" else value
+    if values.get("strategy") == "none":
+        values["strategy"] = "noop"
+    return values
+
+
+def _with_chat_memory_names(layer: dict[str, Any]) -> dict[str, Any]:
+    """A source with the settings of the chat memory by their names, so that a stronger source wins over any name."""
+    section = layer.get("chat_memory")
+    if not isinstance(section, dict):
+        return layer
+    return {**layer, "chat_memory": _chat_memory_values(cast("dict[str, Any]", section))}
+
+
+def _below_strategy(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        if key == "strategy" and isinstance(value, dict):
+            yield from cast("dict[str, Any]", value).items()
+        else:
+            yield key, value
+
+
+def _retention(key: str, is_deleting: Any) -> str:
+    try:
+        return "delete" if _BOOL.validate_python(is_deleting) else "keep"
+    except ValidationError:
+        raise ConfigurationError(f"chat_memory.{key}", "must be true or false") from None
+
+
 class ContextSettings(Section):
     """The size of a context, in tokens."""
 
@@ -292,6 +368,16 @@ class ContextSettings(Section):
         if self.reserved_output_tokens >= self.max_tokens:
             raise self._refuse("reserved_output_tokens", "must be less than context.max_tokens")
         return self
+
+
+class NotesSettings(Section):
+    """Long-term notes of an agent about a user. `enabled` puts them into every context."""
+
+    prefix = "notes"
+
+    enabled: bool = False
+    max_chars: PositiveInt = 4000
+    allow_destructive: bool = True
 
 
 class TokenSettings(Section):
@@ -423,7 +509,9 @@ class Settings(BaseSettings):
     history: HistorySettings = HistorySettings()
     summary: SummarySettings = SummarySettings()
     tiers: TierSettings = TierSettings()
+    chat_memory: ChatMemorySettings = ChatMemorySettings()
     context: ContextSettings = ContextSettings()
+    notes: NotesSettings = NotesSettings()
     tokens: TokenSettings = TokenSettings()
     limits: LimitSettings = LimitSettings()
     background: BackgroundSettings = BackgroundSettings()
@@ -435,8 +523,16 @@ class Settings(BaseSettings):
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
 
+    @model_validator(mode="after")
+    def _originals_for_summaries(self) -> Self:
+        if self.chat_memory.retention == "delete" and self.summary.enabled:
+            problem = "delete would destroy what summary.enabled: true needs: archive them"
+            raise ConfigurationError("chat_memory.retention", problem)
+        return self
+
     def __init__(self, **values: Any) -> None:
-        file, environment, given = _file(), _environment(type(self)), _constructor(values)
+        sources = _file(), _environment(type(self)), _constructor(values)
+        file, environment, given = map(_with_chat_memory_names, sources)
         usual = _merged(_usual_variables(_merged([file, environment, given])))
         layers = {"file": file, "environment": _merged([usual, environment]), "constructor": given}
         origins = {key: name for name, layer in layers.items() for key, _ in _dotted(layer)}

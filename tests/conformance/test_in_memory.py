@@ -6,7 +6,11 @@ import pytest
 
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -39,4 +43,20 @@ class TestInMemoryAsIndex(StoreAsIndexConformance):
 
 
 class TestInMemoryRanges(RangeSummaryStoreConformance):
+    pass
+
+
+class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestInMemoryNotes(NotesStoreConformance):
+    pass
+
+
+class TestInMemoryItems(ItemsStoreConformance):
+    pass
+
+
+class TestInMemoryErasure(ErasureConformance):
     pass

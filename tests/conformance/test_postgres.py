@@ -6,7 +6,11 @@ import pytest
 
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -41,4 +45,20 @@ class TestPostgresAsIndex(StoreAsIndexConformance):
 
 
 class TestPostgresRanges(RangeSummaryStoreConformance):
+    pass
+
+
+class TestPostgresActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestPostgresNotes(NotesStoreConformance):
+    pass
+
+
+class TestPostgresItems(ItemsStoreConformance):
+    pass
+
+
+class TestPostgresErasure(ErasureConformance):
     pass

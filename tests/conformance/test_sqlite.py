@@ -7,7 +7,11 @@ import pytest
 
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -40,4 +44,31 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
 
 
 class TestSqliteRanges(RangeSummaryStoreConformance):
+    pass
+
+
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestInlineLoads(MessageStoreConformance):
+    """Contexts are read on the thread of the event loop."""
+
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "memory.db", inline_loads=True)
+        await store.open()
+        yield store
+        await store.close()
+
+
+class TestSqliteItems(ItemsStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
     pass

@@ -4,7 +4,11 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -18,6 +22,10 @@ SUITES = (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    ActiveSessionStoreConformance,
+    NotesStoreConformance,
+    ItemsStoreConformance,
+    ErasureConformance,
     StrategyConformance,
 )
 
