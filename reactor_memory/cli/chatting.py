@@ -105,7 +105,10 @@ class _Talk:
 
     def run(self) -> int:
         """Until the end. How many lines failed."""
-        self._screen.greet(self._loop.run(self._chat.begin))
+        try:
+            self._screen.greet(self._loop.run(self._chat.begin))
+        except _StoppedError:
+            raise KeyboardInterrupt from None
         while (line := self._screen.read(self._asks)) is not None:
             try:
                 if (line.strip() or self._asks) and self._is_last(line):
@@ -118,8 +121,9 @@ class _Talk:
 
     def _is_last(self, line: str) -> bool:
         """Do what `line` says; whether it ends the chat."""
+        if not self._asks:
+            self._tell_news()
         self._asks = False
-        self._tell_news()
         with self._screen.progress() as progress:
             reply = self._loop.run(partial(self._chat.handle, line, progress))
         if reply is None:

@@ -331,6 +331,12 @@ def test_commands_come_through_a_pipe_and_a_failure_is_an_exit_code(pipe: Pipe) 
     ]
 
 
+def test_an_empty_answer_is_named(pipe: Pipe, openai: FakeOpenAI, run: Run) -> None:
+    openai.script(openai_speaks())
+    assert pipe("hello\n", "s1") == Finished(0, "", "(no answer)\n")
+    assert run("show", "s1", "--json").json["session"]["last_seq"] == 1
+
+
 def test_tiers_come_through_a_pipe(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_HISTORY__STRATEGY", "progressive")
     monkeypatch.setenv("REACTOR_MEMORY_TIERS__RECENT_COUNT", "2")
