@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -24,6 +24,9 @@ import anyio
 import msgspec
 from dependency_injector import containers, providers
 
+from reactor_memory.chat.conversation import Chat
+from reactor_memory.chat.summaries import HierarchicalSummaries, HierarchyOptions
+from reactor_memory.chat.tiers import TierSummaries
 from reactor_memory.chat_memory.service import ChatMemoryService
 from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
@@ -36,6 +39,7 @@ from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ActiveSessionStore,
+    ChatModel,
     Condenser,
     ContextSource,
     ItemsStore,
@@ -184,6 +188,61 @@ def openai_summarizer(settings: Settings) -> Summarizer:
     )
 
 
+def echo_chat_model(settings: Settings) -> ChatModel:
+    from reactor_memory.chat.echo import EchoModel
+
+    return EchoModel()
+
+
+def gemini_chat_model(settings: Settings) -> ChatModel:
+    from reactor_memory.chat.gemini import GeminiChatModel
+
+    asked = asked_by_chat(settings, "gemini")
+    model = asked.model or type(settings.summary).model_fields["llm_model"].default
+    return GeminiChatModel(model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds)
+
+
+def openai_chat_model(settings: Settings) -> ChatModel:
+    from reactor_memory.chat.openai import OpenAIChatModel
+
+    asked = asked_by_chat(settings, "openai")
+    if asked.model is None:
+        raise ConfigurationError("chat.model", "must name a model of the server")
+    return OpenAIChatModel(
+        asked.model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds
+    )
+
+
+def automatic_chat_model(settings: Settings) -> ChatModel:
+    """The provider of the summaries, if the settings say enough of it, else nobody: nothing leaves the machine."""
+    asked = asked_by_chat(settings, settings.summary.provider)
+    if settings.summary.provider == "gemini" and asked.api_key:
+        return gemini_chat_model(settings)
+    if settings.summary.provider == "openai" and asked.model and (asked.api_key or asked.base_url):
+        return openai_chat_model(settings)
+    return echo_chat_model(settings)
+
+
+class AskedByChat(NamedTuple):
+    """A model and the way to it."""
+
+    model: str | None
+    api_key: str | None
+    base_url: str | None
+
+
+def asked_by_chat(settings: Settings, provider: str) -> AskedByChat:
+    """What the chat leaves open is taken from the summaries, if these ask the same provider; their key goes to their
+    address and to no other.
+    """
+    chat, summary = settings.chat, settings.summary
+    alike = summary.provider == provider
+    named = summary.llm_model if alike and "llm_model" in summary.model_fields_set else None
+    base_url = chat.base_url or (summary.base_url if alike else None)
+    api_key = chat.api_key or (summary.api_key if alike and base_url == summary.base_url else None)
+    return AskedByChat(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
+
+
 def counter_of(settings: Settings) -> TokenCounter:
     """The counter that the settings select among those of the library, for parts that count before they send."""
     own = {"tiktoken": tiktoken_counter, "quicktok": quicktok_counter}
@@ -244,6 +303,12 @@ OWN_PARTS = Plugin(
             "extractive": extractive_summarizer,
             "gemini": gemini_summarizer,
             "openai": openai_summarizer,
+        },
+        "chat_model": {
+            "auto": automatic_chat_model,
+            "echo": echo_chat_model,
+            "gemini": gemini_chat_model,
+            "openai": openai_chat_model,
         },
         "token_counter": {
             "tiktoken": tiktoken_counter,
@@ -430,6 +495,11 @@ def tiered_or_not(settings: Settings) -> str:
     return on_or_off(options.auto_threshold is not None and not options.disabled)
 
 
+def progressive_or_not(settings: Settings) -> str:
+    """Whether the commands of a chat are about tiers."""
+    return on_or_off(canonical_name(settings.history.strategy) == PROGRESSIVE)
+
+
 def loading_options(settings: Settings) -> LoadingOptions:
     limits = context_limits(settings)
     return LoadingOptions(
@@ -476,6 +546,17 @@ def worker_options(settings: Settings) -> WorkerOptions:
         max_backoff_seconds=background.max_backoff_seconds,
         close_grace_seconds=background.close_grace_seconds,
         run_jobs=background.enabled,
+    )
+
+
+def hierarchy_options(settings: Settings) -> HierarchyOptions:
+    summary = settings.summary
+    return HierarchyOptions(
+        enabled=summary.enabled,
+        trigger_message_count=summary.trigger_message_count,
+        recent_message_count=summary.recent_message_count,
+        segment_message_count=summary.segment_message_count if summary.mode == "ledger" else None,
+        summarizer=summary.provider,
     )
 
 
@@ -550,6 +631,9 @@ class Container(containers.DeclarativeContainer):
         settings.provided.value.call("summary.provider"),
         "summary.provider",
         settings,
+    )
+    chat_model = providers.Singleton(
+        selected, conditions, "chat_model", settings.provided.value.call("chat.provider"), "chat.provider", settings
     )
     breaker = providers.Singleton(
         CircuitBreaker,
@@ -790,6 +874,28 @@ class Container(containers.DeclarativeContainer):
         ranges=range_summary_store,
         strategy=memory_management,
         on_hook_error=settings.provided.chat_memory.on_hook_error,
+    )
+
+    chat = providers.Factory(
+        Chat,
+        manager=conversation_manager,
+        model=chat_model,
+        summaries=providers.Selector(
+            providers.Callable(progressive_or_not, settings),
+            on=providers.Factory(
+                TierSummaries,
+                tiers=tiers,
+                ranges=range_summary_store,
+            ),
+            off=providers.Factory(
+                HierarchicalSummaries,
+                manager=conversation_manager,
+                summaries=summary_store,
+                scheduler=summary_scheduler,
+                options=providers.Callable(hierarchy_options, settings),
+            ),
+        ),
+        system=settings.provided.chat.system,
     )
 
 

@@ -18,6 +18,7 @@
     │   └── ActiveSessionConflictError
     ├── BudgetExceededError
     ├── SummarizationError
+    ├── ChatModelError
     ├── RedactionError
     ├── ChatMemoryError                what the chat memory raises, with its cause
     │   ├── ConversationNotFoundError
@@ -172,9 +173,18 @@ class SummarizationError(ReactorMemoryError):
     ) -> None:
         super().__init__(f"summarizer: {problem} ({reason})")
         self.reason = reason
+        self.problem = problem
         self.retryable = retryable
         self.retry_after_seconds = retry_after_seconds
         self.tokens = 0
+
+
+class ChatModelError(ReactorMemoryError):
+    """The model of a chat gave no complete answer. `reason` is one word, as in `SummarizationError`."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(f"chat model: {problem} ({reason})")
+        self.reason = reason
 
 
 class RedactionError(ReactorMemoryError):

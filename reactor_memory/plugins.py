@@ -26,6 +26,7 @@ PLUG_POINTS = (
     "message_store",
     "summary_store",
     "summarizer",
+    "chat_model",
     "token_counter",
     "strategy",
     "recall_index",

@@ -6,7 +6,7 @@ what has `open` and `close` is opened by `open_memory` and closed in reverse ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 from reactor_memory.models import (
@@ -801,4 +801,28 @@ class ItemsStore(Protocol):
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
+        ...
+
+
+class ChatModel(Protocol):
+    """Answers a person in ``reactor-memory chat``. `name` and `notice` are shown before the first message: who answers,
+    and what the person should know before saying anything.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def notice(self) -> str: ...
+
+    def stream(self, messages: Sequence[Message], *, system: str | None = None) -> AsyncGenerator[str]:
+        """The answer to `messages`, the last of which is the person's, piece by piece.
+
+        Raises `ChatModelError` and no other error, also after some pieces; never retries by itself. Closing the
+        generator stops the answer and gives its connection back.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections. Called once, also when `stream` was never called."""
         ...

@@ -79,8 +79,8 @@ USUAL_VARIABLES = {
 }
 """Variables of other programs that set something here too, the first one before the next; ours win over them.
 
-The key of OpenAI counts only where it belongs: with the provider ``openai`` and its own address. With that provider no
-other key counts.
+Keys count for ``chat.api_key``, too. The key of OpenAI counts only where it belongs: with the provider ``openai`` and
+its own address. With that provider no other key counts.
 """
 _OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -168,6 +168,15 @@ class Section(BaseModel):
     def _refuse(self, key: str, problem: str) -> ConfigurationError:
         return ConfigurationError(f"{self.prefix}.{key}", problem)
 
+    def _check_private(self, base_url: str | None, allow_http: bool) -> None:
+        """Raises `ConfigurationError` for an address to which conversations would travel in the clear."""
+        url = base_url or "https://"
+        if urlsplit(url).scheme == "http" and not (allow_http or is_loopback(url)):
+            problem = "must begin with https://, or name this machine: http:// sends conversations and the key in the"
+            raise self._refuse(
+                "base_url", f"{problem} clear. In a network that you trust, set {self.prefix}.allow_http: true"
+            )
+
 
 class StoreSettings(Section):
     """Where the log and everything derived from it is kept."""
@@ -230,12 +239,7 @@ class SummarySettings(Section):
 
     @model_validator(mode="after")
     def _private_on_the_way(self) -> Self:
-        url = self.base_url or "https://"
-        if urlsplit(url).scheme == "http" and not (self.allow_http or is_loopback(url)):
-            problem = "must begin with https://, or name this machine: http:// sends conversations and the key in the"
-            raise self._refuse(
-                "base_url", f"{problem} clear. In a network that you trust, set summary.allow_http: true"
-            )
+        self._check_private(self.base_url, self.allow_http)
         return self
 
 
@@ -447,6 +451,27 @@ class PriceSettings(Section):
         return self.models.get(model, self.default)
 
 
+class ChatSettings(Section):
+    """The model that answers in ``reactor-memory chat``. What is None is taken from `summary` if that asks the same
+    provider.
+    """
+
+    prefix = "chat"
+
+    provider: PluginName = "auto"
+    model: Annotated[str, Field(min_length=1)] | None = None
+    system: str = ""
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    allow_http: bool = False
+    timeout_seconds: PositiveFloat = 60
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        self._check_private(self.base_url, self.allow_http)
+        return self
+
+
 class PluginSettings(Section):
     """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
 
@@ -491,6 +516,7 @@ class Settings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     background: BackgroundSettings = BackgroundSettings()
     prices: PriceSettings = PriceSettings()
+    chat: ChatSettings = ChatSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"
     clock: PluginName = "system"
@@ -584,18 +610,35 @@ def _environment(settings_type: type[Settings]) -> dict[str, Any]:
 
 def _usual_variables(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What the variables of other programs set, the weakest first. `given` is everything else."""
+    summary = _given_section(given, "summary")
     for name, key in reversed(USUAL_VARIABLES.items()):
         section, _, field = key.partition(".")
         value = os.environ.get(name)
-        if value and (key != "summary.api_key" or _is_key_of(name, given.get("summary"))):
+        if value and key != "summary.api_key":
             yield {section: {field: value}}
+        elif value:
+            asking = {"summary": summary, "chat": _chat_asks(summary, _given_section(given, "chat"))}
+            yield {section: {field: value} for section, asks in asking.items() if _is_key_of(name, asks)}
 
 
-def _is_key_of(name: str, summary: Any) -> bool:
+def _given_section(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = given.get(name)
+    values = cast("dict[str, Any]", section) if isinstance(section, dict) else {}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _chat_asks(summary: Mapping[str, Any], chat: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Whom the chat asks, and where: it asks what `summary` asks, unless it names another provider or address."""
+    provider = canonical_name(str(chat.get("provider", "auto")))
+    if provider in ("auto", canonical_name(str(summary.get("provider")))):
+        return {**summary, **chat, "provider": summary.get("provider")}
+    return chat
+
+
+def _is_key_of(name: str, asks: Mapping[str, Any]) -> bool:
     """Whether the key in the variable `name` may be shown to the provider that the settings select."""
-    chosen = cast("dict[str, Any]", summary) if isinstance(summary, dict) else {}
-    asks_openai = canonical_name(str(chosen.get("provider"))) == "openai"
-    return (name == _OPENAI_KEY) == asks_openai and (name != _OPENAI_KEY or not chosen.get("base_url"))
+    asks_openai = canonical_name(str(asks.get("provider"))) == "openai"
+    return (name == _OPENAI_KEY) == asks_openai and (name != _OPENAI_KEY or not asks.get("base_url"))
 
 
 def _check_variables(names: Iterable[str]) -> None:

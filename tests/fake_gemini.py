@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tests.fake_provider import Answer, FakeProvider, fact_per_record, replies
+from tests.fake_provider import Answer, FakeProvider, fact_per_record, replies, streams
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -59,3 +59,12 @@ def says(
 
 def blocks(reason: str = "SAFETY") -> Answer:
     return replies({"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 9}})
+
+
+def speaks(*pieces: str, finish: str | None = "STOP", thought: str = "", then: Answer | None = None) -> Answer:
+    """An answer piece by piece, after a thought; `finish` comes with an empty piece at the end (None: it does not)."""
+    thoughts: list[dict[str, Any]] = [{"text": thought, "thought": True}] if thought else []
+    contents = [[*thoughts], *([{"text": piece}] for piece in pieces)]
+    events = [{"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}]} for parts in contents]
+    last = [{"candidates": [{"finishReason": finish, "index": 0}]}] if finish else []
+    return streams(*events, *last, then=then)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tests.fake_provider import Answer, FakeProvider, fact_per_record, replies
+from tests.fake_provider import Answer, FakeProvider, fact_per_record, replies, streams
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -96,3 +96,12 @@ def complains(
     """An error as OpenAI words it."""
     error = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
     return replies({"error": error}, status=status, headers=headers)
+
+
+def speaks(*pieces: str, finish: str | None = "stop", then: Answer | None = None) -> Answer:
+    """An answer piece by piece; `finish` comes with an empty piece at the end (None: it does not)."""
+    events: list[object] = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}]
+    events += [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    if finish:
+        events += [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}, {"choices": []}, "[DONE]"]
+    return streams(*events, then=then)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -124,5 +125,32 @@ def disconnects(*, after: bytes = b"") -> Answer:
         assert request.transport is not None
         request.transport.abort()
         return response
+
+    return answer
+
+
+def streams(*events: object, then: Answer | None = None) -> Answer:
+    """Server-sent events with these JSON bodies (or texts), one by one; `then` instead of an end."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for event in events:
+            data = event if isinstance(event, str) else json.dumps(event)
+            await response.write(f"data: {data}\n\n".encode())
+        if then is not None:
+            await then(request)
+        return response
+
+    return answer
+
+
+def breaks_off() -> Answer:
+    """The connection breaks."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
 
     return answer

@@ -28,6 +28,7 @@ commands = LazyGroup(
     `reactor-memory doctor` shows those in force.""",
     lazy={
         "demo": Lazy("reactor_memory.cli.demo:demo", "A long conversation in a small context, next to take-last."),
+        "chat": Lazy("reactor_memory.cli.chatting:chat", "Talk with a model, or offline with an echo, in a session."),
         "import": Lazy("reactor_memory.cli.transfer:import_", "Store the sessions of JSONL files."),
         "export": Lazy("reactor_memory.cli.transfer:export", "Write a session as a line of JSONL."),
         "sessions": Lazy("reactor_memory.cli.sessions:sessions", "List sessions, newest activity first."),

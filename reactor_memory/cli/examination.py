@@ -19,6 +19,7 @@ SELECTED_BY = {
     "message_store": "store.url",
     "summary_store": "store.url",
     "summarizer": "summary.provider",
+    "chat_model": "chat.provider",
     "token_counter": "tokens.counter",
     "strategy": "history.strategy",
     "recall_index": "context.recall_index",

@@ -81,6 +81,7 @@ def named_or_temporary_store(invocation: Invocation) -> Generator[Invocation]:
             yield replace(invocation, store=f"sqlite:///{folder}/temporary.db")
 
 
+Command: TypeAlias = Callable[Concatenate[Invocation, ...], int | None]
 AsyncCommand: TypeAlias = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, int | None]]
 
 
@@ -92,6 +93,16 @@ def with_common_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
 
 def with_store_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
     """Adds the options of all commands and runs `body` in an event loop; what it returns is the exit code (None: 0)."""
+
+    @wraps(body)
+    def run(invocation: Invocation, **arguments: Any) -> int | None:
+        return anyio.run(partial(body, invocation, **arguments))
+
+    return with_invocation(run)
+
+
+def with_invocation(body: Command) -> Callable[..., int | None]:
+    """Adds the options of all commands and runs `body` as it is."""
 
     @click.option(
         "--store",
@@ -108,8 +119,7 @@ def with_store_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
         from reactor_memory.cli.log_lines import log_to_stderr
 
         log_to_stderr(verbose=verbose)
-        invocation = Invocation(store=store, user_id=user_id, as_json=as_json)
-        return anyio.run(partial(body, invocation, **arguments))
+        return body(Invocation(store=store, user_id=user_id, as_json=as_json), **arguments)
 
     return run
 

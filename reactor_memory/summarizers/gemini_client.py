@@ -41,7 +41,7 @@ class GeminiClient:
             raise ConfigurationError("summary.api_key", "is needed by the provider gemini; or set GEMINI_API_KEY")
         self._model = model
         self._api_key = api_key.strip()
-        self._base_url = base_url or DEFAULT_BASE_URL
+        self._base_url = base_url
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
         self._connection = OnDemand(self._open)
@@ -62,7 +62,7 @@ class GeminiClient:
         except SummarizationError:
             raise
         except Exception as error:
-            failure = _failure(error)
+            failure = failure_of(error)
         # Outside of the handler: what went wrong may quote the conversation, so it must not become the cause.
         raise failure
 
@@ -78,27 +78,11 @@ class GeminiClient:
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
 
-    def _open(self) -> _Connection:
-        import httpx2
-        from google.genai import Client, types
-
-        http = httpx2.AsyncClient(follow_redirects=False, timeout=self._timeout_seconds)
-        client = Client(
-            api_key=self._api_key,
-            # This, the address and the version the library would else take from the environment.
-            vertexai=False,
-            http_options=types.HttpOptions(
-                base_url=self._base_url,
-                api_version=_API_VERSION,
-                timeout=max(1, round(self._timeout_seconds * 1000)),
-                retry_options=types.HttpRetryOptions(attempts=1),
-                httpx_async_client=http,
-            ),
-        )
-        return _Connection(client, http)
+    def _open(self) -> GeminiConnection:
+        return open_connection(self._api_key, self._base_url, timeout_seconds=self._timeout_seconds)
 
 
-class _Connection(NamedTuple):
+class GeminiConnection(NamedTuple):
     client: Client
     http: httpx2.AsyncClient
 
@@ -108,7 +92,32 @@ class _Connection(NamedTuple):
         await self.http.aclose()
 
 
-def _failure(error: Exception) -> SummarizationError:
+def open_connection(api_key: str, base_url: str | None, *, timeout_seconds: float | None) -> GeminiConnection:
+    """A client of `base_url` (None: Google) that knows this key and no other. It takes a second: call it in a thread.
+
+    `timeout_seconds` bounds a whole answer, also at the server; None: no bound.
+    """
+    import httpx2
+    from google.genai import Client, types
+
+    http = httpx2.AsyncClient(follow_redirects=False, timeout=timeout_seconds)
+    client = Client(
+        api_key=api_key,
+        # This, the address and the version the library would else take from the environment.
+        vertexai=False,
+        http_options=types.HttpOptions(
+            base_url=base_url or DEFAULT_BASE_URL,
+            api_version=_API_VERSION,
+            timeout=None if timeout_seconds is None else max(1, round(timeout_seconds * 1000)),
+            retry_options=types.HttpRetryOptions(attempts=1),
+            httpx_async_client=http,
+        ),
+    )
+    return GeminiConnection(client, http)
+
+
+def failure_of(error: Exception) -> SummarizationError:
+    """What an exception of the client library, or of the way there, stands for."""
     from google.genai.errors import APIError
 
     if isinstance(error, APIError):

@@ -56,7 +56,7 @@ class OpenAIClient:
     ) -> None:
         self._model = model
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
-        self._headers = {"Content-Type": "application/json", **_authorization(api_key, base_url)}
+        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url, section="summary")}
         self._dialect = dialect_for(response_format, is_openai=base_url is None)
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
@@ -106,14 +106,15 @@ class OpenAIClient:
         )
 
 
-def _authorization(api_key: str | None, base_url: str | None) -> dict[str, str]:
+def authorization(api_key: str | None, base_url: str | None, *, section: str) -> dict[str, str]:
+    """The header with the key, if there is one. Raises `ConfigurationError`, which names the settings of `section`."""
     key = (api_key or "").strip()
     if not key and base_url is None:
         raise ConfigurationError(
-            "summary.api_key", "is not set: set it or OPENAI_API_KEY, or summary.base_url for another server"
+            f"{section}.api_key", f"is not set: set it or OPENAI_API_KEY, or {section}.base_url for another server"
         )
     if not (key.isascii() and key.isprintable()):
-        raise ConfigurationError("summary.api_key", "must consist of printable ASCII characters")
+        raise ConfigurationError(f"{section}.api_key", "must consist of printable ASCII characters")
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 

@@ -15,6 +15,7 @@ from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_se
 
 COMMANDS = (
     "demo",
+    "chat",
     "import",
     "export",
     "sessions",
@@ -35,6 +36,9 @@ COMMANDS = (
     "doctor",
 )
 
+UNCOMMON = {"bench": ("--store", "--json"), "chat": ("--store URL", "--user ID")}
+"""The commands that do not have all of the common options."""
+
 HELP_IN_A_FRESH_PROCESS = """
 import contextlib, io, json, sys
 from reactor_memory.cli import main
@@ -51,6 +55,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
     [
         ["--help"],
         ["demo", "--help"],
+        ["chat", "--help"],
         ["context", "--help"],
         ["doctor", "--help"],
         ["eval", "--help"],
@@ -77,7 +82,7 @@ def test_every_command_explains_itself(run: Run, name: str) -> None:
     shown = run(name, "--help")
     assert shown.code == 0
     assert shown.out.startswith(f"Usage: reactor-memory {name} [OPTIONS]")
-    common = ("--store", "--json") if name == "bench" else ("--store URL", "--user ID", "--json")
+    common = UNCOMMON.get(name, ("--store URL", "--user ID", "--json"))
     for option in common:
         assert option in shown.out
 

@@ -147,6 +147,36 @@ def test_a_usual_key_is_shown_to_its_own_provider_only(
     assert (api_key and api_key.get_secret_value()) == key
 
 
+@pytest.mark.parametrize(
+    ("summary", "chat", "key"),
+    [
+        ({}, {}, "of Gemini"),
+        ({}, {"provider": "gemini"}, "of Gemini"),
+        ({}, {"provider": "openai"}, "of OpenAI"),
+        ({}, {"provider": "openai", "base_url": "https://elsewhere/v1"}, None),
+        ({"provider": "openai"}, {}, "of OpenAI"),
+        ({"provider": "openai"}, {"provider": "gemini"}, "of Gemini"),
+        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, {}, None),
+        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, {"provider": "openai"}, None),
+        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, {"provider": "gemini"}, "of Gemini"),
+        ({"provider": "gemini"}, {"provider": "openai", "api_key": "of the chat"}, "of the chat"),
+    ],
+)
+def test_a_usual_key_is_shown_to_the_provider_of_the_chat_only(
+    monkeypatch: pytest.MonkeyPatch, summary: dict[str, str], chat: dict[str, str], key: str | None
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "of Gemini")
+    monkeypatch.setenv("OPENAI_API_KEY", "of OpenAI")
+    api_key = Settings(summary=summary, chat=chat).chat.api_key
+    assert (api_key and api_key.get_secret_value()) == key
+
+
+def test_a_chat_is_not_sent_in_the_clear() -> None:
+    with pytest.raises(ConfigurationError, match=r"chat\.base_url: .* set chat\.allow_http: true"):
+        Settings(chat={"base_url": "http://elsewhere/v1"})
+    assert Settings(chat={"base_url": "http://elsewhere/v1", "allow_http": True}).chat.base_url
+
+
 def test_the_provider_of_a_key_may_be_named_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
