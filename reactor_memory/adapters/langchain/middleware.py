@@ -116,8 +116,9 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         between the two.
         """
         unsaved = _unsaved(request.state)
-        await self._save(unsaved[: _turn_start(unsaved)], scope)
-        current = request.messages[_turn_start(request.messages) :]
+        turn_start = _turn_start(unsaved)
+        await self._save(unsaved[:turn_start], scope)
+        current = request.messages[_turn_start(request.messages) :] if turn_start < len(unsaved) else []
         context = await self._manager.load_history(
             scope.session_id,
             user_id=scope.user_id,
