@@ -62,8 +62,8 @@ def to_message(message: BaseMessage) -> Message:
 def from_message(message: Message) -> BaseMessage:
     """The message as LangChain knows it; also one that came from elsewhere, or was shortened to fit a budget."""
     kept = kept_of(message)
-    kind = kept.pop("kind", None) or _KINDS.get(message.role, "system")
-    content = _content_again(message, kept.pop("layout", None), kept.pop("exact", None))
+    kind = kept.pop("$kind", None) or _KINDS.get(message.role, "system")
+    content = _content_again(message, kept.pop("$layout", None), kept.pop("$exact", None))
     data: dict[str, Any] = {"content": content, "name": message.name, **kept}
     if message.role == "tool":
         data["tool_call_id"] = message.tool_call_id
@@ -101,7 +101,7 @@ def _rest(message: BaseMessage) -> JsonObject:
     }
     kept: JsonObject = to_jsonable_python(rest, fallback=_type_of, inf_nan_mode="constants")
     if message.type not in _ROLES:
-        kept["kind"] = message.type
+        kept["$kind"] = message.type
     return kept | _artifact(message)
 
 
@@ -150,10 +150,10 @@ def _content(message: BaseMessage) -> tuple[str, tuple[JsonObject, ...], JsonObj
         else:
             parts.append(block)
             layout.append(None)
-    kept: JsonObject = {} if isinstance(content, str) else {"layout": layout}
+    kept: JsonObject = {} if isinstance(content, str) else {"$layout": layout}
     text = "".join(texts)
     storable = _storable(text)
-    return storable, tuple(parts), kept if storable == text else kept | {"exact": text}
+    return storable, tuple(parts), kept if storable == text else kept | {"$exact": text}
 
 
 def _without_arguments(block: JsonObject, arguments: JsonObject) -> JsonObject:
