@@ -28,7 +28,7 @@ ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,12 +45,15 @@ test: $(DEV)  ## all tests but the long proofs
 test-slow: $(DEV)  ## the long proofs
 	$(PYTEST) --ignore=tests/adapters -m slow
 
-test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%)  ## each adapter with its framework, in an environment of its own
+test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## each adapter with its framework, in an environment of its own
 
 .SECONDARY: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 
 test-adapter-%: build/adapters/%/.installed
 	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) -q
+
+test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
+	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q
 
 test-all: test-3.11 test-3.12 test-3.13  ## test on each supported version of Python
 
