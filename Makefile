@@ -25,6 +25,7 @@ PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
 
 # An environment for each framework of `make test-adapters`, for the same reason; `core` has none of them.
 ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
+ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
@@ -98,13 +99,16 @@ lock-adapter-core: EXTRA :=
 lock-adapter-%: EXTRA = --extra $*
 lock-adapter-%: $(DEV)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE_ADAPTER) $(EXTRA) $(LOCK) pyproject.toml tests/adapters/requirements-tests.in \
-		$(wildcard tests/adapters/requirements-$*.in) -o tests/adapters/requirements-$*.txt
+		$(wildcard tests/adapters/requirements-$*.in) -o $(ADAPTER_LOCKS)/requirements-$*.txt
 
 check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock build/locks/
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE) pyproject.toml -o build/locks/requirements.lock >/dev/null
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) pyproject.toml -o build/locks/requirements-dev.lock >/dev/null
-	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ || { echo "run: make lock" >&2; exit 1; }
+	@rm -rf build/locks/adapters && mkdir build/locks/adapters && cp tests/adapters/requirements-*.txt build/locks/adapters/
+	@$(MAKE) -s ADAPTER_LOCKS=build/locks/adapters $(ADAPTER_FAMILIES:%=lock-adapter-%) >/dev/null
+	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ && \
+		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) tests/mutants.py
