@@ -126,15 +126,6 @@ class SqliteStore(SqlStore):
             raise StoreClosedError
         return await self._appends.append(request)
 
-    async def scrub(self, *, rewrite: bool = False) -> None:
-        """The full-text index keeps deleted terms until its parts are merged, the WAL what it is not rid of yet."""
-        with translated():
-            while await self._on_writer(_merge_index):
-                pass
-            if rewrite:
-                await self._on_writer(lambda writer: _execute(writer, Step("rewrite", {})))
-            await self._on_writer(lambda writer: _pragma(writer, "wal_checkpoint(TRUNCATE)"))
-
     async def read_context(self, query: ContextQuery) -> ContextRows:
         if self._inline is None:
             return await super().read_context(query)
@@ -143,6 +134,15 @@ class SqliteStore(SqlStore):
                 return _run_in(self._inline, "BEGIN", log.read_context(query))
         except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
             return await super().read_context(query)
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """The full-text index keeps deleted terms until its parts are merged, the WAL what it is not rid of yet."""
+        with translated():
+            while await self._on_writer(_merge_index):
+                pass
+            if rewrite:
+                await self._on_writer(lambda writer: _execute(writer, Step("rewrite", {})))
+            await self._on_writer(lambda writer: _pragma(writer, "wal_checkpoint(TRUNCATE)"))
 
     async def check(self) -> StoreHealth:
         with translated():

@@ -32,6 +32,7 @@ COMMANDS = (
     "bench",
     "migrate",
     "worker",
+    "mcp",
     "doctor",
 )
 
@@ -77,7 +78,8 @@ def test_every_command_explains_itself(run: Run, name: str) -> None:
     shown = run(name, "--help")
     assert shown.code == 0
     assert shown.out.startswith(f"Usage: reactor-memory {name} [OPTIONS]")
-    common = ("--store", "--json") if name == "bench" else ("--store URL", "--user ID", "--json")
+    printing = ("--store", "--json") if name == "bench" else ("--store URL", "--user ID", "--json")
+    common = ("--store URL", "--user ID") if name == "mcp" else printing
     for option in common:
         assert option in shown.out
 

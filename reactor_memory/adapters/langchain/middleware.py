@@ -21,6 +21,7 @@ from langgraph.runtime import Runtime
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.langchain.messages import from_messages, to_message
+from reactor_memory.context.turns import in_exchanges
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import JsonObject, Value
@@ -128,7 +129,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             system=request.system_prompt,
             tools=map(_declaration, request.tools),
         )
-        return from_messages(context.messages)
+        return from_messages(in_exchanges(context.messages))
 
     async def _save(self, messages: Sequence[BaseMessage], scope: Scope) -> None:
         """One by one: a batch would be another one when it is repeated after more was added."""
