@@ -519,6 +519,10 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
+    notes_store = providers.Singleton(notes_store_of, message_store)
+    shown_notes = providers.Selector(
+        providers.Callable(on_or_off, settings.provided.notes.enabled), on=notes_store, off=providers.Object(None)
+    )
     context_loader = providers.Singleton(
         ContextLoader,
         source=context_source,
@@ -529,6 +533,7 @@ class Container(containers.DeclarativeContainer):
         recaller=recaller,
         counter=message_counter,
         options=providers.Callable(loading_options, settings),
+        notes=shown_notes,
     )
     conversation_manager = providers.Singleton(
         ConversationManager,
@@ -555,7 +560,6 @@ class Container(containers.DeclarativeContainer):
         new_id=providers.Object(new_session_id),
     )
     items_store = providers.Singleton(items_store_of, message_store)
-    notes_store = providers.Singleton(notes_store_of, message_store)
     long_term_memory = providers.Singleton(
         LongTermMemory,
         store=notes_store,

@@ -26,6 +26,7 @@ budget_option = click.option(
 @budget_option
 @click.option("--query", metavar="TEXT", help="Bring back facts and older turns that answer TEXT; '': nothing.")
 @click.option("--message", "text", metavar="TEXT", help="The user message to come; it is not saved.")
+@click.option("--agent", "agent_name", metavar="NAME", help="Whose notes about the user to show (notes.enabled).")
 @click.option("--why", is_flag=True, help="Say of every message, fact and line what became of it, and why.")
 @click.option("--seq", type=click.IntRange(min=1), metavar="SEQ", help="With --why: of this message only.")
 @click.option(
@@ -38,6 +39,7 @@ async def context(
     budget: int,
     query: str | None,
     text: str | None,
+    agent_name: str | None,
     why: bool,
     seq: int | None,
     fact: tuple[str, str] | None,
@@ -56,7 +58,8 @@ async def context(
     if not why and (seq is not None or fact is not None):
         raise click.UsageError("--seq and --fact need --why")
     message = None if text is None else Message.user(text)
-    load = {"user_id": invocation.user_id, "message": message, "budget": budget, "query": query}
+    load: dict[str, Any] = {"user_id": invocation.user_id, "agent_name": agent_name}
+    load |= {"message": message, "budget": budget, "query": query}
     if why:
         await _explain(invocation, session, seq, fact, load)
     else:

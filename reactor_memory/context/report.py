@@ -12,7 +12,9 @@ from reactor_memory.context import providers
 from reactor_memory.context.draft import Freshness
 from reactor_memory.models import JsonObject, Message, Value
 
-Part: TypeAlias = Literal["system", "facts", "narrative", "pins", "window", "recalled", "recalled_facts", "current"]
+Part: TypeAlias = Literal[
+    "system", "notes", "facts", "narrative", "pins", "window", "recalled", "recalled_facts", "current"
+]
 """A part of a context; the order here is their order in it. `system`: what a given history begins with."""
 
 Reason: TypeAlias = Literal[

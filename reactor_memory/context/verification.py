@@ -15,8 +15,19 @@ import msgspec
 from reactor_memory.context.report import Context, Part, ReportEntry
 from reactor_memory.models import Message, Pin
 
-_ORDER: tuple[Part, ...] = ("system", "facts", "narrative", "pins", "window", "recalled", "recalled_facts", "current")
+_ORDER: tuple[Part, ...] = (
+    "system",
+    "notes",
+    "facts",
+    "narrative",
+    "pins",
+    "window",
+    "recalled",
+    "recalled_facts",
+    "current",
+)
 _FIRST_LINE: dict[Part, str] = {
+    "notes": "Agent Notes:",
     "facts": "Conversation Facts:",
     "narrative": "Conversation Summary:",
     "recalled_facts": "Recalled Conversation Facts:",
