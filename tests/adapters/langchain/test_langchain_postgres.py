@@ -122,6 +122,15 @@ async def test_an_import_that_was_interrupted_goes_on(
     assert await ours(manager, SESSION) == expected
 
 
+async def test_what_was_erased_does_not_come_back(dsn: str, manager: ConversationManager) -> None:
+    await asyncio.to_thread(theirs, dsn, SESSION, *talk(3))
+    await imported(manager, dsn)
+    await manager.erase(SESSION, seq=3)
+    await asyncio.to_thread(theirs, dsn, SESSION, HumanMessage("later"))
+    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=1)]
+    assert [message.text for message in await ours(manager, SESSION) if message.text] == ["q0", "a1", "later"]
+
+
 async def test_two_imports_at_once_store_everything_once(dsn: str, manager: ConversationManager) -> None:
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(700))
     both = await asyncio.gather(imported(manager, dsn), imported(manager, dsn))
