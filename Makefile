@@ -25,10 +25,11 @@ PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
 
 # An environment for each framework of `make test-adapters`, for the same reason; `core` has none of them.
 ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
+ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,12 +46,15 @@ test: $(DEV)  ## all tests but the long proofs
 test-slow: $(DEV)  ## the long proofs
 	$(PYTEST) --ignore=tests/adapters -m slow
 
-test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%)  ## each adapter with its framework, in an environment of its own
+test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## each adapter with its framework, in an environment of its own
 
 .SECONDARY: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 
 test-adapter-%: build/adapters/%/.installed
 	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) -q
+
+test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
+	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q
 
 test-all: test-3.11 test-3.12 test-3.13  ## test on each supported version of Python
 
@@ -95,13 +99,16 @@ lock-adapter-core: EXTRA :=
 lock-adapter-%: EXTRA = --extra $*
 lock-adapter-%: $(DEV)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE_ADAPTER) $(EXTRA) $(LOCK) pyproject.toml tests/adapters/requirements-tests.in \
-		$(wildcard tests/adapters/requirements-$*.in) -o tests/adapters/requirements-$*.txt
+		$(wildcard tests/adapters/requirements-$*.in) -o $(ADAPTER_LOCKS)/requirements-$*.txt
 
 check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock build/locks/
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE) pyproject.toml -o build/locks/requirements.lock >/dev/null
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) pyproject.toml -o build/locks/requirements-dev.lock >/dev/null
-	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ || { echo "run: make lock" >&2; exit 1; }
+	@rm -rf build/locks/adapters && mkdir build/locks/adapters && cp tests/adapters/requirements-*.txt build/locks/adapters/
+	@$(MAKE) -s ADAPTER_LOCKS=build/locks/adapters $(ADAPTER_FAMILIES:%=lock-adapter-%) >/dev/null
+	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ && \
+		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) tests/mutants.py

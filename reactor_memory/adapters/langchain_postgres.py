@@ -31,6 +31,9 @@ TABLE = "chat_message_history"
 ROW = "langchain_postgres_row"
 """The key of `Message.metadata` that holds the id of the row that a message was imported from."""
 
+UNTIL = "langchain_postgres_until"
+"""And the id of the last row that was imported with it: known also when that message was erased."""
+
 BATCH = 500
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?")
@@ -56,7 +59,8 @@ async def import_chat_history(
 
     All sessions of the table, or those in `session_ids`. The table does not say whose they are: `user_of` does, given
     the id (else they belong to nobody). Times are kept. Whatever interrupted it, run it again: it goes on behind the
-    last row that was stored, and rows that were added since follow.
+    last row that was stored, and rows that were added since follow. What was erased from the log stays erased; if all
+    of a session was, delete its rows of the table, too.
 
     Raises `ImportFormatError` for a row that holds no message, naming its id, `StoreUnavailableError` if the database
     cannot be read, and what `save_history` raises.
@@ -92,20 +96,21 @@ async def read_turns(
 
 
 async def _present(manager: ConversationManager, session_id: str, user_id: str | None) -> tuple[int, int]:
-    """How many rows the session has already, and the last of them."""
-    rows = [
-        message.metadata[ROW]
+    """How many rows the session shows already, and which was imported last."""
+    until = [
+        message.metadata[UNTIL]
         async for message in manager.stream_messages(session_id, user_id=user_id)
-        if ROW in message.metadata
+        if UNTIL in message.metadata
     ]
-    return len(rows), max(rows, default=0)
+    return len(until), max(until, default=0)
 
 
 async def _save(manager: ConversationManager, session_id: str, user_id: str | None, batch: Sequence[Message]) -> int:
     """The key names the rows: when two import at once, the second finds the batch stored."""
     first, last = batch[0].metadata[ROW], batch[-1].metadata[ROW]
+    messages = [replace(message, metadata=message.metadata | {UNTIL: last}) for message in batch]
     appended = await manager.save_history(
-        session_id, batch, user_id=user_id, idempotency_key=f"langchain-postgres:{first}-{last}"
+        session_id, messages, user_id=user_id, idempotency_key=f"langchain-postgres:{first}-{last}"
     )
     return 0 if appended.replayed else len(batch)
 

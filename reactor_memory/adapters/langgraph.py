@@ -83,7 +83,7 @@ class ReactorMemoryStore(BaseStore):
     Items of the application are kept apart for each `user_id`; without one they are shared by all that have none. A
     store of a user reaches the notes and facts of that user only. Values are JSON objects and come back as they were;
     a search gives what was changed last first, with a `query` what shares most words with it. A batch is answered in
-    its order and from before its own changes, which are made together. Nothing expires.
+    its order and from before its own changes; those of items are made together. Nothing expires.
 
     `loop` is the event loop on which the memory was opened, by default the one that runs now; on its thread only the
     async methods answer. Raises `InvalidNamespaceError` for a namespace that cannot be, or not be written,
@@ -115,15 +115,14 @@ class ReactorMemoryStore(BaseStore):
     async def _execute(self, ops: Sequence[Op]) -> list[Result]:
         for op in ops:
             validate_op_namespace(op)
-        puts = [op for op in ops if isinstance(op, PutOp)]
-        changes = {op.namespace: self._source(op.namespace) for op in puts}
-        for op in puts:
-            changes[op.namespace].check(op)
+        puts = [(self._source(op.namespace), op) for op in ops if isinstance(op, PutOp)]
+        for source, op in puts:
+            source.check(op)
         answers = [await self._answer(op) for op in ops]
-        await self._items.write([op for op in puts if changes[op.namespace] is self._items])
-        for op in puts:
-            if changes[op.namespace] is not self._items:
-                await changes[op.namespace].write([op])
+        for source, op in puts:
+            if source is not self._items:  # first, for what they are given may be refused
+                await source.write([op])
+        await self._items.write([op for source, op in puts if source is self._items])
         return answers
 
     async def _answer(self, op: Op) -> Result:

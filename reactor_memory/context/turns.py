@@ -119,6 +119,17 @@ def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[i
     return orphans
 
 
+def in_exchanges(messages: Sequence[Message]) -> list[Message]:
+    """The messages with the results of each call directly behind it, where providers want them.
+
+    A framework may have calls that were made at once in several messages, with all the results after them.
+    """
+    results = {pair.call: pair.results for pair in find_pairs(messages)}
+    moved = {index for found in results.values() for index in found}
+    order = [each for index in range(len(messages)) if index not in moved for each in (index, *results.get(index, ()))]
+    return [messages[index] for index in order]
+
+
 def units(messages: Sequence[Message]) -> list[range]:
     """The smallest runs of messages that can leave without splitting a pair, oldest first.
 

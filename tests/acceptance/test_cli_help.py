@@ -33,10 +33,15 @@ COMMANDS = (
     "bench",
     "migrate",
     "worker",
+    "mcp",
     "doctor",
 )
 
-UNCOMMON = {"bench": ("--store", "--json"), "chat": ("--store URL", "--user ID")}
+UNCOMMON = {
+    "bench": ("--store", "--json"),
+    "chat": ("--store URL", "--user ID"),
+    "mcp": ("--store URL", "--user ID"),
+}
 """The commands that do not have all of the common options."""
 
 HELP_IN_A_FRESH_PROCESS = """

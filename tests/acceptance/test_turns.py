@@ -39,6 +39,45 @@ async def test_a_turn_that_succeeds_saves_question_traffic_and_answer_as_one_bat
     assert messages[1].tool_calls == (call,)
 
 
+class TestATurnThatIsLoadedAgain:
+    """`load_history` for who calls the model again and again and saves at the end, as frameworks do."""
+
+    TRAFFIC = (
+        Message.assistant(tool_calls=[ToolCall(id="c1", name="look", arguments={})]),
+        Message.tool("seen " * 60, tool_call_id="c1"),
+    )
+
+    async def test_the_traffic_follows_the_message_and_nothing_is_saved(self) -> None:
+        async with memory(scripted()) as container:
+            manager = container.conversation_manager()
+            await manager.save_history("s", talk(4), user_id=USER)
+            context = await manager.load_history("s", user_id=USER, message=QUESTION, traffic=self.TRAFFIC)
+            assert texts(context.messages)[-3:] == ["what now?", "", "seen " * 60]
+            assert len(await stored(container)) == 4
+
+    async def test_it_is_the_context_that_a_turn_gives(self) -> None:
+        async with memory(scripted()) as container:
+            manager = container.conversation_manager()
+            await manager.save_history("s", talk(12), user_id=USER)
+            context = await manager.load_history(
+                "s", user_id=USER, message=QUESTION, traffic=iter(self.TRAFFIC), budget=150
+            )
+            async with manager.turn("s", QUESTION, user_id=USER, budget=150) as turn:
+                turn.add(*self.TRAFFIC)
+                assert context.messages == turn.messages()
+            assert verify(context, count=container.message_counter().of) == []
+            assert len(context.messages) < 15
+
+    async def test_traffic_belongs_to_a_message_and_is_checked(self) -> None:
+        async with memory(scripted()) as container:
+            manager = container.conversation_manager()
+            with pytest.raises(InvalidInputError, match="traffic: "):
+                await manager.load_history("s", user_id=USER, traffic=self.TRAFFIC)
+            bad = [self.TRAFFIC[0], Message.assistant("\0")]
+            with pytest.raises(InvalidInputError, match=r"traffic\[1\]\.content"):
+                await manager.load_history("s", user_id=USER, message=QUESTION, traffic=bad)
+
+
 async def test_a_turn_that_fails_saves_the_question_only_and_passes_the_error_on() -> None:
     async with memory(scripted()) as container:
         manager = container.conversation_manager()

@@ -22,25 +22,29 @@ from reactor_memory.models import JsonObject, Message, Role, ToolCall
 KEPT = "langchain"
 """The key of `Message.metadata` that holds what only LangChain knows."""
 
-MOST_ARTIFACT_CHARACTERS = 8_000
-"""A larger `artifact` of a tool is left out, as one that is no JSON: it is never sent to a model."""
+MOST_CHARACTERS = 12_000
+"""More is not kept beside a message (the default limit of metadata is 16 KiB): what is largest is left out. A model is
+sent the message whole all the same, as text, blocks and calls stand in it.
+"""
 
 _ROLES: dict[str, Role] = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CHAT_ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "system": "system"}
 _KINDS: dict[str, str] = {"user": "human", "assistant": "ai", "agent": "ai", "tool": "tool"}
+_CALL_BLOCKS = ("tool_use", "tool_call", "function_call")
 _APART = {"content", "name", "tool_calls", "invalid_tool_calls", "tool_call_id", "type", "artifact"}
 
 
 def to_message(message: BaseMessage) -> Message:
     """The message as the library keeps it.
 
-    What is no JSON is kept in the form that JSON has for it, and a large or strange `artifact` is left out. Raises
+    What is no JSON is kept in the form that JSON has for it, an `artifact` that is none is left out, and so is the
+    largest of what only LangChain knows if that is more than `MOST_CHARACTERS` together. Raises
     `InvalidMessageError` for a `RemoveMessage`, which is an order and no message.
     """
     if isinstance(message, RemoveMessage):
         raise InvalidMessageError("messages", "holds a RemoveMessage; what is stored stays, so take it out")
-    text, parts, kept = _content(message.content)
-    kept |= _rest(message)
+    text, parts, kept = _content(message)
+    kept = _bounded(kept | _rest(message))
     metadata: JsonObject = {KEPT: json.dumps(kept, separators=(",", ":"))} if kept else {}
     if getattr(message, "status", None) == "error":
         metadata["is_error"] = True
@@ -58,8 +62,8 @@ def to_message(message: BaseMessage) -> Message:
 def from_message(message: Message) -> BaseMessage:
     """The message as LangChain knows it; also one that came from elsewhere, or was shortened to fit a budget."""
     kept = kept_of(message)
-    kind = kept.pop("kind", None) or _KINDS.get(message.role, "system")
-    content = _content_again(message, kept.pop("layout", None), kept.pop("exact", None))
+    kind = kept.pop("$kind", None) or _KINDS.get(message.role, "system")
+    content = _content_again(message, kept.pop("$layout", None), kept.pop("$exact", None))
     data: dict[str, Any] = {"content": content, "name": message.name, **kept}
     if message.role == "tool":
         data["tool_call_id"] = message.tool_call_id
@@ -97,7 +101,7 @@ def _rest(message: BaseMessage) -> JsonObject:
     }
     kept: JsonObject = to_jsonable_python(rest, fallback=_type_of, inf_nan_mode="constants")
     if message.type not in _ROLES:
-        kept["kind"] = message.type
+        kept["$kind"] = message.type
     return kept | _artifact(message)
 
 
@@ -106,11 +110,16 @@ def _artifact(message: BaseMessage) -> JsonObject:
     if artifact is None:
         return {}
     try:
-        value = to_jsonable_python(artifact)
-        fits = len(json.dumps(value)) <= MOST_ARTIFACT_CHARACTERS
-    except (PydanticSerializationError, ValueError):
+        return {"artifact": to_jsonable_python(artifact)}
+    except PydanticSerializationError:
         return {}
-    return {"artifact": value} if fits else {}
+
+
+def _bounded(kept: JsonObject) -> JsonObject:
+    sizes = {name: len(json.dumps(value)) for name, value in kept.items()}
+    while sum(sizes.values()) > MOST_CHARACTERS:
+        del sizes[max(sizes, key=lambda name: sizes[name])]
+    return {name: kept[name] for name in sizes}
 
 
 def _type_of(value: object) -> str:
@@ -120,26 +129,40 @@ def _type_of(value: object) -> str:
 # -- content ----------------------------------------------------------------------------------------------------------
 
 
-def _content(content: str | list[Any]) -> tuple[str, tuple[JsonObject, ...], JsonObject]:
+def _content(message: BaseMessage) -> tuple[str, tuple[JsonObject, ...], JsonObject]:
     """The text, the other blocks, and what puts them together again.
 
     A layout has an entry for each block: the length of a plain text, the length and the rest of a text block, None for
-    a part. Text that databases cannot keep is kept twice: readable, and exact as JSON.
+    a part, an object for a block that says once more which call was made. Text that databases cannot keep is kept
+    twice: readable, and exact as JSON.
     """
+    content = message.content
+    arguments = {call["id"]: call["args"] for call in message.tool_calls} if isinstance(message, AIMessage) else {}
     blocks: list[Any] = [content] if isinstance(content, str) else content
     texts, parts, layout = list[str](), list[JsonObject](), list[Any]()
     for block in blocks:
         text = _text_of(block)
-        if text is None:
+        if text is not None:
+            texts.append(text)
+            layout.append(len(text) if isinstance(block, str) else [len(text), block | {"text": None}])
+        elif block.get("type") in _CALL_BLOCKS and block.get("id") in arguments:
+            layout.append(_without_arguments(block, arguments[block["id"]]))
+        else:
             parts.append(block)
             layout.append(None)
-            continue
-        texts.append(text)
-        layout.append(len(text) if isinstance(block, str) else [len(text), block | {"text": None}])
-    kept: JsonObject = {} if isinstance(content, str) else {"layout": layout}
+    kept: JsonObject = {} if isinstance(content, str) else {"$layout": layout}
     text = "".join(texts)
     storable = _storable(text)
-    return storable, tuple(parts), kept if storable == text else kept | {"exact": text}
+    return storable, tuple(parts), kept if storable == text else kept | {"$exact": text}
+
+
+def _without_arguments(block: JsonObject, arguments: JsonObject) -> JsonObject:
+    """The block, but for its arguments if they are those of the call."""
+    return (
+        {"of": block["id"], "block": {key: None if key == "input" else block[key] for key in block}}
+        if (block.get("input") == arguments)
+        else {"block": block}
+    )
 
 
 def _text_of(block: str | JsonObject) -> str | None:
@@ -155,17 +178,26 @@ def _storable(text: str) -> str:
 
 
 def _content_again(message: Message, layout: list[Any] | None, exact: str | None) -> str | list[Any]:
+    """The content as it was, or simply its text and parts if a budget took something away."""
     text = message.content if exact is None or len(exact) != len(message.content) else exact
     if layout is None:
         return text if not message.parts else list(_blocks(text, message.parts))
     whole = sum(_length(entry) for entry in layout) == len(text)
     if not whole or sum(entry is None for entry in layout) != len(message.parts):
         return list(_blocks(text, message.parts))
-    return list(_laid_out(text, iter(message.parts), layout))
+    arguments = {call.id: call.arguments for call in message.tool_calls}
+    return list(_laid_out(text, iter(message.parts), layout, arguments))
 
 
 def _length(entry: Any) -> int:
-    return 0 if entry is None else entry if isinstance(entry, int) else entry[0]
+    """How much of the text belongs to the block."""
+    match entry:
+        case int():
+            return entry
+        case [int() as length, _]:
+            return length
+        case _:
+            return 0
 
 
 def _blocks(text: str, parts: Sequence[JsonObject]) -> Iterator[JsonObject]:
@@ -174,15 +206,21 @@ def _blocks(text: str, parts: Sequence[JsonObject]) -> Iterator[JsonObject]:
     yield from parts
 
 
-def _laid_out(text: str, parts: Iterator[JsonObject], layout: list[Any]) -> Iterator[str | JsonObject]:
+def _laid_out(
+    text: str, parts: Iterator[JsonObject], layout: list[Any], arguments: dict[str, Any]
+) -> Iterator[str | JsonObject]:
     position = 0
     for entry in layout:
         piece = text[position : position + _length(entry)]
         position += len(piece)
         if entry is None:
             yield next(parts)
+        elif isinstance(entry, int):
+            yield piece
+        elif isinstance(entry, list):
+            yield entry[1] | {"text": piece}
         else:
-            yield piece if isinstance(entry, int) else entry[1] | {"text": piece}
+            yield entry["block"] | ({"input": arguments[entry["of"]]} if "of" in entry else {})
 
 
 # -- tool calls -------------------------------------------------------------------------------------------------------
@@ -204,8 +242,14 @@ def _calls(message: BaseMessage) -> Iterator[ToolCall]:
             id=invalid["id"] or f"invalid {number}",
             name=invalid["name"] or "",
             arguments=_storable(invalid["args"] or ""),
-            metadata={KEPT: json.dumps({"invalid": invalid})},
+            metadata=_invalid_metadata(invalid),
         )
+
+
+def _invalid_metadata(invalid: InvalidToolCall) -> JsonObject:
+    """The call, but for arguments that are kept as they are."""
+    rest = {name: value for name, value in invalid.items() if name != "args" or value != _storable(str(value))}
+    return {KEPT: json.dumps({"invalid": rest})}
 
 
 def _call_metadata(rest: JsonObject) -> JsonObject:
@@ -219,7 +263,8 @@ def _calls_again(calls: Iterable[ToolCall]) -> tuple[list[LangChainCall], list[I
         text = call.metadata.get(KEPT)
         kept: JsonObject = json.loads(text) if isinstance(text, str) else {}
         if "invalid" in kept:
-            invalid.append(kept["invalid"])
+            known: Any = {"args": call.arguments, **kept["invalid"]}
+            invalid.append(known)
         elif (arguments := _arguments(call)) is None:
             invalid.append(
                 InvalidToolCall(
@@ -227,7 +272,7 @@ def _calls_again(calls: Iterable[ToolCall]) -> tuple[list[LangChainCall], list[I
                 )
             )
         else:
-            known: Any = {"name": call.name, "args": arguments, "id": call.id, "type": "tool_call", **kept}
+            known = {"name": call.name, "args": arguments, "id": call.id, "type": "tool_call", **kept}
             valid.append(known)
     return valid, invalid
 

@@ -21,6 +21,7 @@ from langgraph.runtime import Runtime
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.langchain.messages import from_messages, to_message
+from reactor_memory.context.turns import in_exchanges
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import JsonObject, Value
@@ -117,8 +118,9 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         between the two.
         """
         unsaved = _unsaved(request.state)
-        await self._save(unsaved[: _turn_start(unsaved)], scope)
-        current = request.messages[_turn_start(request.messages) :]
+        turn_start = _turn_start(unsaved)
+        await self._save(unsaved[:turn_start], scope)
+        current = request.messages[_turn_start(request.messages) :] if turn_start < len(unsaved) else []
         context = await self._manager.load_history(
             scope.session_id,
             user_id=scope.user_id,
@@ -129,7 +131,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             system=request.system_prompt,
             tools=map(_declaration, request.tools),
         )
-        return from_messages(context.messages)
+        return from_messages(in_exchanges(context.messages))
 
     async def _save(self, messages: Sequence[BaseMessage], scope: Scope) -> None:
         """One by one: a batch would be another one when it is repeated after more was added."""

@@ -11,18 +11,22 @@ from reactor_memory.models import Fact, Message, ToolCall
 
 
 class Call(BaseModel):
-    """A call of a tool by the model. `arguments` are an object, or the model's own JSON text."""
+    """A call of a tool by the model. `arguments` are an object, or the model's own JSON text; `metadata` is what its
+    provider wants back with the call.
+    """
 
     id: str
     name: str
     arguments: dict[str, Any] | str = {}
+    metadata: dict[str, Any] = {}
 
 
 class NewMessage(BaseModel):
-    """A message to keep. One of role `tool` names the call that it answers."""
+    """A message to keep. One of role `tool` names the call that it answers. `parts` are images, files or reasoning."""
 
     role: Literal["user", "assistant", "system", "tool"]
     content: str = ""
+    parts: list[dict[str, Any]] = []
     tool_calls: list[Call] = []
     tool_call_id: str | None = None
     name: str | None = None
@@ -36,6 +40,7 @@ class ShownMessage(BaseModel):
     content: str
     seq: int | None = None
     name: str | None = None
+    parts: list[dict[str, Any]] = []
     tool_calls: list[Call] = []
     tool_call_id: str | None = None
 
@@ -114,7 +119,8 @@ def to_message(given: NewMessage) -> Message:
     return Message(
         role=given.role,
         content=given.content,
-        tool_calls=tuple(ToolCall(id=call.id, name=call.name, arguments=call.arguments) for call in given.tool_calls),
+        parts=tuple(given.parts),
+        tool_calls=tuple(ToolCall(**call.model_dump()) for call in given.tool_calls),
         tool_call_id=given.tool_call_id,
         name=given.name,
     )
@@ -123,21 +129,25 @@ def to_message(given: NewMessage) -> Message:
 def shown_context(context: Context) -> ShownContext:
     report = context.report
     return ShownContext(
-        messages=[_shown(message, part) for message, part in zip(context.messages, report.parts, strict=True)],
+        messages=[shown(message, part) for message, part in zip(context.messages, report.parts, strict=True)],
         tokens=report.total_tokens,
         budget=report.budget,
         freshness=report.freshness,
     )
 
 
-def _shown(message: Message, part: str) -> ShownMessage:
+def shown(message: Message, part: str) -> ShownMessage:
     return ShownMessage(
         part=part,
         role=message.role,
         content=message.content,
         seq=message.seq,
         name=message.name,
-        tool_calls=[Call(id=call.id, name=call.name, arguments=call.arguments) for call in message.tool_calls],
+        parts=list(message.parts),
+        tool_calls=[
+            Call(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
+            for call in message.tool_calls
+        ],
         tool_call_id=message.tool_call_id,
     )
 

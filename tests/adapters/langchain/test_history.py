@@ -17,7 +17,7 @@ from tests.adapters.langchain.conftest import MemoryThread
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.filterwarnings("ignore:.*(RunnableWithMessageHistory|ChatMessageHistory).*"),
+    pytest.mark.filterwarnings("ignore:.*(RunnableWithMessageHistory|ChatMessageHistory|WindowMemory).*"),
 ]
 
 
@@ -192,3 +192,33 @@ class TestRunnableWithMessageHistory:
         chain.invoke([HumanMessage("one")], self.CONFIG)
         chain.invoke([HumanMessage("two")], self.CONFIG)
         assert memory_thread.run(stored(manager)) == ["human: one", "ai: 1 seen", "human: two", "ai: 3 seen"]
+
+
+class TestWindowMemory:
+    """As the memory of chains and executors of before: the newest `k` turns of what this history shows."""
+
+    def memory(self, history: ReactorMemoryChatHistory) -> Any:
+        from langchain_classic.memory import ConversationBufferWindowMemory
+
+        return ConversationBufferWindowMemory(
+            chat_memory=history, k=1, return_messages=True, memory_key="chat_history", input_key="input"
+        )
+
+    SAVED = ("human: one", "ai: first", "human: two", "ai: second")
+
+    async def test_asynchronously(self, manager: ConversationManager) -> None:
+        memory = self.memory(ReactorMemoryChatHistory(manager, "s"))
+        await memory.asave_context({"input": "one"}, {"output": "first"})
+        await memory.asave_context({"input": "two"}, {"output": "second"})
+        shown = await memory.aload_memory_variables({})
+        assert texts(shown["chat_history"]) == [*self.SAVED[2:]]
+        assert await stored(manager) == [*self.SAVED]
+
+    def test_synchronously(self, memory_thread: MemoryThread) -> None:
+        memory = self.memory(ReactorMemoryChatHistory(memory_thread.manager, "s", loop=memory_thread.loop))
+        memory.save_context({"input": "one"}, {"output": "first"})
+        memory.save_context({"input": "two"}, {"output": "second"})
+        assert texts(memory.load_memory_variables({})["chat_history"]) == [*self.SAVED[2:]]
+        assert memory_thread.run(stored(memory_thread.manager)) == [*self.SAVED]
+        memory.clear()
+        assert memory.load_memory_variables({})["chat_history"] == []

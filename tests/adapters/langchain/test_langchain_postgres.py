@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-import warnings
 from contextlib import closing
 from typing import Any
 
 import asyncpg
-import psycopg
 import pytest
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -24,11 +22,6 @@ from reactor_memory.adapters.langchain_postgres import (
 )
 from reactor_memory.errors import ImportFormatError
 from tests.postgres_server import execute
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from langchain_classic.memory import ConversationBufferWindowMemory
-    from langchain_postgres import PostgresChatMessageHistory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
 
@@ -55,6 +48,9 @@ def talk(count: int) -> list[BaseMessage]:
 @pytest.fixture
 def dsn(empty_postgres_dsn: str) -> str:
     """A database in which langchain-postgres made its table."""
+    import psycopg
+    from langchain_postgres import PostgresChatMessageHistory
+
     with closing(psycopg.connect(empty_postgres_dsn)) as connection:
         PostgresChatMessageHistory.create_tables(connection, TABLE)
     return empty_postgres_dsn
@@ -62,6 +58,9 @@ def dsn(empty_postgres_dsn: str) -> str:
 
 def theirs(dsn: str, session_id: str, *messages: BaseMessage) -> list[BaseMessage]:
     """What langchain-postgres reads, after it stored the messages."""
+    import psycopg
+    from langchain_postgres import PostgresChatMessageHistory
+
     with closing(psycopg.connect(dsn)) as connection:
         history = PostgresChatMessageHistory(TABLE, session_id, sync_connection=connection)
         history.add_messages(messages)
@@ -121,6 +120,15 @@ async def test_an_import_that_was_interrupted_goes_on(
     assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=1203, stored=703)]
     assert calls == [500, 500, 500, 203]
     assert await ours(manager, SESSION) == expected
+
+
+async def test_what_was_erased_does_not_come_back(dsn: str, manager: ConversationManager) -> None:
+    await asyncio.to_thread(theirs, dsn, SESSION, *talk(3))
+    await imported(manager, dsn)
+    await manager.erase(SESSION, seq=3)
+    await asyncio.to_thread(theirs, dsn, SESSION, HumanMessage("later"))
+    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=1)]
+    assert [message.text for message in await ours(manager, SESSION) if message.text] == ["q0", "a1", "later"]
 
 
 async def test_two_imports_at_once_store_everything_once(dsn: str, manager: ConversationManager) -> None:
@@ -189,6 +197,8 @@ async def test_the_table_stays_as_it_was(dsn: str, manager: ConversationManager)
 async def test_the_window_is_that_of_the_buffer_window_memory(
     dsn: str, manager: ConversationManager, length: int
 ) -> None:
+    from langchain_classic.memory import ConversationBufferWindowMemory
+
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(length))
     await imported(manager, dsn)
     for k in (-1, 0, 1, 2, 3, 50):

@@ -27,7 +27,7 @@ from reactor_memory.models import ToolCall
 from reactor_memory.validation import MessageLimits, check_message
 
 ids = st.text(min_size=1, max_size=12, alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-any_text = st.text(max_size=40)
+any_text = st.text(st.characters() | st.sampled_from("\0\ud800"), max_size=40)
 """With NUL and lone surrogates: models and tools give such text."""
 
 json_values = st.recursive(
@@ -116,6 +116,18 @@ def test_the_same_message_is_converted_to_the_same_value(message: BaseMessage) -
     assert to_message(message) == to_message(message.model_copy(deep=True))
 
 
+@pytest.mark.parametrize("character", ["\0", "\ud800"])
+def test_characters_that_no_database_keeps(character: str) -> None:
+    """A tool that reads a binary file must not stop the conversation."""
+    text = f"read {character} it"
+    message = ToolMessage(text, tool_call_id="c", additional_kwargs={"k": text})
+    ours = to_message(message)
+    check_message(ours, MessageLimits())
+    assert ours.content == "read \ufffd it"
+    assert from_message(ours) == message
+    assert from_message(replace(ours, content="read")).content == "read"
+
+
 def test_parallel_calls_and_their_results_keep_ids_and_order() -> None:
     calls = [{"name": "look", "args": {"n": n}, "id": f"c{n}", "type": "tool_call"} for n in (2, 1)]
     ours = to_message(AIMessage("", tool_calls=calls))
@@ -154,6 +166,8 @@ def test_what_a_budget_shortened_is_one_text_block_and_the_parts_that_stayed() -
     assert (shortened.content, shortened.id) == ([{"type": "text", "text": "a long"}, image], "h1")
     assert from_message(replace(ours, parts=())).content == [{"type": "text", "text": "a long text"}]
     assert from_message(replace(to_message(HumanMessage("a long text")), content="a")).content == "a"
+    two = to_message(HumanMessage(["a long ", {"type": "text", "text": "text"}]))
+    assert from_message(replace(two, content="a l")).content == [{"type": "text", "text": "a l"}]
 
 
 def test_what_is_no_json_is_kept_as_json_and_a_strange_artifact_is_left_out() -> None:
@@ -164,7 +178,38 @@ def test_what_is_no_json_is_kept_as_json_and_a_strange_artifact_is_left_out() ->
         "handle": "<object>",
     }
     assert from_message(to_message(ToolMessage("x", tool_call_id="c", artifact=object()))).artifact is None  # pyright: ignore
-    assert from_message(to_message(ToolMessage("x", tool_call_id="c", artifact="a" * 9000))).artifact is None  # pyright: ignore
+
+
+def test_a_call_that_stands_among_the_blocks_too_is_no_part() -> None:
+    """As Anthropic has it: else the providers' forms would show it twice."""
+    use = {"type": "tool_use", "id": "c1", "input": {"n": "x" * 20_000}, "name": "look"}
+    calls: Any = [{"name": "look", "args": {"n": "x" * 20_000}, "id": "c1", "type": "tool_call"}]
+    message = AIMessage([{"type": "text", "text": "looking"}, use, {"type": "tool_use", "id": "c9"}], tool_calls=calls)
+    ours = to_message(message)
+    assert (ours.content, ours.parts) == ("looking", ({"type": "tool_use", "id": "c9"},))
+    check_message(ours, MessageLimits())
+    assert from_message(ours) == message
+    assert list(from_message(ours).content[1]) == list(use)  # pyright: ignore
+
+
+def test_more_than_fits_beside_a_message_costs_the_largest_of_it() -> None:
+    logs = {"logprobs": ["x"] * 9_000}
+    message = AIMessage("hi", id="a1", additional_kwargs={"k": 1}, response_metadata=logs)
+    ours = to_message(message)
+    check_message(ours, MessageLimits())
+    again = from_message(ours)
+    assert (again.content, again.id, again.additional_kwargs, again.response_metadata) == ("hi", "a1", {"k": 1}, {})
+    result = ToolMessage("x", tool_call_id="c", artifact="a" * 20_000, name="look")
+    assert from_message(to_message(result)) == result.model_copy(update={"artifact": None})
+
+
+def test_calls_written_badly_keep_long_arguments() -> None:
+    invalid: Any = [
+        {"name": "look", "args": '{"n": ' + "1" * 20_000, "id": "c", "error": None, "type": "invalid_tool_call"}
+    ]
+    message = AIMessage("", invalid_tool_calls=invalid)
+    check_message(to_message(message), MessageLimits())
+    assert from_message(to_message(message)) == message
 
 
 def test_an_order_to_remove_is_no_message() -> None:

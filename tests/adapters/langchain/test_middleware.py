@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ModelRetryMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelRetryMiddleware,
+    hook_config,
+)
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from pydantic import BaseModel
 
 from reactor_memory import ConversationManager, InvalidInputError, Message, SessionOwnershipError, Settings, open_memory
 from reactor_memory.adapters.langchain import ReactorMemoryMiddleware, from_messages
@@ -228,6 +235,41 @@ async def test_a_user_message_in_the_middle_of_a_run_hides_nothing(manager: Conv
     model = ScriptedModel(answers=[TWO_CALLS, "both found"])
     result = await agent_of(model, ReactorMemoryMiddleware(manager), Reminder()).ainvoke(said("hello"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN[:4], "human: remember the rules"]
+    assert texts(await stored(manager)) == texts(result["messages"])
+
+
+class Critic(AgentMiddleware[Any, Any, Any]):
+    """Sends the model back to work when the run was about to end."""
+
+    @hook_config(can_jump_to=["model"])
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        return {"jump_to": "model"} if state["messages"][-1].text == "draft" else None
+
+
+async def test_a_run_that_is_sent_back_to_the_model_shows_nothing_twice(manager: ConversationManager) -> None:
+    model = ScriptedModel(answers=["draft", "final"])
+    result = await agent_of(model, ReactorMemoryMiddleware(manager), Critic()).ainvoke(said("hello"), THREAD)
+    assert texts(model.seen[-1]) == ["system: Be brief.", "human: hello", "ai: draft"]
+    assert texts(await stored(manager)) == texts(result["messages"]) == ["human: hello", "ai: draft", "ai: final"]
+
+
+class Weather(BaseModel):
+    """An answer in a form."""
+
+    degrees: int
+
+
+async def test_an_answer_in_a_form_is_kept_with_its_call(manager: ConversationManager) -> None:
+    model = ScriptedModel(answers=[calling(("c1", "Weather", {"degrees": 7})), "bye"])
+    agent = create_agent(
+        model,
+        middleware=[ReactorMemoryMiddleware(manager)],
+        response_format=ToolStrategy(Weather),
+        checkpointer=InMemorySaver(),
+    )
+    result = await agent.ainvoke(said("how warm is it?"), THREAD)
+    assert result["structured_response"] == Weather(degrees=7)
+    assert [message.type for message in await stored(manager)] == ["human", "ai", "tool"]
     assert texts(await stored(manager)) == texts(result["messages"])
 
 

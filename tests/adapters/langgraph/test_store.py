@@ -259,6 +259,12 @@ class TestNotes:
         with pytest.raises(InvalidInputError, match="limit"):
             await ReactorMemoryStore(container).aput(self.WHERE, "notes", {"text": "x" * 5000})
 
+    async def test_that_are_refused_take_their_batch_along(self, container: Container) -> None:
+        store = ReactorMemoryStore(container)
+        with pytest.raises(InvalidInputError, match="limit"):
+            await store.abatch([PutOp(("a",), "k", {}), PutOp(self.WHERE, "notes", {"text": "x" * 5000})])
+        assert await store.aget(("a",), "k") is None
+
 
 class TestFacts:
     @pytest.fixture

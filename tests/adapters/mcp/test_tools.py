@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reactor_memory import ConversationManager
 from tests.adapters.mcp.servers import Served, called, refused
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +53,7 @@ async def test_a_conversation_is_kept_and_remembered(anywhere: Served) -> None:
 
 async def test_tool_traffic_comes_back_byte_for_byte(anywhere: Served) -> None:
     calls = [
-        {"id": "c1", "name": "find", "arguments": '{"a": '},
+        {"id": "c1", "name": "find", "arguments": '{"a": ', "metadata": {"thought_signature": "gA=="}},
         {"id": "c2", "name": "find", "arguments": {"ä": [1.5, None, {"b": ""}]}},
     ]
     messages = [
@@ -60,7 +61,12 @@ async def test_tool_traffic_comes_back_byte_for_byte(anywhere: Served) -> None:
         {"role": "assistant", "content": "", "tool_calls": calls},
         {"role": "tool", "content": "", "tool_call_id": "c2"},
         {"role": "tool", "content": " \n", "tool_call_id": "c1"},
-        {"role": "assistant", "content": "", "name": "anna"},
+        {
+            "role": "assistant",
+            "content": "",
+            "name": "anna",
+            "parts": [{"type": "image", "data": "", "n": [1.0, None]}],
+        },
     ]
     async with anywhere.client() as client:
         added = await called(client, "memory_add_messages", session_id="s", messages=messages, idempotency_key="k")
@@ -68,7 +74,10 @@ async def test_tool_traffic_comes_back_byte_for_byte(anywhere: Served) -> None:
         again = await called(client, "memory_add_messages", session_id="s", messages=messages, idempotency_key="k")
         assert again == {**added, "replayed": True}
         shown = (await called(client, "memory_get_context", session_id="s"))["messages"]
-    assert [{key: message[key] for key in given} for message, given in zip(shown, messages, strict=True)] == messages
+    for message, given in zip(shown, messages, strict=True):
+        for call in given.get("tool_calls", []):
+            call.setdefault("metadata", {})
+        assert json.dumps({key: message[key] for key in given}) == json.dumps(given)
 
 
 async def test_notes_outlast_the_session(served: Served) -> None:
@@ -129,6 +138,15 @@ async def test_what_is_wrong_is_a_tool_error_that_names_it(anywhere: Served) -> 
             assert problem in error, name
             assert "Traceback" not in error
         assert (await called(client, "memory_get_context", session_id="s"))["messages"] == []
+
+
+async def test_of_a_fault_of_the_server_nothing_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("what somebody said")
+
+    monkeypatch.setattr(ConversationManager, "search", fails)
+    async with served.client() as client:
+        assert await refused(client, "memory_search", session_id="s", query="x") == "Error executing tool memory_search"
 
 
 async def test_hostile_text_is_data(served: Served) -> None:

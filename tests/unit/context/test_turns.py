@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.turns import Pair, find_orphans, find_pairs, last_turn_start, units
+from reactor_memory.context.turns import Pair, find_orphans, find_pairs, in_exchanges, last_turn_start, units
 from reactor_memory.models import Message, ToolCall
 from tests.unit.context.histories import turns
 
@@ -106,3 +106,18 @@ def test_runs_cover_a_turn_and_split_no_pair(turn: list[Message]) -> None:
     for pair in find_pairs(turn):
         (home,) = [run for run in runs if pair.call in run]
         assert all(index in home for index in pair.results)
+
+
+def test_results_come_directly_behind_their_call() -> None:
+    first, second = call("a"), call("b")
+    messages = [USER, first, second, result("b"), ANSWER, result("a"), USER, result("c")]
+    assert in_exchanges(messages) == [USER, first, result("a"), second, result("b"), ANSWER, USER, result("c")]
+
+
+@given(turn=turns())
+def test_exchanges_are_the_same_messages_and_stay_as_they_are(turn: list[Message]) -> None:
+    exchanges = in_exchanges(turn)
+    assert sorted(map(id, exchanges)) == sorted(map(id, turn))
+    assert in_exchanges(exchanges) == exchanges
+    for pair in find_pairs(exchanges):
+        assert pair.results == tuple(range(pair.call + 1, pair.call + 1 + len(pair.results)))

@@ -1,0 +1,19 @@
+"""The how-to and the example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.documents import run_example, run_snippets
+
+
+def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_snippets("openai-agents.md") == 1
+    assert capsys.readouterr().out == "I was given 1 items.\nI was given 3 items.\n"
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    assert "Your order number is A-1042." in run_example("openai_agents.py", tmp_path)
