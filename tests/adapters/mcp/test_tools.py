@@ -118,7 +118,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("memory_get_context", {"session_id": "s", "budget": 0}, "budget"),
     ("memory_get_context", {"session_id": "s", "message": "x" * 5000, "budget": 1}, "the smallest budget that works"),
     ("memory_add_messages", {"session_id": "s", "messages": []}, "messages"),
-    ("memory_add_messages", {"session_id": "s", "messages": [{"role": "king", "content": ""}]}, "role"),
+    ("memory_add_messages", {"session_id": "s", "messages": [{"role": "system", "content": ""}]}, "role"),
     (
         "memory_add_messages",
         {"session_id": "s", "messages": [{"role": "tool"}]},
