@@ -30,6 +30,7 @@ from reactor_memory.models import (
     Spending,
     Summary,
     SummaryHead,
+    Usage,
     Value,
     WorkState,
 )
@@ -81,6 +82,24 @@ class Summarizer(Protocol):
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
+
+
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -138,7 +157,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
     summary is a `Summary` if facts were asked for, else its head.
 
-    An unknown session is None, with none of them.
+    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
+    them.
     """
 
     session: Session | None = None
@@ -146,6 +166,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    ranges: tuple[RangeSummary, ...] = ()
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):
@@ -632,8 +653,16 @@ class SummaryScheduler(Protocol):
 
 class RangeSummaryStore(Protocol):
     """Texts that stand for ranges of messages, beside the log that they stand for. Owners are checked as in
-    `MessageStore`; an unknown session raises `SessionNotFoundError`. A branch summarises its own messages only, and
-    shows the summaries of inherited ranges that end before it began.
+    `MessageStore`; an unknown session raises `SessionNotFoundError`.
+
+    A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
+    summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows
+    the messages of that range themselves, archived or not.
+
+    What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten:
+    `read_originals` gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any
+    other message. When a message of a range is withdrawn or erased, the text goes that was made of it, as if it had
+    been restored. Deleting a session deletes its summaries.
     """
 
     async def read_range_summaries(
@@ -642,15 +671,32 @@ class RangeSummaryStore(Protocol):
         """The live ones (or all), in the order of their ranges."""
         ...
 
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        """As `MessageStore.read`, with the archived messages."""
+        ...
+
     async def put_range_summaries(
         self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
     ) -> bool:
         """Store `new`, in one transaction: live summaries inside the range of a new one are replaced by it, and what
-        becomes of its messages is told by its `retention`.
+        becomes of its messages is told by its `retention`. `delete` leaves a tombstone for each message; it is
+        meant to save space (`erase` forgets).
 
         Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`,
-        in any order, or if a message of a range went out of view meanwhile. Ranges that overlap a live summary
-        without holding it, are not the branch's own or hold half a pair raise `InvalidInputError`.
+        in any order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced
+        summary stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new
+        one, are not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a
+        `message_count` that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for
+        `delete`, if a fork begins inside the range.
         """
         ...
 
@@ -658,6 +704,25 @@ class RangeSummaryStore(Protocol):
         """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
 
         False if it is not live (any more). `InvalidInputError` if its messages were deleted.
+        """
+        ...
+
+
+class MemoryManagementStrategy(Protocol):
+    """What a chat memory does after messages were added to it (`reactor_memory.chat_memory`)."""
+
+    async def post_add_messages_hook(
+        self,
+        conversation_id: str,
+        added_messages_count: int,
+        total_messages_count: int,
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
+        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
+        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
+        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
         """
         ...
 

@@ -1,9 +1,9 @@
 """Fitting a draft, or a plain list of messages, into a budget of tokens.
 
 Protected are pins and the current turn. Given up, in this order: recalled messages that do not fit beside the smallest
-window, the window above its minimum, the narrative, facts by value, the remaining window, and then parts of the current
-turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored message is not counted
-again. The work grows with what is kept, not with what is dropped.
+window, the window above its minimum, the narrative, notes from their end, facts by value, the remaining window, and
+then parts of the current turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored
+message is not counted again. The work grows with what is kept, not with what is dropped.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from reactor_memory.context.accounting import (
     turn_part,
 )
 from reactor_memory.context.blocks import (
-    FACTS_HEADER,
-    NARRATIVE_HEADER,
+    NOTES_HEADER,
     RECALLED_HEADER,
     Block,
+    BlockRole,
     FittedBlock,
+    Frame,
     fit_block,
     fit_memory,
     shown_text,
@@ -75,10 +76,14 @@ def assemble(
         least = newest_turns(
             draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
         )
+        if draft.notes_lines:
+            notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
+            room -= notes.tokens
+            shown.append(_block("notes", NOTES_HEADER, limits.memory_role, draft.notes_lines, notes, limits))
         facts, narrative = _fit_memory(draft, least, room, limits, count_text)
         room -= facts.tokens + narrative.tokens
-        shown.append(_block("facts", FACTS_HEADER, draft.fact_lines, facts, limits))
-        shown.append(_block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits))
+        shown.append(_framed(draft.frames[0], draft.fact_lines, facts, limits))
+        shown.append(_framed(draft.frames[1], draft.narrative, narrative, limits))
     if pinned:
         shown.append(pin_part(draft.pins, pinned, pins, cost))
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
@@ -201,8 +206,8 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
-    narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
+    facts = Block(draft.frames[0].header, draft.fact_lines, draft.fact_tokens)
+    narrative = Block(draft.frames[1].header, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
     reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
@@ -212,21 +217,35 @@ def _fit_memory(
     return fit(min(left - reserved, int(limits.max_memory_share * left)))
 
 
+def _fit_notes(draft: Draft, room: int, limits: ContextLimits, count_text: CountText) -> FittedBlock:
+    """The notes in what all the facts would leave of `room`."""
+    facts = draft.fact_tokens
+    if facts is None:
+        facts = fit_block(Block(draft.frames[0].header, draft.fact_lines), room, limits.overhead, count_text).tokens
+    return fit_block(
+        Block(NOTES_HEADER, draft.notes_lines, draft.notes_tokens), room - facts, limits.overhead, count_text
+    )
+
+
 def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
     """About what all that was recalled takes."""
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), limits.budget, limits.overhead, count_text)
     return lines.tokens + sum((message.token_count or 0) + limits.overhead for message in draft.recalled)
 
 
+def _framed(frame: Frame, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
+    return _block(frame.part, frame.header, frame.role or limits.memory_role, lines, fitted, limits)
+
+
 def _block(
-    part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
+    part: Part, header: str, role: BlockRole, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
 ) -> ShownPart:
     if not lines:
         return ShownPart(part)
     message = None
     if fitted.kept:
         text = shown_text(header, lines, fitted.kept)
-        message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
+        message = Message(role=role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
 
@@ -243,7 +262,7 @@ def _recall(
         taken = lines.tokens + min(left, sum(map(cost, draft.recalled)))
         window = newest_turns(draft.window, 0, window.end, room - taken, cost)
         kept = _best_turns(_unseen(draft, window), left, cost)
-    shown = _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits)
+    shown = _block("recalled_facts", RECALLED_HEADER, limits.memory_role, draft.recalled_lines, lines, limits)
     return window, (_recalled_part(draft, window, kept, cost), shown)
 
 

@@ -2,7 +2,7 @@
 
 A header is an ATX line (``## Title``, 0 to 3 spaces before it, closing ``#``s allowed) outside fenced code; underlined
 headers are text. A section is a header and everything up to the next header of the same or a higher level. What stands
-before the first header belongs to no section. Lines end with LF, CR or CRLF.
+before the first header belongs to no section. Lines end with LF or CRLF.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_HEADER = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\r\n]*))?[\r\n]*")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADER = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\n]*))?\r?\n?")
 _CLOSING = re.compile(r"(?:^|[ \t])#+$")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*[\r\n]*$)|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ORDINAL = re.compile(r"(.+) \[([1-9][0-9]{0,3})\]")
 _PATH_MARK = " > "
 _LEVEL_OF_NEW = 2
 _LISTED = 30
+_BLANK = " \t\r\n"
 
 
 class Section(NamedTuple):
@@ -141,14 +142,12 @@ def with_new(text: str, header: str, content: str) -> str:
 
 
 def joined(first: str, second: str, separator: str | None = None) -> str:
-    """Both texts with exactly one blank line between them, or with `separator`. An empty one adds nothing."""
-    if not first or not second:
-        return first or second
+    """Both texts with exactly one blank line between them, or with `separator`. A blank one adds nothing."""
     if separator is not None:
-        return first + separator + second
+        return first + separator + second if first and second else first or second
     newline = _newline(first)
     first, second = _trimmed_end(first), _trimmed_start(second)
-    return _ended(first, newline) + newline + second if first else second
+    return _ended(first, newline) + newline + second if first and second else first or second
 
 
 def prepended(text: str, content: str, separator: str | None = None) -> str:
@@ -179,7 +178,7 @@ def _headers(text: str) -> Iterator[_Header]:
 
 def _closes(line: str, fence: str) -> bool:
     indent = len(line) - len(line.lstrip(" "))
-    mark = line.strip(" \t\r\n")
+    mark = line.strip(_BLANK)
     return indent <= 3 and len(mark) >= len(fence) and set(mark) == {fence[0]}
 
 
@@ -187,7 +186,7 @@ def _parsed_header(line: str) -> _Header | None:
     header = _HEADER.fullmatch(line)
     if header is None:
         return None
-    title = _CLOSING.sub("", (header[2] or "").strip(" \t"))
+    title = _CLOSING.sub("", (header[2] or "").strip(_BLANK))
     return _Header(len(header[1]), _normal(title), 0, 0)
 
 
@@ -264,12 +263,12 @@ def _followed(content: str, after: str, newline: str) -> str:
 
 def _newline(text: str) -> str:
     """The line ending that a text uses."""
-    found = re.search(r"\r\n|\r|\n", text)
-    return found[0] if found else "\n"
+    first = _LINE.match(text)
+    return "\r\n" if first and first[0].endswith("\r\n") else "\n"
 
 
 def _ended(text: str, newline: str) -> str:
-    return text if text.endswith(("\r", "\n")) else text + newline
+    return text if text.endswith("\n") else text + newline
 
 
 def _trimmed_start(text: str) -> str:
@@ -291,4 +290,4 @@ def _first_filled(lines: Sequence[str]) -> int:
 
 
 def _is_blank(line: str) -> bool:
-    return not line.strip(" \t\r\n")
+    return not line.strip(_BLANK)

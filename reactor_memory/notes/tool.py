@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NO_NOTES = "(There are no notes yet.)"
+NAME: Final = "manage_long_term_memory"
+NO_NOTES: Final = "(There are no notes yet.)"
 _ARGUMENTS: Final = ("operation", "content", "section_header")
 
 
@@ -25,13 +26,15 @@ class ManageLongTermMemoryTool:
     for ids that no store can keep.
     """
 
-    name: Final = "manage_long_term_memory"
-
     def __init__(self, memory: LongTermMemory, user_id: str, agent_name: str) -> None:
         check_user_and_agent(user_id, agent_name)
         self._memory = memory
         self._user_id = user_id
         self._agent_name = agent_name
+
+    @property
+    def name(self) -> str:
+        return NAME
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -84,7 +87,7 @@ class ManageLongTermMemoryTool:
         except InvalidInputError as error:
             return f"Error: {error}"
         except Exception as error:
-            log.warning("notes: %s failed with %s", self.name, type(error).__name__)
+            log.warning("notes: %s failed with %s", NAME, type(error).__name__)
             return "Error: the notes cannot be reached now; nothing is known to have changed. Try again later."
         return self._told(operation, result)
 

@@ -60,6 +60,7 @@ def erase(
     for part in parts:
         own = (part.start_seq, part.end_seq or session.last_seq)
         destroyed += yield from entomb(part.conversation_id, [own])
+        yield from derived.forget_ranges(part.conversation_id, *own)
     yield Step("touch_session", key_of(session_id) | {"now": now})
     for branch in branches:
         key = key_of(branch.session.session_id)

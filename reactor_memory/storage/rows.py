@@ -21,6 +21,7 @@ from reactor_memory.models import (
     Layout,
     Message,
     Pin,
+    RangeSummary,
     Segment,
     Session,
     Summary,
@@ -41,6 +42,7 @@ _OBJECT = msgspec.json.Decoder(JsonObject)
 _FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
 _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+_IDS = msgspec.json.Decoder(tuple[str, ...])
 _encode = msgspec.json.encode
 
 
@@ -304,6 +306,61 @@ def layout_values(layout: Layout) -> dict[str, Any]:
 
 def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
     return len(lines), lines_text([line.text for line in lines]), line_details(lines)
+
+
+def range_summary_from(row: Row) -> RangeSummary:
+    (
+        summary_id,
+        kind,
+        start,
+        end,
+        count,
+        ids,
+        retention,
+        replaced_by,
+        started,
+        ended,
+        text,
+        tokens,
+        tokenizer,
+        created,
+    ) = row
+    return RangeSummary(
+        summary_id=summary_id,
+        kind=kind,
+        start_seq=start,
+        end_seq=end,
+        message_count=count,
+        message_ids=_IDS.decode(ids) if ids else (),
+        retention=retention,
+        replaced_by=replaced_by,
+        started_at=started,
+        ended_at=ended,
+        text=text,
+        token_count=tokens,
+        tokenizer=tokenizer,
+        created_at=created,
+    )
+
+
+def range_summary_values(session_id: str, summary: RangeSummary) -> dict[str, Any]:
+    """The columns of a live summary."""
+    return {
+        **key_of(session_id),
+        "summary_id": summary.summary_id,
+        "kind": summary.kind,
+        "start_seq": summary.start_seq,
+        "end_seq": summary.end_seq,
+        "message_count": summary.message_count,
+        "message_ids": to_json(summary.message_ids),
+        "retention": summary.retention,
+        "started_at": summary.started_at,
+        "ended_at": summary.ended_at,
+        "text": summary.text,
+        "token_count": summary.token_count,
+        "tokenizer": summary.tokenizer,
+        "created_at": summary.created_at,
+    }
 
 
 def work_state_from(row: Row) -> WorkState:

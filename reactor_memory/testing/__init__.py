@@ -20,10 +20,11 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
-fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
-`ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of
-users. The suites run under asyncio, or whatever the fixture `anyio_backend` says.
+one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
+`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
+another object; `StoreAsIndexConformance` is for a store that is its own index; `ActiveSessionStoreConformance`,
+`NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of users. The suites run under asyncio,
+or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -34,13 +35,14 @@ pytest.register_assert_rewrite(
         for name in (
             "active_sessions",
             "branching",
-            "erasing",
             "items",
+            "erasing",
             "lifecycle",
             "log",
             "notes",
             "pinning",
             "random_histories",
+            "range_summaries",
             "recall",
             "summaries",
             "work",
@@ -60,6 +62,7 @@ from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
+from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
@@ -70,6 +73,7 @@ __all__ = [
     "ItemsStoreConformance",
     "MessageStoreConformance",
     "NotesStoreConformance",
+    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",

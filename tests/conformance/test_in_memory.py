@@ -11,6 +11,7 @@ from reactor_memory.testing import (
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -41,6 +42,10 @@ class TestInMemoryAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestInMemoryRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -49,9 +54,9 @@ class TestInMemoryNotes(NotesStoreConformance):
     pass
 
 
-class TestInMemoryErasure(ErasureConformance):
+class TestInMemoryItems(ItemsStoreConformance):
     pass
 
 
-class TestInMemoryItems(ItemsStoreConformance):
+class TestInMemoryErasure(ErasureConformance):
     pass

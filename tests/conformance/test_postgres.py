@@ -11,6 +11,7 @@ from reactor_memory.testing import (
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -43,6 +44,10 @@ class TestPostgresAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestPostgresRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestPostgresActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -51,9 +56,9 @@ class TestPostgresNotes(NotesStoreConformance):
     pass
 
 
-class TestPostgresErasure(ErasureConformance):
+class TestPostgresItems(ItemsStoreConformance):
     pass
 
 
-class TestPostgresItems(ItemsStoreConformance):
+class TestPostgresErasure(ErasureConformance):
     pass

@@ -12,6 +12,7 @@ from reactor_memory.testing import (
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -42,19 +43,15 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestSqliteRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestSqliteActiveSessions(ActiveSessionStoreConformance):
     pass
 
 
 class TestSqliteNotes(NotesStoreConformance):
-    pass
-
-
-class TestSqliteErasure(ErasureConformance):
-    pass
-
-
-class TestSqliteItems(ItemsStoreConformance):
     pass
 
 
@@ -67,3 +64,11 @@ class TestInlineLoads(MessageStoreConformance):
         await store.open()
         yield store
         await store.close()
+
+
+class TestSqliteItems(ItemsStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
+    pass

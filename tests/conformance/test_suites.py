@@ -9,6 +9,7 @@ from reactor_memory.testing import (
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -17,12 +18,13 @@ from reactor_memory.testing import (
 SUITES = (
     MessageStoreConformance,
     SummaryStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
-    ErasureConformance,
     ItemsStoreConformance,
+    ErasureConformance,
 )
 
 

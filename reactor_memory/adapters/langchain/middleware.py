@@ -48,7 +48,8 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     A run belongs to the session `session_id`; without one, to that of the run: ``session_id`` of its context or of
     ``config["configurable"]``, else the ``thread_id``. `user_id` is who asks, found alike. `budget` (tokens) holds for
-    the messages; without it, system prompt and tools are counted, too. `loop` is the event loop on which the memory was
+    the messages; without it, system prompt and tools are counted, too. `agent_name` is whose notes the context begins
+    with, if ``notes.enabled``. `loop` is the event loop on which the memory was
     opened, by default the one that runs now.
 
     A run that fails keeps nothing of its turn until a later run of its thread saves what the checkpoint has of it. A
@@ -122,6 +123,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         context = await self._manager.load_history(
             scope.session_id,
             user_id=scope.user_id,
+            agent_name=self._agent_name,
             message=to_message(current[0]) if current else None,
             traffic=map(to_message, current[1:]),
             budget=self._budget,
