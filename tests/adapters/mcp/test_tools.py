@@ -85,6 +85,9 @@ async def test_notes_outlast_the_session(served: Served) -> None:
         await called(client, "manage_long_term_memory", operation="append", content="## Food\nno nuts")
     async with served.client() as client:
         assert (await called(client, "manage_long_term_memory"))["result"] == "## Food\nno nuts"
+        (notes,) = (await called(client, "memory_get_context", session_id="s"))["messages"]
+        assert notes["part"] == "notes"
+        assert "no nuts" in notes["content"]
         missing = await called(client, "manage_long_term_memory", operation="delete_section_by_header")
         assert missing["result"].startswith("Error: ")
     async with served.client(agent="other") as client:
