@@ -6,6 +6,7 @@ python examples/mcp_client.py
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 from typing import Any
@@ -23,7 +24,7 @@ async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 async def main(store: str) -> None:
     command = ["-m", "reactor_memory", "mcp", "--store", store, "--user", "anna", "--agent", "desk"]
     server = StdioServerParameters(
-        command=sys.executable, args=command, env={"REACTOR_MEMORY_SUMMARY__ENABLED": "true"}
+        command=sys.executable, args=command, env=os.environ | {"REACTOR_MEMORY_SUMMARY__ENABLED": "true"}
     )
     async with Client(server) as client:
         session = (await ask(client, "session_resolve"))["session_id"]

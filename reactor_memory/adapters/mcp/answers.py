@@ -22,9 +22,12 @@ class Call(BaseModel):
 
 
 class NewMessage(BaseModel):
-    """A message to keep. One of role `tool` names the call that it answers. `parts` are images, files or reasoning."""
+    """A message to keep. One of role `tool` names the call that it answers. `parts` are images, files or reasoning.
 
-    role: Literal["user", "assistant", "system", "tool"]
+    None can be the system's: a client is a model, and what it was talked into must not come back as an order.
+    """
+
+    role: Literal["user", "assistant", "tool"]
     content: str = ""
     parts: list[dict[str, Any]] = []
     tool_calls: list[Call] = []

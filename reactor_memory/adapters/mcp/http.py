@@ -6,7 +6,6 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import Any
 
 import anyio
@@ -18,12 +17,9 @@ from reactor_memory.errors import InvalidInputError
 PATH = "/mcp"
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens on `host`."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def address_of(host: str, port: int) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}{PATH}"
 
 
 async def serve_http(server: MCPServer[Any], *, host: str, port: int, listening: Callable[[str], None]) -> None:
@@ -35,8 +31,7 @@ async def serve_http(server: MCPServer[Any], *, host: str, port: int, listening:
     app = server.streamable_http_app(streamable_http_path=PATH, json_response=True, stateless_http=True, host=host)
     config = uvicorn.Config(app, log_config=None, access_log=False)
     with _listening(host, port) as listener:
-        name = f"[{host}]" if ":" in host else host
-        listening(f"http://{name}:{listener.getsockname()[1]}{PATH}")
+        listening(address_of(host, listener.getsockname()[1]))
         await _until_stopped(_Server(config), listener)
 
 

@@ -67,7 +67,7 @@ def memory_server(
     user and an agent. What goes wrong is a tool error with the message of the library's error. Raises
     `InvalidInputError` for ids that no store can keep.
     """
-    tools = _SessionTools(container, user_id).tools()
+    tools = _SessionTools(container, user_id, agent_name).tools()
     if user_id is not None:
         tools += _UserTools(container, user_id, agent_name).tools()
     return MCPServer(
@@ -82,10 +82,11 @@ def memory_server(
 class _SessionTools:
     """The tools that name a session."""
 
-    def __init__(self, container: Container, user_id: str | None) -> None:
+    def __init__(self, container: Container, user_id: str | None, agent_name: str) -> None:
         self._manager = container.conversation_manager()
         self._summary_enabled = container.settings().summary.enabled
         self._user_id = user_id
+        self._agent_name = agent_name
 
     def tools(self) -> list[Tool]:
         return [
@@ -103,12 +104,17 @@ class _SessionTools:
         budget: Annotated[int, Field(ge=1, description="How many tokens the context may have.")] = DEFAULT_BUDGET,
         query: Annotated[str | None, Field(description="What to bring back of earlier turns.")] = None,
     ) -> ShownContext:
-        """What the model should see before its next answer: facts, what happened, the newest messages, within an exact
-        token budget. An unknown session has an empty context.
+        """What the model should see before its next answer: notes, facts, what happened, the newest messages, within an
+        exact token budget. An unknown session has an empty context.
         """
         coming = None if message is None else Message.user(message)
         context = await self._manager.load_history(
-            session_id, user_id=self._user_id, message=coming, budget=budget, query=query
+            session_id,
+            user_id=self._user_id,
+            agent_name=self._agent_name,
+            message=coming,
+            budget=budget,
+            query=query,
         )
         return shown_context(context)
 
@@ -125,6 +131,7 @@ class _SessionTools:
             session_id,
             [to_message(message) for message in messages],
             user_id=self._user_id,
+            agent_name=self._agent_name,
             idempotency_key=idempotency_key,
         )
         return Added(first_seq=added.first_seq, last_seq=added.last_seq, replayed=added.replayed)

@@ -18,10 +18,10 @@ class ReactorMemorySession:
     """`agents.Session`: every item is kept as it is, and a run begins with what memory has of what it does not show.
 
     `user_id` is who asks: a session with an owner raises `SessionOwnershipError` for everybody else. With `memory`, the
-    items for a run are the blocks of memory (facts, narrative, pins) and then the newest items, whole turns, in at most
-    `budget` tokens; without `budget`, as the settings say. Without `memory` they are all items. ``limit`` of
-    `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it cuts off beyond the
-    budget is in neither: give a budget rather than a limit.
+    items for a run are the blocks of memory (the notes of `agent_name`, facts, narrative, pins) and then the newest
+    items, whole turns, in at most `budget` tokens; without `budget`, as the settings say. Without `memory` they are all
+    items. ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it
+    cuts off beyond the budget is in neither: give a budget rather than a limit.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class ReactorMemorySession:
         session_id: str,
         *,
         user_id: str | None = None,
+        agent_name: str | None = None,
         budget: int | None = None,
         memory: bool = True,
         session_settings: SessionSettings | None = None,
@@ -38,6 +39,7 @@ class ReactorMemorySession:
         self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self._manager = manager
         self._user_id = user_id
+        self._agent_name = agent_name
         self._budget = budget
         self._memory = memory
         self._added: WeakKeyDictionary[RunContextWrapper[Any], int] = WeakKeyDictionary()
@@ -62,7 +64,7 @@ class ReactorMemorySession:
         if not items:
             return
         messages = [to_message(plain_item(item, position)) for position, item in enumerate(items)]
-        await self._manager.save_history(self.session_id, messages, user_id=self._user_id)
+        await self._manager.save_history(self.session_id, messages, user_id=self._user_id, agent_name=self._agent_name)
         if wrapper is not None:
             self._added[wrapper] = self._added.get(wrapper, 0) + len(items)
 
@@ -102,7 +104,9 @@ class ReactorMemorySession:
         return wrapper is not None and self._added.get(wrapper, 0) < limit
 
     async def _items_with_memory(self, limit: int | None) -> list[TResponseInputItem]:
-        context = await self._manager.load_history(self.session_id, user_id=self._user_id, budget=self._budget)
+        context = await self._manager.load_history(
+            self.session_id, user_id=self._user_id, agent_name=self._agent_name, budget=self._budget
+        )
         if limit is None:
             return _as_items(context.messages)
         window = context.part("window")

@@ -30,7 +30,7 @@ class Served(NamedTuple):
     async def client(self, user: str | None = "u1", *, agent: str = "desk") -> AsyncGenerator[Client]:
         """A client of a server that serves this user."""
         if self.transport == "process":
-            settings = Settings(store={"url": self.url}, summary={"enabled": True})
+            settings = Settings(store={"url": self.url}, summary={"enabled": True}, notes={"enabled": True})
             async with (
                 open_memory(settings) as container,
                 Client(memory_server(container, user_id=user, agent_name=agent)) as client,
@@ -69,7 +69,7 @@ def arguments(url: str, user: str | None, agent: str, *more: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return {"REACTOR_MEMORY_SUMMARY__ENABLED": "true", "PYTHONPATH": str(ROOT)}
+    return {"REACTOR_MEMORY_SUMMARY__ENABLED": "true", "REACTOR_MEMORY_NOTES__ENABLED": "true", "PYTHONPATH": str(ROOT)}
 
 
 @contextmanager

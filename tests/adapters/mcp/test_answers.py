@@ -33,7 +33,7 @@ CALLS = st.lists(
 )
 MESSAGES = st.fixed_dictionaries(
     {
-        "role": st.sampled_from(["user", "assistant", "system", "tool"]),
+        "role": st.sampled_from(["user", "assistant", "tool"]),
         "content": TEXT,
         "name": st.none() | TEXT,
         "parts": st.lists(OBJECTS, max_size=3),

@@ -85,6 +85,9 @@ async def test_notes_outlast_the_session(served: Served) -> None:
         await called(client, "manage_long_term_memory", operation="append", content="## Food\nno nuts")
     async with served.client() as client:
         assert (await called(client, "manage_long_term_memory"))["result"] == "## Food\nno nuts"
+        (notes,) = (await called(client, "memory_get_context", session_id="s"))["messages"]
+        assert notes["part"] == "notes"
+        assert "no nuts" in notes["content"]
         missing = await called(client, "manage_long_term_memory", operation="delete_section_by_header")
         assert missing["result"].startswith("Error: ")
     async with served.client(agent="other") as client:
@@ -118,7 +121,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("memory_get_context", {"session_id": "s", "budget": 0}, "budget"),
     ("memory_get_context", {"session_id": "s", "message": "x" * 5000, "budget": 1}, "the smallest budget that works"),
     ("memory_add_messages", {"session_id": "s", "messages": []}, "messages"),
-    ("memory_add_messages", {"session_id": "s", "messages": [{"role": "king", "content": ""}]}, "role"),
+    ("memory_add_messages", {"session_id": "s", "messages": [{"role": "system", "content": ""}]}, "role"),
     (
         "memory_add_messages",
         {"session_id": "s", "messages": [{"role": "tool"}]},

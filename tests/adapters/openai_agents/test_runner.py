@@ -11,7 +11,7 @@ from agents.run_context import RunContextWrapper
 from agents.run_internal.session_persistence import rewind_session_items
 from openai.types.responses import ResponseOutputItem
 
-from reactor_memory import ConversationManager, Message
+from reactor_memory import ConversationManager, Message, Settings, open_memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 from tests.adapters.openai_agents.scripted import ScriptedModel, calls, says, texts, thinks
 
@@ -104,6 +104,20 @@ async def test_the_limit_of_a_run_counts_like_that_of_the_session(manager: Conve
     for seen in model.seen:
         assert "A-1042" in texts(seen[:1])
         assert len([item for item in seen if item.get("role") != "system"]) == 3
+
+
+async def test_the_notes_of_the_agent_come_first() -> None:
+    settings = Settings(store={"url": "memory://"}, notes={"enabled": True})
+    async with open_memory(settings) as container:
+        await container.long_term_memory().apply("u1", "desk", "overwrite", content="She likes tea.")
+        manager = container.conversation_manager()
+        model = ScriptedModel()
+        for agent_name in ("desk", "other"):
+            session = ReactorMemorySession(manager, f"s-{agent_name}", user_id="u1", agent_name=agent_name)
+            model.answers = [[says("Hello.")]]
+            await Runner.run(Agent(name="desk", model=model), "Hello!", session=session)
+    assert "She likes tea." in texts(model.seen[0][:1])
+    assert model.seen[1] == [{"role": "user", "content": "Hello!"}]
 
 
 async def test_memory_is_not_stored_again(manager: ConversationManager) -> None:
