@@ -23,7 +23,8 @@ is proven with one fixture::
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
 another object; `StoreAsIndexConformance` is for a store that is its own index; `ActiveSessionStoreConformance` and
-`NotesStoreConformance` are for what a store keeps of users. The suites run under asyncio, or whatever the fixture
+`NotesStoreConformance` are for what a store keeps of users. `StrategyConformance` needs a fixture `store_url` and the
+settings that select the strategy. The suites run under asyncio, or whatever the fixture
 `anyio_backend` says.
 """
 
@@ -56,12 +57,13 @@ from reactor_memory.testing.builders import (  # noqa: E402
     stored_form,
     wall_clock,
 )
-from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
+from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
 __all__ = [
@@ -72,8 +74,10 @@ __all__ = [
     "NotesStoreConformance",
     "RangeSummaryStoreConformance",
     "RecallIndexConformance",
+    "ScriptedCondenser",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",
+    "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",
     "numbered",

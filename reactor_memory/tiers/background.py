@@ -60,7 +60,7 @@ class TierScheduler:
 
     def messages_saved(self, session_id: str, last_seq: int) -> None:
         self._inner.messages_saved(session_id, last_seq)
-        if self._run_jobs and last_seq > self._quiet_until.get(session_id, 0):
+        if self._run_jobs and last_seq > self._quiet_until.get(session_id, self._tiers.auto_threshold):
             self._wake(session_id, last_seq)
 
     def request(self, session_id: str) -> None:
@@ -102,8 +102,9 @@ class TierScheduler:
             log.error("session not summarised\n%s", "".join(format_tb(error.__traceback__)), extra=fields)  # noqa: TRY400
         finally:
             del self._tasks[session_id]
-        if session_id in self._again:
+            is_waiting = session_id in self._again
             self._again.discard(session_id)
+        if is_waiting:
             self._wake(session_id, 0)
 
     def _be_quiet(self, session_id: str, last_seq: int, messages: int) -> None:

@@ -12,7 +12,7 @@ from reactor_memory.ledger.evidence import verify_facts, verify_narrative
 from reactor_memory.models import Extraction, Message
 from reactor_memory.protocols import Condensed, Summarizer
 from reactor_memory.reading import sentences
-from reactor_memory.tiers.portions import Count
+from reactor_memory.tiers.portions import Count, shortened
 from reactor_memory.wording import read_sentences
 
 MAX_LINE_CHARACTERS = 240
@@ -46,9 +46,19 @@ class ExtractionCondenser:
         return Condensed(text=text, usage=found.usage)
 
     def _text(self, messages: Sequence[Message], said: Sequence[Message], found: Extraction, max_tokens: int) -> str:
-        earlier = [_earlier(line) for message in messages if message.role == "summary" for line in _lines(message)]
+        texts = [message.content for message in messages if message.role == "summary"]
+        earlier = [_earlier(line) for text in texts for line in self._lines(text, max_tokens // 4)]
         lines = [*earlier, *self._found(found, said)]
         return "\n".join(self._best(_once(lines), max_tokens)) or _beginnings(said, max_tokens, self._count)
+
+    def _lines(self, text: str, most: int) -> Iterator[str]:
+        """The lines of an earlier text, less its own remark on what was left out. Of a line of more than `most` tokens
+        the sentences, or what fits of them: else a text of one long line would be lost whole.
+        """
+        for line in map(plain, text.splitlines()):
+            if line and not _is_remark(line):
+                fits = self._count(line) <= most
+                yield from [line] if fits else (shortened(each, most, self._count) for each in sentences(line))
 
     def _found(self, found: Extraction, said: Sequence[Message]) -> Iterator[_Line]:
         for sentence in sentences(verify_narrative(found.narrative, said)):
@@ -68,11 +78,6 @@ class ExtractionCondenser:
         yield from (line.text for place, line in enumerate(lines) if place in kept)
         if kept and len(kept) < len(lines):
             yield _left_out(len(lines) - len(kept))
-
-
-def _lines(message: Message) -> Iterator[str]:
-    """The lines of an earlier text, less its own remark on what was left out."""
-    return (line for line in map(plain, message.content.splitlines()) if line and not _is_remark(line))
 
 
 def _earlier(line: str) -> _Line:

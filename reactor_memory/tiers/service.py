@@ -152,6 +152,11 @@ class ProgressiveTiers:
 
     # -- by itself ----------------------------------------------------------------------------------------------
 
+    @property
+    def auto_threshold(self) -> int:
+        """A session of no more messages than this is never summarised by itself."""
+        return self._options.auto_threshold or 0
+
     def listen(self, listener: Callable[[str, TierReport], None]) -> None:
         """Call `listener` with the session and the report whenever a session was summarised by itself."""
         self._listeners.append(listener)

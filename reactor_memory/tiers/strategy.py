@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from reactor_memory.context.blocks import BlockRole, Frame
+from reactor_memory.context.blocks import BlockRole, Frame, block_text
 from reactor_memory.context.draft import Draft, Freshness
 from reactor_memory.context.rendering import render_narrative
 from reactor_memory.context.selection import newest
@@ -18,6 +20,11 @@ from reactor_memory.tiers.planning import covered_until, uncovered
 
 COMPRESSED_HEADER = "Conversation History (compressed):"
 CONDENSED_HEADER = "Conversation History (condensed):"
+
+MOST_PARTS = 256
+"""Parts that are remembered as they are shown (2 MB): between two steps they are the same in every turn, and to render
+and count them takes ten times as long as the rest of a load.
+"""
 
 
 class Placement(Value, frozen=True, kw_only=True):
@@ -48,13 +55,17 @@ class Progressive:
         live = request.rows.ranges
         window = _window(request, live)
         unread = tuple(_gaps(request, live, window))
-        compressed = [each for each in live if each.kind == COMPRESSED]
+        first, second = self._frames
+        compressed = _block(_told(live, compressed=True), first.header, request.count_text)
+        condensed = _block(_told(live, compressed=False), second.header, request.count_text)
         draft = Draft(
             strategy="progressive",
             session_id=request.session_id,
             frames=self._frames,
-            fact_lines=_lines(compressed, request),
-            narrative=_lines([each for each in live if each.kind != COMPRESSED], request),
+            fact_lines=compressed.lines,
+            narrative=condensed.lines,
+            fact_tokens=compressed.tokens + request.limits.overhead,
+            narrative_tokens=condensed.tokens + request.limits.overhead,
             window=tuple(window),
             unread=unread,
             covered_seq=covered_until(live),
@@ -107,5 +118,19 @@ def _freshness(live: Sequence[RangeSummary], unread: Sequence[tuple[int, int]]) 
     return "stale" if unread else "fresh"
 
 
-def _lines(summaries: Sequence[RangeSummary], request: PlanRequest) -> tuple[BlockLine, ...]:
-    return render_narrative("\n".join(summary.text for summary in summaries), count=request.count_text)
+def _told(live: Sequence[RangeSummary], *, compressed: bool) -> str:
+    """The texts of one part. A summary that another service made stands with the condensed ones."""
+    return "\n".join(summary.text for summary in live if (summary.kind == COMPRESSED) == compressed)
+
+
+class _Rendered(NamedTuple):
+    """The lines of a part, and what all of them cost below their header."""
+
+    lines: tuple[BlockLine, ...]
+    tokens: int
+
+
+@lru_cache(maxsize=MOST_PARTS)
+def _block(text: str, header: str, count: Callable[[str], int]) -> _Rendered:
+    lines = render_narrative(text, count=count)
+    return _Rendered(lines, count(block_text(header, [line.text for line in lines])))

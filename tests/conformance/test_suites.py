@@ -11,6 +11,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    StrategyConformance,
     SummaryStoreConformance,
 )
 
@@ -20,6 +21,7 @@ SUITES = (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    StrategyConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
     ErasureConformance,
