@@ -17,9 +17,11 @@ depends_on = None
 
 def upgrade() -> None:
     _range_summaries()
+    _archived_messages()
     _active_sessions()
     _long_term_notes()
     _fact_corrections()
+    _no_samples()
 
 
 def _range_summaries() -> None:
@@ -44,6 +46,14 @@ def _range_summaries() -> None:
         _number("created_at"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", "summary_id", name="range_summaries_pkey"),
     )
+
+
+def _archived_messages() -> None:
+    """Which summary took a message out of view, and where that summary ends: a branch in which it does not stand shows
+    the message.
+    """
+    op.add_column("messages", _id("archived_by", nullable=True))
+    op.add_column("messages", _number("archived_until", nullable=True))
 
 
 def _active_sessions() -> None:
@@ -102,6 +112,29 @@ def _fence(table: str) -> None:
         "(user_id = current_setting('reactor_memory.user_id', true)"
         " OR current_setting('reactor_memory.all_users', true) = 'yes')"
     )
+
+
+CONTENT = {
+    "messages": "content parts tool_calls tool_call_id name metadata author_id client_id batch_fingerprint",
+    "pins": "anchor key text sha256",
+    "segments": "source_hash narrative headline",
+    "facts": "anchor key value",
+    "conversation_summaries": "narrative facts_json spare_json",
+    "context_layouts": "fact_lines narrative",
+    "recall_entries": "anchor terms",
+    "range_summaries": "text",
+    "fact_corrections": "anchor key value",
+    "long_term_notes": "notes",
+}
+
+
+def _no_samples() -> None:
+    """The statistics of PostgreSQL hold samples of values, which would outlive them; no plan needs those of content."""
+    if op.get_context().dialect.name != "postgresql":
+        return
+    for table, columns in CONTENT.items():
+        changes = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in columns.split())
+        op.execute(f"ALTER TABLE {table} {changes}")
 
 
 def _id(name: str, *, nullable: bool = False) -> sa.Column[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -72,6 +72,7 @@ from reactor_memory.storage.branches import (
 )
 from reactor_memory.storage.derived import all_gone, overlaps, refolded
 from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
+from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -89,6 +90,7 @@ class _Conversation:
     withdrawn: set[int] = field(default_factory=set[int])
     batches: dict[str, tuple[str, Appended]] = field(default_factory=dict[str, tuple[str, Appended]])
     pins: tuple[Pin, ...] = ()
+    ranges: Ranges = field(default_factory=Ranges)
     purged: bool = False
 
     def entomb(self, start_seq: int, end_seq: int) -> int:
@@ -109,6 +111,7 @@ class _Conversation:
         self.withdrawn.clear()
         self.batches.clear()
         self.pins = ()
+        self.ranges.clear()
         self.session = replace(self.session, title=None)
         self.purged = True
 
@@ -176,7 +179,7 @@ class _State:
     users: UserRows = field(default_factory=UserRows)
 
 
-class InMemoryStore(InMemoryUserRows):
+class InMemoryStore(InMemoryRanges, InMemoryUserRows):
     """Every kind of store in one object. What it holds lives as long as it does."""
 
     def __init__(self) -> None:
@@ -253,11 +256,20 @@ class InMemoryStore(InMemoryUserRows):
         conversation = self._find(session_id, user_id)
         if conversation is None:
             return ()
-        parts = ranges_between(conversation.session.branch, after, until)
-        if last is None:
-            return tuple(map(_copy, islice(self._oldest_first(parts), limit)))
-        newest = list(islice(self._newest_first(parts), last))[::-1]
-        return tuple(map(_copy, newest[:limit]))
+        return self._read_along(conversation.session.branch, after, until, last, limit)
+
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        branch = self._required(session_id, user_id).session.branch
+        return self._read_along(branch, after, until, last, limit, with_archived=True)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         conversation = self._find(query.session_id, query.user_id)
@@ -281,16 +293,15 @@ class InMemoryStore(InMemoryUserRows):
         if conversation is None:
             return ()
         branch = conversation.session.branch
-        parts = [part for start, end in ranges for part in ranges_between(branch, start - 1, end)]
-        found = {message.seq or 0: _copy(message) for message in self._oldest_first(parts)}
+        messages = chain.from_iterable(self._oldest_first(branch, start - 1, end) for start, end in ranges)
+        found = {message.seq or 0: _copy(message) for message in messages}
         return tuple(found[seq] for seq in sorted(found))
 
     async def read_background(
         self, session_id: str, *, after: int = 0, limit: int = 1000
     ) -> tuple[Session, tuple[Message, ...]]:
         session = self._alive(session_id).session
-        parts = ranges_between(session.branch, after, None)
-        return session, tuple(map(_copy, islice(self._oldest_first(parts), limit)))
+        return session, self._read_along(session.branch, after, None, None, limit, with_archived=True)
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
         begin = None if cursor is None else _listing_key(decode_cursor(cursor))
@@ -339,6 +350,7 @@ class InMemoryStore(InMemoryUserRows):
         await self.invalidate(session_id, branches, seq=position, now=now, refold=refold)
         message = _copy(conversation.messages[position - conversation.first_seq])
         conversation.withdrawn.add(position)
+        conversation.ranges.forget(position, position)
         for branch in branches:
             showing = self._data.conversations[branch.session_id]
             showing.pins = tuple(pin for pin in showing.pins if pin.seq != position)
@@ -359,7 +371,11 @@ class InMemoryStore(InMemoryUserRows):
         parts = parts_to_erase(conversation.session, ranges)
         branches = branches_showing(self._group(group_id), parts)
         stored = self._data.conversations
-        destroyed = sum(stored[part.conversation_id].entomb(part.start_seq, part.end_seq or last_seq) for part in parts)
+        destroyed = 0
+        for part in parts:
+            end = part.end_seq or last_seq
+            stored[part.conversation_id].ranges.forget(part.start_seq, end)
+            destroyed += stored[part.conversation_id].entomb(part.start_seq, end)
         for branch in branches:
             showing = stored[branch.session.session_id]
             showing.pins = tuple(pin for pin in showing.pins if not within(pin.seq, branch.ranges))
@@ -369,8 +385,7 @@ class InMemoryStore(InMemoryUserRows):
 
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         conversation = self._required(session_id, user_id)
-        source = ranges_between(conversation.session.branch, pin.seq - 1, pin.seq)
-        if next(self._oldest_first(source), None) is None:
+        if next(self._oldest_first(conversation.session.branch, pin.seq - 1, pin.seq), None) is None:
             raise not_in_view(pin.seq)
         placed = place_pin(conversation.pins, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
         others = [each for each in conversation.pins if each.ordinal != placed.ordinal]
@@ -436,6 +451,7 @@ class InMemoryStore(InMemoryUserRows):
                     recounted = replace(message, token_count=count(message), tokenizer=tokenizer)
                     conversation.messages[position] = recounted
                     rewritten += 1
+            conversation.ranges.recount(tokenizer, count)
             conversation.pins = tuple(
                 pin if pin.tokenizer == tokenizer else with_count(pin, tokenizer, count) for pin in conversation.pins
             )
@@ -683,9 +699,6 @@ class InMemoryStore(InMemoryUserRows):
                 below.add(each.session.session_id)
                 yield each
 
-    def _group(self, group_id: str) -> Iterator[Session]:
-        return (each.session for each in self._data.conversations.values() if each.session.group_id == group_id)
-
     def _branches_showing(self, conversation_id: str, seq: int) -> tuple[Session, ...]:
         return tuple(
             each.session
@@ -695,19 +708,53 @@ class InMemoryStore(InMemoryUserRows):
 
     # Reading branches
 
-    def _visible(self, part: BranchRange, *, newest_first: bool) -> Iterator[Message]:
+    def _visible(self, part: BranchRange, last: int | None, *, newest_first: bool) -> Iterator[Message]:
+        """The messages of `part` that are in view in a branch that shows its conversation up to `last`."""
         stored = self._data.conversations[part.conversation_id]
         end = stored.session.last_seq if part.end_seq is None else min(part.end_seq, stored.session.last_seq)
         seqs = range(part.start_seq, end + 1)
         for seq in reversed(seqs) if newest_first else seqs:
-            if seq not in stored.withdrawn:
+            if seq not in stored.withdrawn and not stored.ranges.hides(seq, last):
                 yield stored.messages[seq - stored.first_seq]
 
-    def _oldest_first(self, branch: Sequence[BranchRange]) -> Iterator[Message]:
-        return chain.from_iterable(self._visible(part, newest_first=False) for part in branch)
+    def _oldest_first(
+        self, branch: Sequence[BranchRange], after: int = 0, until: int | None = None, *, with_archived: bool = False
+    ) -> Iterator[Message]:
+        ends = _hiding(branch, with_archived=with_archived)
+        parts = ranges_between(branch, after, until)
+        return chain.from_iterable(
+            self._visible(part, ends[part.conversation_id], newest_first=False) for part in parts
+        )
 
-    def _newest_first(self, branch: Sequence[BranchRange]) -> Iterator[Message]:
-        return chain.from_iterable(self._visible(part, newest_first=True) for part in reversed(branch))
+    def _newest_first(
+        self, branch: Sequence[BranchRange], after: int = 0, until: int | None = None, *, with_archived: bool = False
+    ) -> Iterator[Message]:
+        ends = _hiding(branch, with_archived=with_archived)
+        parts = reversed(ranges_between(branch, after, until))
+        return chain.from_iterable(self._visible(part, ends[part.conversation_id], newest_first=True) for part in parts)
+
+    def _read_along(
+        self,
+        branch: Sequence[BranchRange],
+        after: int,
+        until: int | None,
+        last: int | None,
+        limit: int | None,
+        *,
+        with_archived: bool = False,
+    ) -> tuple[Message, ...]:
+        if last is None:
+            oldest = self._oldest_first(branch, after, until, with_archived=with_archived)
+            return tuple(map(_copy, islice(oldest, limit)))
+        newest = islice(self._newest_first(branch, after, until, with_archived=with_archived), last)
+        return tuple(map(_copy, list(newest)[::-1][:limit]))
+
+    def _group(self, group_id: str) -> list[Session]:
+        sessions = (each.session for each in self._data.conversations.values())
+        return [session for session in sessions if session.group_id == group_id]
+
+    def _ranges_of(self, conversation_id: str) -> Ranges:
+        return self._data.conversations[conversation_id].ranges
 
     def _preview(self, session: Session) -> SessionPreview:
         by_users = (each.content for each in self._oldest_first(session.branch) if each.role == "user")
@@ -807,6 +854,11 @@ def _window(newest: Iterator[Message], length: int, query: ContextQuery) -> list
         if tokens > query.max_tokens:
             break
     return window
+
+
+def _hiding(branch: Sequence[BranchRange], *, with_archived: bool) -> Mapping[str, int | None]:
+    """Until where summaries of each conversation hide what they archived: the end of its range. 0 hides nothing."""
+    return {part.conversation_id: 0 if with_archived else part.end_seq for part in branch}
 
 
 def _withdrawable(conversation: _Conversation, newest: Message | None, seq: int | None) -> int:

@@ -22,6 +22,7 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
 fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
+`RangeSummaryStoreConformance` for one that is a `RangeSummaryStore`, too;
 `ActiveSessionStoreConformance` and `NotesStoreConformance` are for what a store keeps of users. The suites run under
 asyncio, or whatever the fixture `anyio_backend` says.
 """
@@ -40,6 +41,7 @@ pytest.register_assert_rewrite(
             "notes",
             "pinning",
             "random_histories",
+            "range_summaries",
             "recall",
             "summaries",
             "work",
@@ -58,6 +60,7 @@ from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa
 from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
+from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
@@ -67,6 +70,7 @@ __all__ = [
     "FakeClock",
     "MessageStoreConformance",
     "NotesStoreConformance",
+    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",

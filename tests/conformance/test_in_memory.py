@@ -10,6 +10,7 @@ from reactor_memory.testing import (
     ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -49,4 +50,8 @@ class TestInMemoryNotes(NotesStoreConformance):
 
 
 class TestInMemoryErasure(ErasureConformance):
+    pass
+
+
+class TestInMemoryRanges(RangeSummaryStoreConformance):
     pass

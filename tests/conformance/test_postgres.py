@@ -10,6 +10,7 @@ from reactor_memory.testing import (
     ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -51,4 +52,8 @@ class TestPostgresNotes(NotesStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresRanges(RangeSummaryStoreConformance):
     pass

@@ -11,6 +11,7 @@ from reactor_memory.testing import (
     ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -50,4 +51,8 @@ class TestSqliteNotes(NotesStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteRanges(RangeSummaryStoreConformance):
     pass

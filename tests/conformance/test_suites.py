@@ -8,6 +8,7 @@ from reactor_memory.testing import (
     ErasureConformance,
     MessageStoreConformance,
     NotesStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -16,11 +17,12 @@ from reactor_memory.testing import (
 SUITES = (
     MessageStoreConformance,
     SummaryStoreConformance,
-    RecallIndexConformance,
-    StoreAsIndexConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
     ErasureConformance,
+    RangeSummaryStoreConformance,
+    RecallIndexConformance,
+    StoreAsIndexConformance,
 )
 
 
