@@ -17,7 +17,7 @@ import msgspec
 from reactor_memory.context.explaining import Explanation
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
-from reactor_memory.erasing import Eraser, ranges_of
+from reactor_memory.erasing import Eraser, Positions, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.explaining import Explainer, TracedFact
 from reactor_memory.ledger.merging import as_of, fold
@@ -556,8 +556,8 @@ class ConversationManager:
             await self._index.forget(gone)
         return gone
 
-    async def erase(self, session_id: str, *, seq: int | Iterable[int], user_id: str | None = None) -> ErasedMessages:
-        """Destroy messages: the one at `seq`, or all of several or a range of them, inherited ones too.
+    async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
+        """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
 
         A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
         transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the

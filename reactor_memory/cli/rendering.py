@@ -17,6 +17,8 @@ from reactor_memory.cli.terminal import printable
 from reactor_memory.cli.transcripts import to_record
 from reactor_memory.explaining import TracedFact
 from reactor_memory.models import (
+    ErasedMessages,
+    ErasedUser,
     Fact,
     JsonObject,
     Message,
@@ -218,6 +220,13 @@ def migrated(schema: str, recounted: int) -> RenderableType:
 
 def deleted(gone: Sequence[str]) -> RenderableType:
     return "\n".join(f"deleted {printable(each)}" for each in gone) if gone else "was deleted before"
+
+
+def erased(done: ErasedMessages | ErasedUser) -> RenderableType:
+    if isinstance(done, ErasedUser):
+        return f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
+    shown = ", ".join(map(printable, done.session_ids))
+    return f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
 
 
 def _call(call: ToolCall) -> Text:

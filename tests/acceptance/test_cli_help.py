@@ -28,6 +28,7 @@ COMMANDS = (
     "summarize",
     "fork",
     "delete",
+    "erase",
     "eval",
     "bench",
     "migrate",
