@@ -96,6 +96,7 @@ def _fact_corrections() -> None:
         _text("key"),
         _text("value", nullable=True),
         _number("seq"),
+        _number("source_seq"),
         _id("author_id", nullable=True),
         _number("created_at"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", "ordinal", name="fact_corrections_pkey"),

@@ -35,6 +35,8 @@ commands = LazyGroup(
         "context": Lazy("reactor_memory.cli.memory:context", "Print what the model would see next, and why."),
         "search": Lazy("reactor_memory.cli.memory:search", "Find messages and facts of a session by their words."),
         "facts": Lazy("reactor_memory.cli.memory:facts", "Print the facts that were found in a session."),
+        "correct": Lazy("reactor_memory.cli.correcting:correct", "Say what a fact of a session really is."),
+        "retract": Lazy("reactor_memory.cli.correcting:retract", "Say that a fact of a session is none."),
         "pin": Lazy("reactor_memory.cli.pinning:pin", "Keep a message or a fact in every context."),
         "unpin": Lazy("reactor_memory.cli.pinning:unpin", "Take a pin back."),
         "pins": Lazy("reactor_memory.cli.pinning:pins", "List what is pinned in a session."),

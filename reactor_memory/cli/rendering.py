@@ -161,7 +161,12 @@ def block_view(message: Message, sources: Sequence[Sequence[int]]) -> Renderable
 
 def fact_value(traced: TracedFact) -> JsonObject:
     """A fact for programs, with the words of its message and the fact that holds in its place."""
-    return {**msgspec.to_builtins(traced.fact), "quote": traced.quote, "successor": traced.successor}
+    return {
+        **msgspec.to_builtins(traced.fact),
+        "quote": traced.quote,
+        "successor": traced.successor,
+        "retracted": traced.retracted,
+    }
 
 
 def search_hits(found: Sequence[SearchHit]) -> RenderableType:
@@ -185,7 +190,10 @@ def facts(found: Sequence[TracedFact]) -> RenderableType:
     for traced in found:
         fact = traced.fact
         marks = "".join([" (failed)" * fact.failed, " (not verified)" * (not fact.verified)])
-        if traced.successor:
+        marks += " (corrected by a person)" * fact.amended + " (retracted by a person)" * traced.retracted
+        if traced.successor and traced.successor.amended:
+            marks += " (replaced by a person)"
+        elif traced.successor:
             marks += f" (replaced by message {traced.successor.source_seq})"
         texts = (fact.anchor, fact.key, fact.value + marks)
         quote = Text(printable(traced.quote), no_wrap=True, overflow="ellipsis")

@@ -35,6 +35,7 @@ pytest.register_assert_rewrite(
         for name in (
             "active_sessions",
             "branching",
+            "correcting",
             "erasing",
             "lifecycle",
             "log",

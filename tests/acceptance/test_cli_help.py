@@ -22,6 +22,8 @@ COMMANDS = (
     "context",
     "search",
     "facts",
+    "correct",
+    "retract",
     "pin",
     "unpin",
     "pins",
