@@ -8,7 +8,7 @@ asking for it again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import TypeAlias, cast
 
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import ErasedMessages, ErasedUser
@@ -21,6 +21,9 @@ from reactor_memory.protocols import (
     SummaryStore,
     UserData,
 )
+
+Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
+"""A seq, several of them (a ``range`` too), or pairs of the first and the last of a range."""
 
 PAGE = 100
 """Groups of sessions that are looked up at a time."""
@@ -92,21 +95,28 @@ class Eraser:
         return len(await self._messages.erase_group(group[0], user_id, now=self._clock()))
 
 
-def ranges_of(seq: int | Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """These positions as runs, ends included, in order. Raises `InvalidInputError` for anything but whole numbers."""
+def ranges_of(seq: Positions) -> tuple[tuple[int, int], ...]:
+    """These positions as runs that do not touch, ends included, in order. Raises `InvalidInputError` for anything but
+    whole numbers and pairs of them.
+    """
     if isinstance(seq, range) and seq and abs(seq.step) == 1:
         return ((min(seq), max(seq)),)
     given = seq if isinstance(seq, Iterable) else [seq]
     runs: list[tuple[int, int]] = []
-    for each in sorted({_checked(each) for each in given}):
-        if runs and runs[-1][1] == each - 1:
-            runs[-1] = (runs[-1][0], each)
+    for start, end in sorted(map(_run, given)):
+        if runs and start <= runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], max(runs[-1][1], end))
         else:
-            runs.append((each, each))
+            runs.append((start, end))
     return tuple(runs)
 
 
-def _checked(seq: object) -> int:
-    if not isinstance(seq, int) or isinstance(seq, bool):
-        raise InvalidInputError("seq", f"must be a whole number or several, is a {type(seq).__name__}")
-    return seq
+def _run(each: object) -> tuple[int, int]:
+    match each:
+        case int() if not isinstance(each, bool):
+            return each, each
+        case (int() as start, int() as end) if start <= end:
+            return start, end
+        case _:
+            pass
+    raise InvalidInputError("seq", "must be a whole number, several, or pairs of the first and the last of a range")

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from reactor_memory.context.explaining import Evidence, Explanation, about_facts, about_message, explain
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.ledger.amending import amended, overruled
+from reactor_memory.ledger.amending import until as made_until
 from reactor_memory.ledger.evidence import evidence_text, quote
 from reactor_memory.ledger.merging import fold, position, successors
 from reactor_memory.loading import ContextLoader, Loaded, LoadRequest
@@ -40,12 +42,14 @@ class _View:
 
 class TracedFact(Value, frozen=True, kw_only=True):
     """A fact with what its message says around the value (empty if the fact is not verified), and the fact that holds
-    in its place, if it does not hold any more.
+    in its place, if it does not hold any more. `retracted`: a person said that it is none. The message of a fact that
+    is `amended` does not state it.
     """
 
     fact: Fact
     quote: str
     successor: Fact | None = None
+    retracted: bool = False
 
 
 class Explainer:
@@ -73,7 +77,7 @@ class Explainer:
             raise InvalidInputError("seq", problem)
         loaded = await self._loader.load(request, keep_layout=False)
         ledger = await self._ledger(session)
-        facts = _asked(ledger.facts, target)
+        facts = _asked(tuple(dict.fromkeys([*ledger.facts, *amended(ledger.facts, ledger.corrections)])), target)
         seqs = _messages_asked(facts, target, session)
         view = _View(facts, self._redactor)
         async for page in self._read(request.session_id, request.user_id, seqs):
@@ -88,14 +92,23 @@ class Explainer:
     ) -> tuple[TracedFact, ...]:
         """The facts of messages up to `until`: those that hold, or `everything` in the ledger."""
         ledger = await self._ledger(session)
-        facts = [fact for fact in ledger.facts if until is None or fact.source_seq <= until]
-        listed = sorted(facts, key=position) if everything else fold(facts)
+        said = [fact for fact in ledger.facts if until is None or fact.source_seq <= until]
+        corrections = ledger.corrections if until is None else made_until(ledger.corrections, until)
+        holding = amended(said, corrections)
+        listed = sorted({*said, *holding}, key=position) if everything else fold(holding)
         view = _View(listed, self._redactor)
         async for page in self._read(session.session_id, user_id, sorted({fact.source_seq for fact in listed})):
             await anyio.to_thread.run_sync(view.add, page)
-        replaced = successors(facts)
+        gone = overruled(said, corrections)
+        replaced = successors(holding) | gone
         return tuple(
-            TracedFact(fact=fact, quote=view.quotes.get(fact, ""), successor=replaced.get(fact)) for fact in listed
+            TracedFact(
+                fact=fact,
+                quote=view.quotes.get(fact, ""),
+                successor=replaced.get(fact),
+                retracted=fact in gone and gone[fact] is None,
+            )
+            for fact in listed
         )
 
     def _judge(
@@ -108,12 +121,15 @@ class Explainer:
         view: _View,
     ) -> Explanation:
         memory = self._memory(ledger, loaded.draft.covered_seq)
+        gone = overruled(ledger.facts, ledger.corrections)
+        held = {fact: fixed for fact, fixed in gone.items() if fixed is not None}
         evidence = Evidence(
             seqs=seqs,
             in_view=frozenset(view.seqs),
             facts=facts,
             competing=memory.facts(),
-            successors=successors(ledger.facts),
+            successors=successors(amended(ledger.facts, ledger.corrections)) | held,
+            retracted=gone.keys() - held.keys(),
             quotes=view.quotes,
             narrative=memory.narrative,
             segments=ledger.segments,
@@ -134,6 +150,7 @@ class Explainer:
             Ledger(
                 segments=tuple(each for each in ledger.segments if each.end_seq <= covered_seq),
                 facts=tuple(fact for fact in ledger.facts if fact.source_seq <= covered_seq),
+                corrections=ledger.corrections,
             )
         )
 

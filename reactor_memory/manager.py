@@ -17,9 +17,11 @@ import msgspec
 from reactor_memory.context.explaining import Explanation
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
-from reactor_memory.erasing import Eraser, ranges_of
+from reactor_memory.correcting import Corrector, check_value
+from reactor_memory.erasing import Eraser, Positions, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.explaining import Explainer, TracedFact
+from reactor_memory.ledger.amending import amended, until
 from reactor_memory.ledger.merging import as_of, fold
 from reactor_memory.loading import ContextLoader, LoadRequest
 from reactor_memory.models import (
@@ -133,6 +135,7 @@ class ConversationManager:
             refold=refold,
             clock=clock,
         )
+        self._corrector = Corrector(summaries=summaries, refold=refold, clock=clock)
         self._clock = clock
         self._random = random
         self._options = options
@@ -384,7 +387,9 @@ class ConversationManager:
     ) -> tuple[Fact, ...]:
         """The facts that hold, or held when the session was `as_of_seq` messages long."""
         ledger = await self._ledger(session_id, user_id)
-        return as_of(ledger.facts, as_of_seq if as_of_seq is not None else ledger.covered_seq)
+        corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
+        held = amended(ledger.facts, corrections)
+        return as_of(held, as_of_seq if as_of_seq is not None else ledger.covered_seq)
 
     async def trace_facts(
         self,
@@ -474,6 +479,40 @@ class ConversationManager:
         session = await self.get_session(session_id, user_id=user_id)
         return await self._summaries.read_ledger(session_id, session.branch)
 
+    async def correct_fact(
+        self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None
+    ) -> Fact:
+        """Say what a fact (anchor and key) that was extracted really is; how it stands now.
+
+        It holds instead of everything that was said of this fact so far, through re-extraction and in forks made from
+        now on, until a later message states another value. The next load shows it, in every context of the session; a
+        pin of the fact follows. The messages and the narrative stay as they are.
+
+        Raises `InvalidInputError` for a fact that the session does not have now, and for an empty value.
+        """
+        session, name = await self._session_with_fact(session_id, user_id, fact)
+        check_value(value)
+        pinned = any(pin.fact == name for pin in await self._messages.read_pins(session_id, user_id))
+        await self._corrector.correct(session, user_id, name, value)
+        if pinned:
+            await self.pin(session_id, fact=name, user_id=user_id)
+        facts = await self._ledger(session_id, user_id)
+        return next(
+            each for each in amended(facts.facts, facts.corrections) if each.amended and (each.anchor, each.key) == name
+        )
+
+    async def retract_fact(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
+        """Say that what was extracted as this fact (anchor and key) is none: no context shows it, and its pin goes,
+        until a later message states it again. Raises `InvalidInputError` for a fact that the session does not have now.
+        """
+        session, name = await self._session_with_fact(session_id, user_id, fact)
+        await self._corrector.correct(session, user_id, name, None)
+
+    async def _session_with_fact(
+        self, session_id: str, user_id: str | None, fact: object
+    ) -> tuple[Session, tuple[str, str]]:
+        return await self.get_session(session_id, user_id=user_id), _checked_fact(fact)
+
     # -- pins ---------------------------------------------------------------------------------------------------
 
     async def pin(
@@ -534,7 +573,7 @@ class ConversationManager:
 
     async def _pin_of_fact(self, session_id: str, user_id: str | None, target: tuple[str, str]) -> Pin:
         ledger = await self._ledger(session_id, user_id)
-        fact = fold(pinnable_facts(ledger.facts, *target))[-1]
+        fact = fold(pinnable_facts(amended(ledger.facts, ledger.corrections), *target))[-1]
         return await self._new_pin(fact_text(fact), seq=fact.source_seq, fact=target)
 
     async def _new_pin(self, text: str, *, seq: int, role: Role = "system", fact: tuple[str, str] | None = None) -> Pin:
@@ -598,8 +637,8 @@ class ConversationManager:
             await self._index.forget(gone)
         return gone
 
-    async def erase(self, session_id: str, *, seq: int | Iterable[int], user_id: str | None = None) -> ErasedMessages:
-        """Destroy messages: the one at `seq`, or all of several or a range of them, inherited ones too.
+    async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
+        """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
 
         A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
         transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the

@@ -146,7 +146,8 @@ class Fact(Value, frozen=True, kw_only=True):
     `anchor` is the thing it is about ("reserve_restaurant #2", "user"); identity is anchor + key. `span` is where the
     value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`) of the message as the
     redactor leaves it. `said_by` is the role of the source message. `failed` marks an attempt that did not succeed: it
-    is a fact that it was tried.
+    is a fact that it was tried. `amended` says that a person fixed it: no message states the value, and everything else
+    is as it was in the fact that it replaces.
 
     `salience` is set, 1 to 100, where the value is a quotation, words of a message as they stand there: how much they
     matter. A context may show them without the words that a short form can do without.
@@ -163,6 +164,7 @@ class Fact(Value, frozen=True, kw_only=True):
     failed: bool = False
     verified: bool = False
     salience: int = 0
+    amended: bool = False
 
     @property
     def worth(self) -> float:
@@ -377,11 +379,31 @@ class Layout(Value, frozen=True, kw_only=True):
     epoch: int = 0
 
 
+class FactCorrection(Value, frozen=True, kw_only=True):
+    """What a person says of the fact (anchor, key); without a `value` it is retracted.
+
+    `seq` is the length of the session when it was said: facts from later messages come after it. `source_seq` is the
+    message that stated the fact then: the correction goes when that is erased. A store sets `ordinal`.
+    """
+
+    anchor: str
+    key: str
+    value: str | None
+    seq: int
+    source_seq: int
+    author_id: str | None = None
+    created_at: int = 0
+    ordinal: int = 0
+
+
 class Ledger(Value, frozen=True, kw_only=True):
-    """All segments and facts of a branch, oldest first, inherited ones included."""
+    """All segments and facts of a branch, oldest first, inherited ones included, and what people said of its facts, in
+    the order in which they did: `facts` are as the messages state them (`reactor_memory.ledger.amending`).
+    """
 
     segments: tuple[Segment, ...] = ()
     facts: tuple[Fact, ...] = ()
+    corrections: tuple[FactCorrection, ...] = ()
 
     @property
     def covered_seq(self) -> int:
@@ -499,21 +521,6 @@ class ItemChange(Value, frozen=True, kw_only=True):
     namespace: str
     key: str
     value: JsonObject | None = None
-
-
-class FactCorrection(Value, frozen=True, kw_only=True):
-    """What a person says of the fact (anchor, key); without a `value` it is retracted.
-
-    `seq` is the length of the session when it was said: facts from later messages come after it.
-    """
-
-    anchor: str
-    key: str
-    value: str | None
-    seq: int
-    author_id: str | None = None
-    created_at: int = 0
-    ordinal: int = 0
 
 
 class ErasedMessages(Value, frozen=True, kw_only=True):

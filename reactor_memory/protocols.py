@@ -14,6 +14,7 @@ from reactor_memory.models import (
     BranchRange,
     Extraction,
     Fact,
+    FactCorrection,
     Item,
     ItemChange,
     Layout,
@@ -467,7 +468,7 @@ class SummaryStore(Protocol):
         ...
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
-        """All segments and facts of the branch.
+        """All segments and facts of the branch, and the corrections of the session.
 
         Of an ancestor only the segments that end inside its range, up to the first segment that is the next
         branch's own: what is returned covers 1..covered without gap or overlap.
@@ -477,8 +478,22 @@ class SummaryStore(Protocol):
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
-        """The verified facts of `read_ledger` with one of these anchors, in the order of the log. Costs what there is
-        of them, not the ledger.
+        """The verified facts of `read_ledger` with one of these anchors, as people corrected them. Costs what there
+        is of them, not the ledger.
+        """
+        ...
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        """What people said of the facts of the session, in the order in which they did."""
+        ...
+
+    async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
+        """Store what a person said of a fact (its `ordinal` is set here) and fold the summary again, with a new
+        `version` and `epoch` and without the layouts, in one transaction; pins of the fact go. False, and nothing
+        stored, if the message `source_seq` went out of view or the session was deleted.
+
+        A fork takes along those that were made before its first message. `forget` deletes them, and
+        `forget_messages` those whose `source_seq` was erased.
         """
         ...
 

@@ -79,11 +79,6 @@ def check_author(value: object) -> None:
         _check_id("author", value)
 
 
-def check_text(field: str, value: object) -> None:
-    """Raises `InvalidInputError` for what no store can keep as a text."""
-    _check_text(field, value)
-
-
 def check_label(field: str, value: object, limits: MessageLimits) -> None:
     """Raises `InvalidInputError` for what no store can keep as part of a key, and `LimitExceededError`."""
     _check_label(field, cast("str", value), limits)
@@ -169,17 +164,17 @@ def _check_kind(message: Message, field: str) -> None:
 
 
 def _check_content(field: str, value: str, limits: MessageLimits) -> None:
-    size = _check_text(field, value)
+    size = check_text(field, value)
     _check_limit(field, size, limits.max_content_bytes, "bytes", "max_content_bytes")
 
 
 def _check_label(field: str, value: str, limits: MessageLimits) -> None:
-    _check_text(field, value)
+    check_text(field, value)
     _check_limit(field, len(value), limits.max_id_length, "characters", "max_id_length")
 
 
-def _check_text(field: str, value: object) -> int:
-    """The bytes of the text, if it can be stored."""
+def check_text(field: str, value: object) -> int:
+    """The bytes of the text. Raises `InvalidMessageError` for what no store can keep as one."""
     if type(value) is not str:
         raise InvalidMessageError(field, f"is a {_type_name(value)}, must be a str")
     if "\0" in value:
@@ -267,7 +262,7 @@ class _JsonCheck:
     def check(self, value: Any, depth: int = 0) -> None:
         kind = cast("type[object]", type(value))
         if kind is str:
-            _check_text(self._field, value)
+            check_text(self._field, value)
         elif kind is dict or kind is list:
             self._check_container(value, depth + 1)
         elif kind is int or kind is float:
@@ -282,7 +277,7 @@ class _JsonCheck:
             for key in value:
                 if type(key) is not str:
                     raise InvalidMessageError(self._field, f"has a key that is a {_type_name(key)}, must be a str")
-                _check_text(self._field, key)
+                check_text(self._field, key)
             value = list(value.values())
         for item in value:
             self.check(item, depth)

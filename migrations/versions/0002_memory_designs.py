@@ -21,6 +21,7 @@ def upgrade() -> None:
     _active_sessions()
     _long_term_notes()
     _fact_corrections()
+    _no_samples()
 
 
 def _range_summaries() -> None:
@@ -95,6 +96,7 @@ def _fact_corrections() -> None:
         _text("key"),
         _text("value", nullable=True),
         _number("seq"),
+        _number("source_seq"),
         _id("author_id", nullable=True),
         _number("created_at"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", "ordinal", name="fact_corrections_pkey"),
@@ -111,6 +113,29 @@ def _fence(table: str) -> None:
         "(user_id = current_setting('reactor_memory.user_id', true)"
         " OR current_setting('reactor_memory.all_users', true) = 'yes')"
     )
+
+
+CONTENT = {
+    "messages": "content parts tool_calls tool_call_id name metadata author_id client_id batch_fingerprint",
+    "pins": "anchor key text sha256",
+    "segments": "source_hash narrative headline",
+    "facts": "anchor key value",
+    "conversation_summaries": "narrative facts_json spare_json",
+    "context_layouts": "fact_lines narrative",
+    "recall_entries": "anchor terms",
+    "range_summaries": "text",
+    "fact_corrections": "anchor key value",
+    "long_term_notes": "notes",
+}
+
+
+def _no_samples() -> None:
+    """The statistics of PostgreSQL hold samples of values, which would outlive them; no plan needs those of content."""
+    if op.get_context().dialect.name != "postgresql":
+        return
+    for table, columns in CONTENT.items():
+        changes = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in columns.split())
+        op.execute(f"ALTER TABLE {table} {changes}")
 
 
 def _id(name: str, *, nullable: bool = False) -> sa.Column[str]:

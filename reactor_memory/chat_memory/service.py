@@ -180,7 +180,7 @@ class ChatMemoryService:
             await self._strategy.post_add_messages_hook(conversation_id, added, total, user_id=user_id)
         except Exception as error:
             if self._on_hook_error == "raise":
-                problem = f"the messages are stored, do not add them again; what follows an addition {told(error)}"
+                problem = f"the messages are stored, do not add them again; then the strategy failed: {told(error)}"
                 raise GenericMemoryError(conversation_id, problem, messages_stored=True) from error
             log.warning(
                 "chat memory: the strategy failed, the messages are stored",

@@ -17,6 +17,8 @@ from reactor_memory.cli.terminal import printable
 from reactor_memory.cli.transcripts import to_record
 from reactor_memory.explaining import TracedFact
 from reactor_memory.models import (
+    ErasedMessages,
+    ErasedUser,
     Fact,
     JsonObject,
     Message,
@@ -159,7 +161,12 @@ def block_view(message: Message, sources: Sequence[Sequence[int]]) -> Renderable
 
 def fact_value(traced: TracedFact) -> JsonObject:
     """A fact for programs, with the words of its message and the fact that holds in its place."""
-    return {**msgspec.to_builtins(traced.fact), "quote": traced.quote, "successor": traced.successor}
+    return {
+        **msgspec.to_builtins(traced.fact),
+        "quote": traced.quote,
+        "successor": traced.successor,
+        "retracted": traced.retracted,
+    }
 
 
 def search_hits(found: Sequence[SearchHit]) -> RenderableType:
@@ -183,7 +190,10 @@ def facts(found: Sequence[TracedFact]) -> RenderableType:
     for traced in found:
         fact = traced.fact
         marks = "".join([" (failed)" * fact.failed, " (not verified)" * (not fact.verified)])
-        if traced.successor:
+        marks += " (corrected by a person)" * fact.amended + " (retracted by a person)" * traced.retracted
+        if traced.successor and traced.successor.amended:
+            marks += " (replaced by a person)"
+        elif traced.successor:
             marks += f" (replaced by message {traced.successor.source_seq})"
         texts = (fact.anchor, fact.key, fact.value + marks)
         quote = Text(printable(traced.quote), no_wrap=True, overflow="ellipsis")
@@ -218,6 +228,13 @@ def migrated(schema: str, recounted: int) -> RenderableType:
 
 def deleted(gone: Sequence[str]) -> RenderableType:
     return "\n".join(f"deleted {printable(each)}" for each in gone) if gone else "was deleted before"
+
+
+def erased(done: ErasedMessages | ErasedUser) -> RenderableType:
+    if isinstance(done, ErasedUser):
+        return f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
+    shown = ", ".join(map(printable, done.session_ids))
+    return f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
 
 
 def _call(call: ToolCall) -> Text:

@@ -6,7 +6,7 @@ the window last moved, and what never did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -29,7 +29,8 @@ FactReason: TypeAlias = Literal[
     "pinned",  # kept: a pin shows it
     "verbatim",  # kept: its message is shown as it was said
     "unverified",  # dropped: its value was not found in its message
-    "superseded",  # dropped: a later fact holds in its place
+    "superseded",  # dropped: a later fact, or what a person said of it, holds in its place
+    "retracted",  # dropped: a person said that it is none
     "no_memory",  # dropped: the context shows no memory
     "after_memory",  # dropped: newer than the memory, and the window has no room for its message
     "not_in_working_set",  # dropped: no room among the facts that memory is made from
@@ -89,7 +90,7 @@ class Evidence(Value, frozen=True, kw_only=True):
 
     `seqs` are the messages to explain, `in_view` those of them that were not taken back. `facts` are to be explained;
     `competing` are the facts, `narrative` the text that the memory of the context was made from. `successors` and
-    `quotes` are by fact, where there is one.
+    `quotes` are by fact, where there is one. `retracted` are those that a person took back.
     """
 
     seqs: Sequence[int]
@@ -100,6 +101,7 @@ class Evidence(Value, frozen=True, kw_only=True):
     quotes: dict[Fact, str]
     narrative: str = ""
     segments: Sequence[Segment] = ()
+    retracted: Collection[Fact] = ()
 
 
 _LINE_REASONS: dict[LineReason, FactReason] = {
@@ -260,7 +262,7 @@ class _Judge:
             return "shown"
         if self._is_pinned(fact):
             return "pinned"
-        return "verbatim" if fact.source_seq in self._verbatim else None
+        return "verbatim" if fact.source_seq in self._verbatim and not fact.amended else None
 
     def _is_pinned(self, fact: Fact) -> bool:
         target = (fact.anchor, fact.key), fact.source_seq
@@ -274,6 +276,8 @@ class _Judge:
             return "unverified"
         if fact in self._evidence.successors:
             return "superseded"
+        if fact in self._evidence.retracted:
+            return "retracted"
         if not self._before:
             return "no_memory"
         if fact.source_seq >= self._before:

@@ -151,7 +151,7 @@ class Hierarchical:
     def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
         """The blocks for a window that begins at `start`: what the window does not say itself."""
         limits, room, before = request.limits, _memory_room(request), request.rows.layout
-        shown = [fact for fact in summary.facts() if fact.source_seq < start]
+        shown = [fact for fact in summary.facts() if fact.source_seq < start or fact.amended]
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
         form, offered = _offered(shown, most, crowd, request, before.form if before else "full")

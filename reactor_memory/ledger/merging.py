@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from reactor_memory.ledger.amending import amended
 from reactor_memory.models import Fact, Ledger, Segment, Summary, facts_to_json
 from reactor_memory.reading import sentences
 from reactor_memory.wording import squeeze
@@ -107,7 +108,8 @@ def fold_narrative(lines: Iterable[str], *, max_tokens: int, count: Count) -> st
 
 def refold(ledger: Ledger, *, max_fact_tokens: int, max_narrative_tokens: int, count: Count) -> Summary:
     """The summary of a whole ledger. Its version, epoch and times are the store's to set."""
-    found = working_set(fold(_verified(ledger.facts)), max_tokens=max_fact_tokens, count=count)
+    facts = amended(_verified(ledger.facts), ledger.corrections)
+    found = working_set(fold(facts), max_tokens=max_fact_tokens, count=count)
     lines = (segment.narrative for segment in ledger.segments)
     return Summary(
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),

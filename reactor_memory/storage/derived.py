@@ -11,9 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from reactor_memory.ledger.amending import amended
 from reactor_memory.models import (
     BranchRange,
     Fact,
+    FactCorrection,
     Layout,
     Lease,
     Ledger,
@@ -27,8 +29,11 @@ from reactor_memory.models import (
 )
 from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
 from reactor_memory.storage import recall
-from reactor_memory.storage.branches import segments_of_branch
+from reactor_memory.storage.branches import ranges_between, segments_of_branch
 from reactor_memory.storage.rows import (
+    correction_about,
+    correction_from,
+    correction_values,
     fact_from,
     fact_values,
     key_of,
@@ -47,6 +52,9 @@ from reactor_memory.storage.steps import Batch, Step, Steps
 
 LAST_POSITION = 2**63 - 1
 """Larger than any position."""
+
+_FACT_COLUMNS = 12
+"""Of a row of `facts_about`; then comes the position of a correction."""
 
 # Summaries and layouts
 
@@ -97,15 +105,25 @@ def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
             facts.setdefault((owner, row[0]), []).append(fact_from(row[1:]))
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
-    return Ledger(segments=shown, facts=tuple(chain.from_iterable(of_shown)))
+    corrections = yield from read_corrections(branch[-1].conversation_id)
+    return Ledger(segments=shown, facts=tuple(chain.from_iterable(of_shown)), corrections=corrections)
 
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
+    """One statement for each conversation of the branch; that of the branch itself gives its corrections, too."""
     found: list[Fact] = []
+    corrections: list[FactCorrection] = []
     for owner, last_end in (yield from _ends_of_segments(branch)):
         values = {"end_seq": last_end, "anchors": to_json(anchors)}
-        found += map(fact_from, (yield Step("facts_about", key_of(owner) | values)))
-    return tuple(found)
+        rows = yield Step("facts_about", key_of(owner) | values)
+        found += (fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None)
+        if owner == branch[-1].conversation_id:
+            corrections += (correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None)
+    return amended(found, corrections)
+
+
+def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
+    return tuple(map(correction_from, (yield Step("corrections", key_of(session_id)))))
 
 
 def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int]]]:
@@ -188,6 +206,8 @@ def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refol
         yield from recall.truncate([session_id], seq=branch.ranges[0][0])
         yield Step("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
         yield Step("take_leases_away", key_of(session_id))
+        ranges = [key_of(session_id) | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
+        yield Batch("delete_corrections_of_messages", ranges)
         holding += (segment for segment in (yield from _segments(session_id)) if overlaps(segment, branch.ranges))
     for segment in holding:
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
@@ -264,10 +284,35 @@ def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
     yield Step("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
 
 
+# Corrections
+
+
+def put_correction(session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> Steps[bool]:
+    key = key_of(session.session_id)
+    yield from _lock_all([session])
+    source = ranges_between(session.branch, correction.source_seq - 1, correction.source_seq)
+    if not (yield from _hold(session.session_id)) or not source:
+        return False
+    seen = yield Step("is_in_view", key_of(source[0].conversation_id) | {"seq": correction.source_seq})
+    if not seen:
+        return False
+    yield Step("insert_correction", key | correction_values(correction))
+    yield Step("delete_pins_of_fact", key | {"anchor": correction.anchor, "key": correction.key})
+    yield from _refold(session, 0, now, refold)
+    return True
+
+
 def forget(session_ids: Sequence[str]) -> Steps[None]:
     for session_id in session_ids:
         key = key_of(session_id)
-        for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "forget_work"):
+        for query in (
+            "delete_segments",
+            "delete_facts",
+            "delete_summary",
+            "delete_layouts",
+            "delete_corrections",
+            "forget_work",
+        ):
             yield Step(query, key)
     yield from recall.forget(session_ids)
 

@@ -58,9 +58,9 @@ def erase(
     branches = branches_showing(map(session_from, group), parts)
     destroyed = 0
     for part in parts:
-        own = (part.start_seq, part.end_seq or session.last_seq)
-        destroyed += yield from entomb(part.conversation_id, [own])
-        yield from derived.forget_ranges(part.conversation_id, *own)
+        start, end = part.start_seq, part.end_seq or session.last_seq
+        yield from derived.forget_ranges(part.conversation_id, start, end)
+        destroyed += yield from entomb(part.conversation_id, [(start, end)])
     yield Step("touch_session", key_of(session_id) | {"now": now})
     for branch in branches:
         key = key_of(branch.session.session_id)

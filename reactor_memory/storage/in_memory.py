@@ -27,9 +27,11 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     StoreClosedError,
 )
+from reactor_memory.ledger.amending import amended, until
 from reactor_memory.models import (
     BranchRange,
     Fact,
+    FactCorrection,
     Layout,
     Lease,
     Ledger,
@@ -128,6 +130,7 @@ class _Derived:
     )
     anchors: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     summary: Summary | None = None
+    corrections: tuple[FactCorrection, ...] = ()
     layouts: dict[tuple[int, str], Layout] = field(default_factory=dict[tuple[int, str], Layout])
     indexed: tuple[int, int] | None = None
     postings: Postings = field(default_factory=Postings)
@@ -338,6 +341,8 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
             forked_at_seq=at_seq,
         )
         shared = tuple(pin for pin in forked.pins if pin.seq < at_seq)
+        corrections = self._derived(session_id).corrections
+        self._data.derived[fork_id].corrections = until(corrections, at_seq - 1)
         self._data.conversations[fork_id] = _Conversation(session=session, first_seq=at_seq, pins=shared)
         return session
 
@@ -374,9 +379,9 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
         stored = self._data.conversations
         destroyed = 0
         for part in parts:
-            own = part.start_seq, part.end_seq or last_seq
-            destroyed += stored[part.conversation_id].entomb(*own)
-            stored[part.conversation_id].ranges.forget(*own)
+            end = part.end_seq or last_seq
+            stored[part.conversation_id].ranges.forget(part.start_seq, end)
+            destroyed += stored[part.conversation_id].entomb(part.start_seq, end)
         for branch in branches:
             showing = stored[branch.session.session_id]
             showing.pins = tuple(pin for pin in showing.pins if not within(pin.seq, branch.ranges))
@@ -488,7 +493,8 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
         self._data.derived[session_id].layouts[budget, settings_fingerprint] = layout
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
-        return self._ledger(branch)
+        corrections = self._derived(session_id).corrections
+        return replace(self._ledger(branch), corrections=corrections)
 
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
@@ -501,7 +507,24 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
             found[:0] = derived.facts_about(anchors, last_end)
             first = next((segment for segment, _ in derived.segments.values() if segment.end_seq <= last_end), None)
             next_start = first.start_seq if first else next_start
-        return tuple(found)
+        about = [each for each in self._derived(session_id).corrections if each.anchor in anchors]
+        return amended(found, about)
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        return self._derived(session_id).corrections
+
+    async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
+        at = correction.source_seq
+        source = self._oldest_first(session.branch, at - 1, at, with_archived=True)
+        if not self._lives(session.session_id) or next(source, None) is None:
+            return False
+        derived, conversation = self._data.derived[session.session_id], self._data.conversations[session.session_id]
+        last = derived.corrections[-1].ordinal if derived.corrections else 0
+        derived.corrections += (replace(correction, ordinal=last + 1),)
+        fact = (correction.anchor, correction.key)
+        conversation.pins = tuple(pin for pin in conversation.pins if pin.fact != fact)
+        self._refold(conversation.session, 0, now, refold)
+        return True
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         known = self._derived(segment.conversation_id).segments.get(segment.end_seq)
@@ -532,6 +555,10 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
             owner = branch.session.session_id
             await self.truncate([owner], seq=branch.ranges[0][0])
             self._take_leases_away([owner])
+            derived = self._data.derived[owner]
+            derived.corrections = tuple(
+                each for each in derived.corrections if not within(each.source_seq, branch.ranges)
+            )
             holding += (segment for segment in self._segments_of([owner]) if overlaps(segment, branch.ranges))
         for segment in holding:
             blank = replace(segment, source_hash="", narrative="", headline="", stale=True)
@@ -700,9 +727,6 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
                 below.add(each.session.session_id)
                 yield each
 
-    def _group(self, group_id: str) -> Iterator[Session]:
-        return (each.session for each in self._data.conversations.values() if each.session.group_id == group_id)
-
     def _branches_showing(self, conversation_id: str, seq: int) -> tuple[Session, ...]:
         return tuple(
             each.session
@@ -753,6 +777,10 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
         newest = islice(self._newest_first(branch, after, until, with_archived=with_archived), last)
         return tuple(map(_copy, list(newest)[::-1][:limit]))
 
+    def _group(self, group_id: str) -> list[Session]:
+        sessions = (each.session for each in self._data.conversations.values())
+        return [session for session in sessions if session.group_id == group_id]
+
     def _ranges_of(self, conversation_id: str) -> Ranges:
         return self._data.conversations[conversation_id].ranges
 
@@ -787,7 +815,8 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
         stored = derived.summary
         if stored is None or stored.covered_seq < seq:
             return
-        derived.summary = refolded(stored, self._ledger(branch.branch), refold, now)
+        ledger = replace(self._ledger(branch.branch), corrections=derived.corrections)
+        derived.summary = refolded(stored, ledger, refold, now)
         self._work(branch.session_id, SUMMARIZE).make_due(now)
 
     def _purge(self, conversations: Iterator[_Conversation]) -> int:

@@ -386,7 +386,9 @@ def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now
     inserted = yield Step("insert_fork", _fork_values(session, now))
     if not inserted:
         raise InvalidInputError("fork_id", "is taken; choose another random part")
-    yield Step("copy_pins", key_of(session_id) | {"fork_id": fork_id, "at_seq": at_seq})
+    taken_along = key_of(session_id) | {"fork_id": fork_id, "at_seq": at_seq}
+    yield Step("copy_pins", taken_along)
+    yield Step("copy_corrections", taken_along)
     return session
 
 

@@ -520,16 +520,26 @@ LIMIT 1
 -- name: facts_about
 -- `anchors` is a JSON list. Left to choose, SQLite would read all facts of the conversation.
 SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
-       salience
+       salience, NULL AS corrected_seq, ordinal, end_seq
 FROM facts INDEXED BY facts_by_anchor
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
+  AND anchor IN (SELECT value FROM json_each(:anchors))
+UNION ALL
+SELECT anchor, key, value, NULL, source_seq, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, ordinal, 0
+FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND anchor IN (SELECT value FROM json_each(:anchors))
 ORDER BY end_seq, ordinal
 -- name: facts_about [postgres]
 SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
-       salience
+       salience, NULL::bigint AS corrected_seq, ordinal, end_seq
 FROM facts
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
+  AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
+UNION ALL
+SELECT anchor, key, value, NULL, source_seq, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, ordinal, 0
+FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
 ORDER BY end_seq, ordinal
 
@@ -1102,3 +1112,51 @@ DELETE FROM items WHERE user_id = :user_id AND namespace = :namespace AND key = 
 
 -- name: delete_items_of_user
 DELETE FROM items WHERE user_id = :user_id RETURNING key
+
+
+-- Corrections
+
+-- name: corrections
+SELECT ordinal, anchor, key, value, seq, source_seq, author_id, created_at FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY ordinal
+
+-- name: insert_correction
+INSERT INTO fact_corrections (group_id, conversation_id, ordinal, anchor, key, value, seq, source_seq, author_id,
+                              created_at)
+SELECT :group_id, :conversation_id, COALESCE(MAX(ordinal), 0) + 1, :anchor, :key, :value, :seq, :source_seq,
+       :author_id, :now
+FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+-- name: insert_correction [postgres]
+INSERT INTO fact_corrections (group_id, conversation_id, ordinal, anchor, key, value, seq, source_seq, author_id,
+                              created_at)
+SELECT :group_id::text, :conversation_id::text, COALESCE(MAX(ordinal), 0) + 1, :anchor::text, :key::text,
+       :value::text, :seq::bigint, :source_seq::bigint, :author_id::text, :now::bigint
+FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: copy_corrections
+-- What a fork takes along: what was said before its first message.
+INSERT INTO fact_corrections (group_id, conversation_id, ordinal, anchor, key, value, seq, source_seq, author_id,
+                              created_at)
+SELECT group_id, :fork_id, ordinal, anchor, key, value, seq, source_seq, author_id, created_at
+FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq < :at_seq
+
+-- name: delete_corrections
+DELETE FROM fact_corrections WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_corrections_of_messages
+DELETE FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND source_seq >= :start_seq AND source_seq <= :end_seq
+
+-- name: delete_pins_of_fact
+DELETE FROM pins
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :anchor AND key = :key
+
+-- name: is_in_view
+SELECT seq FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
+  AND (state IS NULL OR state = 'archived')

@@ -16,6 +16,7 @@ from reactor_memory.models import (
     BlockLines,
     BranchRange,
     Fact,
+    FactCorrection,
     Form,
     JsonObject,
     Layout,
@@ -229,6 +230,38 @@ def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
         "failed": int(fact.failed),
         "verified": int(fact.verified),
         "salience": fact.salience,
+    }
+
+
+def correction_from(row: Row) -> FactCorrection:
+    ordinal, anchor, key, value, seq, source_seq, author_id, created_at = row
+    return FactCorrection(
+        anchor=anchor,
+        key=key,
+        value=value,
+        seq=seq,
+        source_seq=source_seq,
+        author_id=author_id,
+        created_at=created_at,
+        ordinal=ordinal,
+    )
+
+
+def correction_about(row: Row) -> FactCorrection:
+    """A row of `facts_about` that is a correction: its `seq` and `ordinal` come last but one."""
+    anchor, key, value, _, source_seq, *_, seq, ordinal, _ = row
+    return FactCorrection(anchor=anchor, key=key, value=value, seq=seq, source_seq=source_seq, ordinal=ordinal)
+
+
+def correction_values(correction: FactCorrection) -> dict[str, Any]:
+    return {
+        "anchor": correction.anchor,
+        "key": correction.key,
+        "value": correction.value,
+        "seq": correction.seq,
+        "source_seq": correction.source_seq,
+        "author_id": correction.author_id,
+        "now": correction.created_at,
     }
 
 

@@ -12,6 +12,7 @@ from reactor_memory.models import (
     ActiveSession,
     BranchRange,
     Fact,
+    FactCorrection,
     Item,
     ItemChange,
     Layout,
@@ -190,6 +191,12 @@ class SqlStore(ABC):
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
         return await self._read(derived.read_facts_about, branch, anchors)
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        return await self._read(derived.read_corrections, session_id)
+
+    async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
+        return await self._write(derived.put_correction, session, correction, now=now, refold=refold)
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         return await self._write(derived.record_segment, lease, segment, facts, summary)

@@ -36,6 +36,7 @@ pytest.register_assert_rewrite(
         for name in (
             "active_sessions",
             "branching",
+            "correcting",
             "items",
             "erasing",
             "lifecycle",

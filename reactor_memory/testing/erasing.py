@@ -23,6 +23,7 @@ from reactor_memory.protocols import (
     IndexPart,
     MessageStore,
     NotesStore,
+    RangeSummaryStore,
     RecallQuery,
     SummaryStore,
     UserData,
@@ -31,6 +32,7 @@ from reactor_memory.storage.branches import root_branch
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
+from reactor_memory.testing.range_summaries import summary_of
 from reactor_memory.testing.summaries import (
     MINUTE,
     Store,
@@ -45,7 +47,7 @@ from reactor_memory.testing.summaries import (
 )
 
 
-class Everything(MessageStore, SummaryStore, ActiveSessionStore, NotesStore, UserData, Protocol):
+class Everything(MessageStore, SummaryStore, RangeSummaryStore, ActiveSessionStore, NotesStore, UserData, Protocol):
     """One object that is every kind of store, and the index."""
 
     async def indexed_until(self, conversation_id: str) -> int: ...
@@ -286,6 +288,36 @@ class ErasedFromMemory:
         assert [each.stale for each in (await ledger_of(store, "s")).segments] == [False, False, True]
 
 
+class ErasedFromTexts:
+    """A text that stands for an erased message goes; what it had taken the place of comes back."""
+
+    async def test_it_goes_as_if_it_had_been_restored(self, store: Everything) -> None:
+        await append_messages(store, "s", numbered(12))
+        for name, start, end in (("a", 1, 4), ("b", 5, 8), ("c", 1, 8), ("d", 9, 10)):
+            live = await store.read_range_summaries("s", None)
+            new = await summary_of(store, "s", start, end, name=name, retention="archive")
+            expected = [each.summary_id for each in live]
+            assert await store.put_range_summaries("s", None, [new], expected=expected, now=wall_clock())
+        assert seqs(await store.read("s", None)) == [11, 12]
+        await erase(store, "s", (6, 6))
+        assert [each.summary_id for each in await store.read_range_summaries("s", None)] == ["a", "d"]
+        assert [each.summary_id for each in await store.read_range_summaries("s", None, live=False)] == ["a", "d"]
+        assert seqs(await store.read("s", None)) == [5, 7, 8, 11, 12]
+
+    async def test_a_text_for_deleted_originals_goes_too(self, store: Everything) -> None:
+        await append_messages(store, "s", numbered(6))
+        new = await summary_of(store, "s", 1, 4, name="a", retention="delete")
+        assert await store.put_range_summaries("s", None, [new], expected=[], now=wall_clock())
+        assert (await erase(store, "s", (2, 2))).message_count == 0
+        assert await store.read_range_summaries("s", None, live=False) == ()
+
+    async def test_one_that_was_made_before_is_not_stored(self, store: Everything) -> None:
+        await append_messages(store, "s", numbered(6))
+        late = await summary_of(store, "s", 1, 4, name="late")
+        await erase(store, "s", (2, 2))
+        assert not await store.put_range_summaries("s", None, [late], expected=[], now=wall_clock())
+
+
 class ErasedFromTheIndex:
     """The store is the index, too."""
 
@@ -399,5 +431,7 @@ class ErasedUsers:
 
 
 @pytest.mark.anyio
-class ErasureConformance(ErasedFromTheLog, ErasedFromBranches, ErasedFromMemory, ErasedFromTheIndex, ErasedUsers):
+class ErasureConformance(
+    ErasedFromTheLog, ErasedFromBranches, ErasedFromMemory, ErasedFromTexts, ErasedFromTheIndex, ErasedUsers
+):
     """What every store that can do all promises about erasing. The fixture `store` gives an opened, empty one."""

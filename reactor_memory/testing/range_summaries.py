@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from random import Random
 from typing import Protocol
 
 import anyio
@@ -643,8 +646,75 @@ class InBranches:
         await summarise(store, "s", 1, 5, retention="delete")
 
 
+class AtRandom:
+    """Whatever happens to a session and its forks: what is out of view has a text that stands for it."""
+
+    @pytest.mark.parametrize("seed", range(6))
+    async def test_nothing_is_out_of_view_without_a_text(self, store: Store, seed: int) -> None:
+        random = Random(seed)  # noqa: S311
+        sessions, gone = ["s"], set[str]()
+        await append_messages(store, "s", numbered(6))
+        for number in range(40):
+            await self._change(store, random, sessions, gone, f"{seed}-{number}")
+            for each in sessions:
+                await self._check(store, each, gone)
+        for each in reversed(sessions):
+            await self._undo_all(store, each)
+        for each in sessions:
+            assert await store.read(each, None) == await store.read_originals(each, None)
+
+    async def _change(self, store: Store, random: Random, sessions: list[str], gone: set[str], name: str) -> None:
+        """One change, or none if it is refused. The ids of messages that are taken back or erased go to `gone`."""
+        session_id = random.choice(sessions)
+        session = await store.get_session(session_id, None)
+        assert session is not None
+        start = random.randint(1, max(1, session.last_seq))
+        end = min(session.last_seq, start + random.randint(0, 6))
+        what = random.choice(["append", "fork", "withdraw", "erase", "restore", *["summarise"] * 6])
+        with suppress(InvalidInputError):
+            if what == "append":
+                await append_messages(store, session_id, numbered(random.randint(1, 4)))
+            elif what == "fork" and len(sessions) < 4:
+                await fork(store, session_id, f"s~{len(sessions)}", start, own=["own"])
+                sessions.append(f"s~{len(sessions)}")
+            elif what == "withdraw":
+                gone.add((await withdraw(store, session_id)).message_id or "")
+            elif what == "erase":
+                erased = await store.read_originals(session_id, None, after=end - 1, until=end)
+                await erase(store, session_id, (end, end))
+                gone.update(message.message_id or "" for message in erased)
+            elif what == "restore":
+                await restore(store, session_id, random.choice([*await live_ids(store, session_id), "none"]))
+            elif what == "summarise":
+                made = await summary_of(store, session_id, start, end, name=name, retention=random.choice(UNDOABLE))
+                await put(store, session_id, made)
+
+    async def _check(self, store: Store, session_id: str, gone: set[str]) -> None:
+        live = await store.read_range_summaries(session_id, None)
+        assert all(one.end_seq < other.start_seq for one, other in pairwise(live))
+        everything = await store.read_originals(session_id, None)
+        assert not gone & {message.message_id for message in everything}
+        in_view = set(seqs(await store.read(session_id, None)))
+        behind = {seq for each in live for seq in range(each.start_seq, each.end_seq + 1)}
+        assert set(seqs(everything)) <= in_view | behind
+        for summary in live:
+            held = [seq for seq in seqs(everything) if summary.start_seq <= (seq or 0) <= summary.end_seq]
+            assert summary.message_count == len(held)
+
+    async def _undo_all(self, store: Store, session_id: str) -> None:
+        """Restore the session's own summaries until none is left."""
+        session = await store.get_session(session_id, None)
+        assert session is not None
+        own_start = session.branch[-1].start_seq
+        while own := [
+            each for each in await store.read_range_summaries(session_id, None) if each.start_seq >= own_start
+        ]:
+            for summary in own:
+                assert await restore(store, session_id, summary.summary_id)
+
+
 @pytest.mark.anyio
 class RangeSummaryStoreConformance(
-    Standing, Compared, Refused, Replacing, WithdrawnUnderneath, ErasedUnderneath, InBranches
+    Standing, Compared, Refused, Replacing, WithdrawnUnderneath, ErasedUnderneath, InBranches, AtRandom
 ):
     """What every `RangeSummaryStore` promises. The fixture `store` gives an opened, empty one that is a log, too."""

@@ -110,13 +110,18 @@ class LedgerJob:
         return covered
 
     async def _folded(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
-        """The summary with one more segment. A truncated one also needs what the ledger says about the same things."""
+        """The summary with one more segment. A truncated one also needs what the ledger says about the same things.
+        What people corrected is folded whole: a correction may be newer than the messages of the segment.
+        """
+        if await self._summaries.read_corrections(session.session_id):
+            return await self._folded_whole(session, segment, facts)
         summary = await self._summaries.get_summary(session.session_id) or Summary()
         anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
         known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
         folded = self._fold.add(summary, segment, facts, known)
-        if folded is not None:
-            return folded
+        return folded or await self._folded_whole(session, segment, facts)
+
+    async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         return self._fold.whole(with_segment(ledger, segment, facts))
 
@@ -240,7 +245,8 @@ class FullJob:
             narrative=extraction.narrative,
             usage=extraction.usage,
         )
-        folded = self._fold.whole(Ledger(segments=(segment,), facts=extraction.facts))
+        corrections = await self._summaries.read_corrections(session.session_id)
+        folded = self._fold.whole(Ledger(segments=(segment,), facts=extraction.facts, corrections=corrections))
         return await put_successor(self._summaries, lease, successor(summary, folded, self._clock()))
 
     async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:
@@ -272,6 +278,7 @@ def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Led
     return Ledger(
         segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
         facts=(*ledger.facts, *facts),
+        corrections=ledger.corrections,
     )
 
 

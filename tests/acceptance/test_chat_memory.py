@@ -431,6 +431,39 @@ class TestSummaries:
             assert await shows(memory, "effective") == ["S", "S"]
             assert summarizer.most_running == 1
 
+    @pytest.mark.parametrize("what", ["clear", "erase", "withdraw", "delete"])
+    async def test_what_is_forgotten_meanwhile_does_not_come_back(self, url: str, what: str) -> None:
+        summarizer = scripted()
+        async with chat(url, summarizer=summarizer) as container:
+            memory, manager = service(container), container.conversation_manager()
+            summarizer.hold()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(memory.add_messages, "c", talk(4))
+                await eventually(lambda: summarizer.running == 1)
+                if what == "clear":
+                    await memory.clear_messages("c")
+                elif what == "erase":
+                    await manager.erase("c", seq=3)
+                elif what == "withdraw":
+                    await manager.withdraw("c")
+                else:
+                    await manager.delete("c")
+                summarizer.let_go()
+            if what in ("clear", "delete"):
+                with pytest.raises(ConversationNotFoundError):
+                    await memory.get_messages("c")
+            else:
+                assert "A-0003" not in str(await memory.get_messages("c")) or what == "withdraw"
+                assert await shows(memory, "effective") == ([1, 2, 4] if what == "erase" else [1, 2, 3])
+
+    async def test_what_is_erased_takes_its_summary_along(self, url: str) -> None:
+        async with chat(url, retention="archive") as container:
+            memory = service(container)
+            await memory.add_messages("c", talk(9))
+            await container.conversation_manager().erase("c", seq=3)
+            assert await shows(memory, "effective") == [1, 2, 4, "S", 9]
+            assert "A-0003" not in str(await memory.get_messages("c"))
+
     async def test_another_summarizer_by_name(self) -> None:
         async with chat(
             summarizer=ScriptedSummarizer(default=SummarizationError("refused", "no")), skillId="extractive"

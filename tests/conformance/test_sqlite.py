@@ -47,14 +47,6 @@ class TestSqliteRanges(RangeSummaryStoreConformance):
     pass
 
 
-class TestSqliteActiveSessions(ActiveSessionStoreConformance):
-    pass
-
-
-class TestSqliteNotes(NotesStoreConformance):
-    pass
-
-
 class TestInlineLoads(MessageStoreConformance):
     """Contexts are read on the thread of the event loop."""
 
@@ -64,6 +56,14 @@ class TestInlineLoads(MessageStoreConformance):
         await store.open()
         yield store
         await store.close()
+
+
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
 
 
 class TestSqliteItems(ItemsStoreConformance):

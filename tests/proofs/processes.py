@@ -14,7 +14,14 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def agent_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A process that runs `tests.proofs.agent_process`; killed at the end of the block if it still runs."""
-    command = [sys.executable, "-m", "tests.proofs.agent_process", *arguments]
+    with module_process("tests.proofs.agent_process", *arguments) as process:
+        yield process
+
+
+@contextmanager
+def module_process(module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs this module; killed at the end of the block if it still runs."""
+    command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process

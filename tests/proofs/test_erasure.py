@@ -1,9 +1,8 @@
-"""What was erased is nowhere: not in the bytes of the database, not after a kill, not through a late writer."""
+"""What was erased is nowhere: not in the bytes of the database, not through a late writer."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_memory
-from reactor_memory.models import Extraction, Fact, Notes
+from reactor_memory.models import Extraction, Fact, Notes, RangeSummary
+from reactor_memory.protocols import Summarizer
 from tests.acceptance.scenes import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -45,9 +45,9 @@ class Teller:
 
 
 @asynccontextmanager
-async def memory(url: str, **sections: Any) -> AsyncIterator[Container]:
+async def memory(url: str, *, summarizer: Summarizer | None = None, **sections: Any) -> AsyncGenerator[Container]:
     def configure(container: Container) -> None:
-        container.summarizer.override(providers.Object(Teller()))
+        container.summarizer.override(providers.Object(summarizer or Teller()))
 
     async with open_memory(settings(url, **sections), configure=configure) as container:
         yield container
@@ -94,8 +94,9 @@ async def pin_and_fork(manager: ConversationManager, session_id: str, marked: ra
     return fork.session_id
 
 
-def traces_in(files: Iterator[Path]) -> dict[str, int]:
-    return {path.name: count for path in files if (count := path.read_bytes().count(MARKER.encode()))}
+def traces_in(folder: Path) -> dict[str, int]:
+    """The files that hold the marker."""
+    return {path.name: traces for path in folder.iterdir() if (traces := traces_of(path))}
 
 
 async def test_no_byte_of_sqlite_holds_what_was_erased(tmp_path: Path) -> None:
@@ -104,13 +105,128 @@ async def test_no_byte_of_sqlite_holds_what_was_erased(tmp_path: Path) -> None:
         manager = container.conversation_manager()
         await fill(manager, "s", marked)
         await pin_and_fork(manager, "s", marked)
-        assert traces_in(tmp_path.iterdir())
+        assert traces_in(tmp_path)
         erased = await manager.erase("s", seq=seqs_of(marked), user_id=USER)
         assert erased.message_count == len(seqs_of(marked))
-        assert traces_in(tmp_path.iterdir()) == {}
+        assert traces_in(tmp_path) == {}
         await manager.drain()
-        assert traces_in(tmp_path.iterdir()) == {}
         context = await manager.load_history("s", user_id=USER, query=f"{MARKER}12")
         assert MARKER not in repr(context)
         assert context.report.unread == ()
-    assert traces_in(tmp_path.iterdir()) == {}
+        assert traces_in(tmp_path) == {}
+    assert traces_in(tmp_path) == {}
+
+
+@pytest.mark.postgres
+async def test_no_byte_of_a_rewritten_postgres_database_holds_what_was_erased(postgres_dsn: str) -> None:
+    marked = range(10, 30)
+    async with memory(postgres_dsn) as container:
+        manager = container.conversation_manager()
+        await fill(manager, "s", marked)
+        await pin_and_fork(manager, "s", marked)
+        assert await tables_with_traces(postgres_dsn)
+        await manager.erase("s", seq=seqs_of(marked), user_id=USER)
+        await manager.drain()
+        await container.message_store().scrub(rewrite=True)
+        assert await tables_with_traces(postgres_dsn) == {}
+
+
+async def test_no_byte_of_sqlite_holds_what_an_erased_user_left(tmp_path: Path) -> None:
+    async with memory(f"sqlite:///{tmp_path}/memory.db", store={"delete_grace_days": 30}) as container:
+        await leave_everything(container)
+        assert traces_in(tmp_path)
+        erased = await container.conversation_manager().erase_user(USER)
+        assert (erased.session_count, erased.row_count) == (4, 3)
+        assert traces_in(tmp_path) == {}
+        assert await texts_of_bob(container) == ["what bob says"]
+    assert traces_in(tmp_path) == {}
+
+
+@pytest.mark.postgres
+async def test_no_byte_of_a_rewritten_postgres_database_holds_what_an_erased_user_left(postgres_dsn: str) -> None:
+    async with memory(postgres_dsn, store={"delete_grace_days": 30}) as container:
+        await leave_everything(container)
+        await container.conversation_manager().erase_user(USER)
+        await container.message_store().scrub(rewrite=True)
+        assert await tables_with_traces(postgres_dsn) == {}
+        assert await texts_of_bob(container) == ["what bob says"]
+
+
+async def leave_everything(container: Container) -> None:
+    """Three sessions and a fork, one deleted within its grace time; a text for a range, notes, an active session."""
+    manager, store = container.conversation_manager(), container.message_store()
+    marked = range(10, 20)
+    await fill(manager, "s", marked)
+    await pin_and_fork(manager, "s", marked)
+    await manager.save_history("ranged", talk(1, mark=MARKER), user_id=USER)
+    ranged = RangeSummary(
+        summary_id="r",
+        kind="summary",
+        start_seq=1,
+        end_seq=4,
+        message_count=4,
+        message_ids=tuple(each.message_id or "" for each in await manager.read_messages("ranged", user_id=USER)),
+        text=MARKER,
+        token_count=1,
+        tokenizer="estimate",
+        started_at=1,
+        ended_at=2,
+        created_at=3,
+    )
+    assert await store.put_range_summaries("ranged", USER, [ranged], expected=(), now=4)
+    await manager.save_history("deleted", talk(1, mark=MARKER), user_id=USER)
+    await manager.delete("deleted", user_id=USER)
+    for version in (1, 2):
+        assert await store.put_notes(Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}"))
+    await store.get_or_create_active(USER, "a", f"s{MARKER}", now=1)
+    await manager.save_history("bob's", [Message.user("what bob says")], user_id="bob")
+
+
+async def texts_of_bob(container: Container) -> list[str]:
+    return [each.content for each in await container.conversation_manager().read_messages("bob's", user_id="bob")]
+
+
+async def tables_with_traces(dsn: str) -> dict[str, int]:
+    """The tables and indexes, system tables included, whose files hold the marker."""
+    connection: Any = await asyncpg.connect(dsn)
+    try:
+        await connection.execute("ANALYZE")
+        await connection.execute("CHECKPOINT")
+        rows = await connection.fetch(
+            "SELECT relname, current_setting('data_directory') || '/' || pg_relation_filepath(oid) AS path "
+            "FROM pg_class WHERE pg_relation_filepath(oid) IS NOT NULL"
+        )
+    finally:
+        await connection.close()
+    return {row["relname"]: traces for row in rows if (traces := traces_of(Path(row["path"])))}
+
+
+def traces_of(path: Path) -> int:
+    return path.read_bytes().count(MARKER.encode()) if path.exists() else 0
+
+
+async def test_a_worker_that_is_extracting_brings_nothing_back(tmp_path: Path) -> None:
+    """Two processes may share the database, so the one that erases cannot stop the other: it is refused."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    reading, may_go_on = anyio.Event(), anyio.Event()
+
+    class Paused(Teller):
+        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+            found = await super().summarize(messages)
+            if MARKER in repr(found) and not may_go_on.is_set():
+                reading.set()
+                await may_go_on.wait()
+            return found
+
+    async with memory(url, summarizer=Paused()) as worker, memory(url, background={"enabled": False}) as other:
+        for turn in range(10):
+            mark = f"{MARKER}{turn}" if turn == 1 else ""
+            await worker.conversation_manager().save_history("s", talk(4 * turn + 1, mark=mark), user_id=USER)
+        await reading.wait()
+        await other.conversation_manager().erase("s", seq=range(5, 9), user_id=USER)
+        may_go_on.set()
+        await worker.conversation_manager().drain()
+        summary = await worker.conversation_manager().get_summary("s", user_id=USER)
+        assert summary is not None
+        assert summary.covered_seq > 8
+        assert traces_in(tmp_path) == {}

@@ -1,0 +1,144 @@
+"""What people fix of facts: kept with the session, applied by every fold, gone with what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from reactor_memory.ledger.amending import amended
+from reactor_memory.models import FactCorrection, Ledger, Session, Summary
+from reactor_memory.testing.branching import fork, withdraw
+from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
+from reactor_memory.testing.summaries import Store, claimed, fact, folded, layout, ledger_of, seal, segment, session_of
+
+
+def amending(ledger: Ledger) -> Summary:
+    """As `folded`, with the corrections."""
+    return folded(replace(ledger, facts=amended(ledger.facts, ledger.corrections)))
+
+
+@dataclass
+class Said:
+    """Puts corrections of the fact (user, key) of message 2."""
+
+    store: Store
+    made: list[FactCorrection] = field(default_factory=list[FactCorrection])
+
+    async def __call__(
+        self, session_id: str, value: str | None, *, source: int = 2, session: Session | None = None
+    ) -> bool:
+        own = session or await session_of(self.store, session_id)
+        correction = FactCorrection(
+            anchor="user", key="key", value=value, seq=own.last_seq, source_seq=source, author_id="u", created_at=7
+        )
+        return await self.store.put_correction(own, correction, now=wall_clock(), refold=amending)
+
+
+async def stated(store: Store) -> Said:
+    """s: 1-4 sealed with two facts, 5-8 not."""
+    await append_messages(store, "s", numbered(8))
+    await seal(store, "s", 1, 4, [replace(fact(2), verified=True), replace(fact(3, key="other"), verified=True)])
+    return Said(store)
+
+
+class Corrections:
+    """A person says what a fact is."""
+
+    async def test_it_is_kept_in_order_and_the_summary_follows_at_once(self, store: Store) -> None:
+        say = await stated(store)
+        await store.put_layout("s", layout(8), budget=0, settings_fingerprint="")
+        assert await say("s", "first")
+        assert await say("s", None)
+        assert await say("s", "caf\u00e9 \U0001f600")
+        kept = await store.read_corrections("s")
+        assert [(each.ordinal, each.value) for each in kept] == [(1, "first"), (2, None), (3, "caf\u00e9 \U0001f600")]
+        assert (kept[0].seq, kept[0].source_seq, kept[0].author_id, kept[0].created_at) == (8, 2, "u", 7)
+        assert (await ledger_of(store, "s")).corrections == kept
+        summary = await store.get_summary("s")
+        assert summary is not None
+        assert (summary.version, summary.epoch, summary.covered_seq) == (4, 3, 4)
+        values = {each.key: (each.value, each.amended) for each in summary.facts()}
+        assert values == {"key": ("caf\u00e9 \U0001f600", True), "other": ("value 3", False)}
+        assert await store.get_layout("s", budget=0, settings_fingerprint="") is None
+
+    async def test_facts_about_an_anchor_are_as_they_were_corrected(self, store: Store) -> None:
+        say = await stated(store)
+        branch = (await session_of(store, "s")).branch
+        await say("s", "right")
+        about = await store.read_facts_about("s", branch, ["user"])
+        assert {each.key: each.value for each in about} == {"key": "right", "other": "value 3"}
+        await say("s", None)
+        assert [each.key for each in await store.read_facts_about("s", branch, ["user"])] == ["other"]
+        assert await store.read_facts_about("s", branch, ["else"]) == ()
+
+    async def test_a_fork_takes_along_what_was_said_before_it(self, store: Store) -> None:
+        say = await stated(store)
+        await say("s", "before")
+        await fork(store, "s", "s~f", 9)
+        await fork(store, "s", "s~early", 8)
+        await say("s", "after")
+        assert [each.value for each in await store.read_corrections("s~f")] == ["before"]
+        assert await store.read_corrections("s~early") == ()
+        branch = (await session_of(store, "s~f")).branch
+        about = await store.read_facts_about("s~f", branch, ["user"])
+        assert {each.key: each.value for each in about} == {"key": "before", "other": "value 3"}
+        assert await say("s~f", "own")
+        assert [(each.ordinal, each.value) for each in await store.read_corrections("s~f")] == [
+            (1, "before"),
+            (2, "own"),
+        ]
+
+    async def test_a_pin_of_the_fact_goes(self, store: Store) -> None:
+        say = await stated(store)
+        for key in ("key", "other"):
+            await store.pin("s", None, pin_of(2, key, fact=("user", key)), max_pins=9, max_pin_tokens=9)
+        await say("s", "right")
+        assert [pin.fact for pin in await store.read_pins("s", None)] == [("user", "other")]
+
+    async def test_a_worker_that_did_not_know_it_writes_no_summary(self, store: Store) -> None:
+        say = await stated(store)
+        lease = await claimed(store, "s")
+        before = await store.get_summary("s") or Summary()
+        await say("s", "right")
+        late = replace(before, version=before.version + 1, covered_seq=8)
+        assert not await store.record_segment(lease, segment("s", 5, 8), (), late)
+        assert not await store.put_summary(lease, late)
+
+    async def test_it_outlives_an_invalidation(self, store: Store) -> None:
+        say = await stated(store)
+        await seal(store, "s", 5, 8)
+        await say("s", "right")
+        await store.withdraw("s", None, seq=8, now=wall_clock(), refold=amending)
+        summary = await store.get_summary("s")
+        assert summary is not None
+        assert ("right", True) in [(each.value, each.amended) for each in summary.facts()]
+
+    async def test_it_goes_when_the_message_that_stated_the_fact_is_erased(self, store: Store) -> None:
+        say = await stated(store)
+        await say("s", "right")
+        await fork(store, "s", "s~f", 9)
+        await store.erase("s", None, ranges=[(5, 6)], now=wall_clock(), refold=amending)
+        assert len(await store.read_corrections("s")) == 1
+        await store.erase("s", None, ranges=[(1, 2)], now=wall_clock(), refold=amending)
+        for session_id in ("s", "s~f"):
+            assert await store.read_corrections(session_id) == ()
+        summary = await store.get_summary("s")
+        assert summary is not None
+        assert "right" not in summary.facts_json
+        assert not await say("s", "right again")
+
+    async def test_it_is_refused_for_what_is_out_of_view_and_for_a_deleted_session(self, store: Store) -> None:
+        say = await stated(store)
+        session = await session_of(store, "s")
+        await withdraw(store, "s")
+        assert not await say("s", "late", source=8, session=session)
+        assert not await say("s", "nowhere", source=9, session=session)
+        await store.delete("s", None, now=wall_clock(), purge=False)
+        assert not await say("s", "late", session=session)
+
+    async def test_it_goes_with_the_session(self, store: Store) -> None:
+        say = await stated(store)
+        await say("s", "right")
+        await store.forget(["s"])
+        assert await store.read_corrections("s") == ()

@@ -1,0 +1,242 @@
+"""Erasing through the library: contexts, branches, pairs, what runs meanwhile, and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory import ConversationManager, Message, ToolCall
+from reactor_memory.erasing import ranges_of
+from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
+from reactor_memory.models import Extraction, Fact
+from reactor_memory.testing import ScriptedSummarizer
+from tests.acceptance.conftest import Run, small_talk, write_sessions
+from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
+
+pytestmark = pytest.mark.anyio
+
+
+async def shown(manager: ConversationManager, session_id: str, **load: Any) -> str:
+    return repr((await manager.load_history(session_id, user_id=USER, **load)).messages)
+
+
+async def test_an_erased_message_leaves_contexts_facts_and_search_at_once_and_what_is_left_is_read_again() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+        assert "A-0005" in await shown(manager, "s")
+        erased = await manager.erase("s", seq=5, user_id=USER)
+        assert (erased.message_count, erased.session_ids) == (1, ("s",))
+        assert "A-0005" not in await shown(manager, "s", query="A-0005")
+        await manager.drain()
+        context = await manager.load_history("s", user_id=USER)
+        assert context.report.unread == ()
+        assert "A-0005" not in repr(context)
+        assert "A-0003" in repr(memory_blocks(context.messages))
+        facts = await manager.read_facts("s", user_id=USER)
+        assert {fact.source_seq for fact in facts} == set(range(1, 61, 2)) - {5}
+        assert "A-0005" not in repr(await manager.search("s", "A-0005", user_id=USER))
+        assert "A-0003" in repr(await manager.search("s", "A-0003", user_id=USER))
+
+
+async def test_until_it_was_read_again_the_report_names_the_range(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/memory.db"
+    async with memory(scripted(), url) as container:
+        await save(container.conversation_manager(), "s", talk(60))
+        await container.conversation_manager().drain()
+    async with memory(scripted(), url, background={"enabled": False}) as container:
+        manager = container.conversation_manager()
+        await manager.erase("s", seq=5, user_id=USER)
+        report = (await manager.load_history("s", user_id=USER)).report
+        assert report.unread == ((1, 10),)
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        await manager.summarize("s", user_id=USER)
+        assert (await manager.load_history("s", user_id=USER)).report.unread == ()
+
+
+async def test_half_a_pair_takes_the_other_half_out_of_contexts_but_not_out_of_the_log() -> None:
+    call = ToolCall(id="c1", name="look_up", arguments={"order": "A-1"})
+    turn = [
+        Message.user("where is my order?"),
+        Message.assistant("", tool_calls=[call]),
+        Message.tool("it is in Lyon", tool_call_id="c1"),
+        Message.assistant("it is on its way"),
+    ]
+    for half in (2, 3):
+        async with memory(scripted()) as container:
+            manager = container.conversation_manager()
+            await save(manager, "s", turn)
+            await manager.erase("s", seq=half, user_id=USER)
+            context = await manager.load_history("s", user_id=USER)
+            assert texts(context.messages) == ["where is my order?", "it is on its way"]
+            left = await manager.read_messages("s", user_id=USER)
+            assert [message.seq for message in left] == [seq for seq in (1, 2, 3, 4) if seq != half]
+
+
+async def test_it_reaches_every_branch_whichever_is_asked() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+        fork = await manager.fork("s", at_seq=41, user_id=USER)
+        await save(manager, fork.session_id, talk(30, start=41))
+        await manager.drain()
+        for session_id in ("s", fork.session_id):
+            assert "A-0005" in await shown(manager, session_id)
+        erased = await manager.erase(fork.session_id, seq=[5, 45], user_id=USER)
+        assert (erased.message_count, set(erased.session_ids)) == (2, {"s", fork.session_id})
+        await manager.drain()
+        for session_id in ("s", fork.session_id):
+            assert "A-0005" not in await shown(manager, session_id, query="A-0005")
+        assert "A-0045" in repr(await manager.read_messages("s", user_id=USER))
+        assert "A-0045" not in repr(await manager.read_messages(fork.session_id, user_id=USER))
+
+
+async def test_the_worker_of_this_process_is_stopped_and_begins_again() -> None:
+    reading = anyio.Event()
+    calls: list[str] = []
+
+    async def held(messages: Sequence[Message]) -> Extraction:
+        calls.append(repr(messages))
+        if len(calls) == 1:
+            reading.set()
+            await anyio.sleep_forever()
+        return extract(messages)
+
+    class Held(ScriptedSummarizer):
+        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+            return await held(messages)
+
+    async with memory(Held(default=extract)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await reading.wait()
+        await manager.erase("s", seq=5, user_id=USER)
+        await manager.drain()
+        assert "A-0005" in calls[0]
+        assert not any("A-0005" in call for call in calls[1:])
+        facts = await manager.read_facts("s", user_id=USER)
+        assert {fact.source_seq for fact in facts} >= {1, 3, 7, 9}
+
+
+async def test_a_late_repetition_of_the_save_stores_nothing() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        first = await manager.save_history("s", talk(4), user_id=USER, idempotency_key="k")
+        await manager.erase("s", seq=3, user_id=USER)
+        again = await manager.save_history("s", talk(4), user_id=USER, idempotency_key="k")
+        assert again.replayed
+        assert (again.first_seq, again.last_seq) == (first.first_seq, first.last_seq)
+        assert [message.seq for message in await manager.read_messages("s", user_id=USER)] == [1, 2, 4]
+
+
+async def test_owners_are_checked_and_bad_input_is_named() -> None:
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(4))
+        with pytest.raises(SessionOwnershipError):
+            await manager.erase("s", seq=1, user_id="mallory")
+        with pytest.raises(SessionNotFoundError):
+            await manager.erase("other", seq=1, user_id=USER)
+        for seq in (0, 5, [], [1, 9], "1", 1.5, True, [None], [(3, 2)], None):
+            with pytest.raises(InvalidInputError, match="seq"):
+                await manager.erase("s", seq=seq, user_id=USER)  # pyright: ignore[reportArgumentType]
+        for user_id in (None, "", 7):
+            with pytest.raises(InvalidInputError, match="user_id"):
+                await manager.erase_user(user_id)  # pyright: ignore[reportArgumentType]
+        assert len(await manager.read_messages("s", user_id=USER)) == 4
+
+
+async def test_erasing_a_user_takes_all_of_theirs_and_nothing_else() -> None:
+    async with memory(scripted(), store={"delete_grace_days": 30}) as container:
+        manager = container.conversation_manager()
+        for number in range(3):
+            await save(manager, f"s{number}", talk(30))
+        fork = await manager.fork("s0", at_seq=5, user_id=USER)
+        await manager.delete("s1", user_id=USER)
+        await manager.save_history("bob's", talk(30), user_id="bob")
+        await manager.save_history("open", talk(2))
+        await manager.drain()
+        erased = await manager.erase_user(USER)
+        assert (erased.session_count, erased.row_count) == (4, 0)
+        for session_id in ("s0", "s1", "s2", fork.session_id):
+            with pytest.raises(SessionDeletedError):
+                await manager.load_history(session_id, user_id=USER)
+        assert (await manager.list_sessions(user_id=USER)).sessions == ()
+        assert await manager.read_facts("bob's", user_id="bob")
+        assert len(await manager.read_messages("open")) == 2
+        assert await manager.erase_user(USER) == type(erased)(session_count=0, row_count=0)
+
+
+@given(
+    st.lists(
+        st.one_of(st.integers(1, 60), st.tuples(st.integers(1, 60), st.integers(0, 9)).map(lambda p: (p[0], sum(p))))
+    )
+)
+def test_ranges_are_the_positions_that_were_named(seq: list[Any]) -> None:
+    named = {each for item in seq for each in ([item] if isinstance(item, int) else range(item[0], item[1] + 1))}
+    runs = ranges_of(seq)
+    assert [each for start, end in runs for each in range(start, end + 1)] == sorted(named)
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(runs))
+    for positions in (named, range(3, 9), range(9, 3, -1), range(1, 30, 7), 4):
+        expected = [positions] if isinstance(positions, int) else sorted(positions)
+        assert [each for start, end in ranges_of(positions) for each in range(start, end + 1)] == expected
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_users(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "a.jsonl", {"s1": small_talk(6), "s2": small_talk(2)}), "--user", "ann")
+    run("import", write_sessions(folder / "b.jsonl", {"s3": small_talk(2)}), "--user", "bob")
+
+
+def test_messages_are_erased_by_position_and_range(run: Run, two_users: None) -> None:
+    done = run("erase", "s1", "--seq", "2-3", "--seq", 5, "--user", "ann", "--yes", "--json").json
+    assert done == {"message_count": 3, "session_ids": ["s1"]}
+    left = run("show", "s1", "--user", "ann", "--json").json["messages"]
+    assert [message["seq"] for message in left] == [1, 4, 6]
+    again = run("erase", "s1", "--seq", 2, "--user", "ann", "--yes", "--rewrite")
+    assert again.out == "messages destroyed: 0, in the contexts of: s1\n"
+
+
+def test_a_user_is_erased(run: Run, two_users: None) -> None:
+    assert run("erase", "--user", "ann", "--yes", "--json").json == {"session_count": 2, "row_count": 0}
+    assert (
+        run("show", "s1", "--user", "ann").err
+        == "error: session 's1': was deleted; begin a new session under a new id\n"
+    )
+    assert [each["session_id"] for each in run("sessions", "--user", "bob", "--json").json["sessions"]] == ["s3"]
+    assert run("erase", "--user", "ann", "--yes").out == (
+        "sessions destroyed: 0, rows of notes and active sessions: 0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["s1", "--seq", "1"], "asks first"),
+        (["--yes"], "--user without a session"),
+        (["--user", "ann", "--seq", "1", "--yes"], "name a SESSION"),
+        (["s1", "--user", "ann", "--yes"], "name the messages with --seq"),
+        (["s1", "--user", "bob", "--seq", "1", "--yes"], "another user"),
+        (["s1", "--user", "ann", "--seq", "7", "--yes"], "from 1 to 6"),
+        (["s1", "--user", "ann", "--seq", "3-2", "--yes"], "seq"),
+        (["s1", "--user", "ann", "--seq", "x", "--yes"], "neither a position"),
+    ],
+)
+def test_what_is_refused_changes_nothing(run: Run, two_users: None, arguments: list[str], problem: str) -> None:
+    refused = run("erase", *arguments)
+    assert (refused.code, refused.out) == (2, "")
+    assert problem in refused.err
+    assert len(run("show", "s1", "--user", "ann", "--json").json["messages"]) == 6
