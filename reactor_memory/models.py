@@ -444,6 +444,15 @@ class Notes(Value, frozen=True, kw_only=True):
     created_at: int = 0
 
 
+class IdleGroup(Value, frozen=True, kw_only=True):
+    """A session with its forks that nobody uses: how many they are, how many messages, and the last activity."""
+
+    session_id: str
+    session_count: int
+    message_count: int
+    updated_at: int
+
+
 class ErasedMessages(Value, frozen=True, kw_only=True):
     """What an erasure did: how many messages were destroyed now, and which sessions had shown them.
 

@@ -15,6 +15,7 @@ from reactor_memory.models import (
     Extraction,
     Fact,
     FactCorrection,
+    IdleGroup,
     Layout,
     Lease,
     Ledger,
@@ -404,6 +405,16 @@ class MessageStore(Protocol):
         """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
         it takes: all tables are written anew, one by one, each locked meanwhile.
         """
+        ...
+
+    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
+        """The groups whose sessions were all last active before `before`, deleted ones left out: in the order of their
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
+        """As `delete` of the root, whoever owns it, unless one of its sessions was active since `before`: then ()."""
         ...
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:

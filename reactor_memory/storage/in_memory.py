@@ -32,6 +32,7 @@ from reactor_memory.models import (
     BranchRange,
     Fact,
     FactCorrection,
+    IdleGroup,
     Layout,
     Lease,
     Ledger,
@@ -426,6 +427,21 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows):
             if not each.purged and each.session.deleted_at is not None and each.session.deleted_at < before
         )
         return self._purge(islice(waiting, limit))
+
+    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
+        alive: defaultdict[str, list[_Conversation]] = defaultdict(list[_Conversation])
+        for each in self._data.conversations.values():
+            if each.session.deleted_at is None and each.session.group_id > after:
+                alive[each.session.group_id].append(each)
+        groups = (_idle_group(group_id, group) for group_id, group in alive.items())
+        idle = (group for group in groups if group.updated_at < before)
+        return tuple(heapq.nsmallest(limit, idle, key=lambda group: group.session_id))
+
+    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
+        alive = [session for session in self._group(group_id) if session.deleted_at is None]
+        if not alive or max(session.updated_at for session in alive) >= before:
+            return ()
+        return await self.delete(group_id, alive[0].owner_id, now=now, purge=purge)
 
     async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
         owned = (each.session for each in self._data.conversations.values() if each.session.owner_id == user_id)
@@ -843,6 +859,15 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows):
     def _holds(self, lease: Lease) -> bool:
         work = self._data.work.get((lease.session_id, lease.kind))
         return work is not None and work.fence == lease.fence
+
+
+def _idle_group(group_id: str, group: Sequence[_Conversation]) -> IdleGroup:
+    return IdleGroup(
+        session_id=group_id,
+        session_count=len(group),
+        message_count=sum(len(each.messages) for each in group),
+        updated_at=max(each.session.updated_at for each in group),
+    )
 
 
 def _check_owner(session: Session, user_id: str | None) -> None:

@@ -1123,3 +1123,16 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :
 SELECT seq FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
   AND (state IS NULL OR state = 'archived')
+
+
+-- Retention by age
+
+-- name: idle_groups
+-- across groups
+SELECT group_id, COUNT(*), CAST(SUM(last_seq - COALESCE(forked_at_seq - 1, 0)) AS BIGINT), MAX(updated_at)
+FROM conversations
+WHERE deleted_at IS NULL AND group_id > :after
+GROUP BY group_id
+HAVING MAX(updated_at) < :before
+ORDER BY group_id
+LIMIT :limit

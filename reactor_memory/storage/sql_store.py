@@ -13,6 +13,7 @@ from reactor_memory.models import (
     BranchRange,
     Fact,
     FactCorrection,
+    IdleGroup,
     Layout,
     Lease,
     Ledger,
@@ -148,6 +149,12 @@ class SqlStore(ABC):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
+
+    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
+        return await self._read(log.idle_groups, before=before, after=after, limit=limit)
+
+    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
+        return await self._write(log.delete_idle, group_id, before=before, now=now, purge=purge)
 
     async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
         return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)

@@ -31,6 +31,7 @@ COMMANDS = (
     "fork",
     "delete",
     "erase",
+    "prune",
     "eval",
     "bench",
     "migrate",

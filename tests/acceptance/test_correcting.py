@@ -164,6 +164,10 @@ async def test_a_value_is_data_and_breaks_no_line_of_memory() -> None:
         assert "</memory>" not in "".join(lines)
 
 
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
 async def test_corrections_survive_a_restart_and_go_with_the_user(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/memory.db"
     async with memory(scripted(), url) as container:
@@ -174,9 +178,9 @@ async def test_corrections_survive_a_restart_and_go_with_the_user(tmp_path: Path
     async with memory(scripted(), url) as container:
         manager = container.conversation_manager()
         assert "zyxmarker" in await blocks(manager)
-        assert b"zyxmarker" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert b"zyxmarker" in bytes_of(tmp_path)
         await manager.erase_user(USER)
-        assert b"zyxmarker" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert b"zyxmarker" not in bytes_of(tmp_path)
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------
