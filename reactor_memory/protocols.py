@@ -485,12 +485,22 @@ class SummaryStore(Protocol):
         """
         ...
 
+    async def mark_outdated(self, session_id: str, *, now: int) -> int:
+        """Let every segment that the session owns be extracted anew, and make the background work due; how many. They
+        serve until they are replaced, one by one.
+        """
+        ...
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        """The segments of the session that wait for being extracted anew, oldest first."""
+        ...
+
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         """Store a segment, its facts and the new summary in one transaction.
 
-        A stale segment with the same borders is replaced. False, and nothing stored, if the fence of the lease is
-        not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored, or
-        `version` not the stored one + 1).
+        A stale or outdated segment with the same borders is replaced. False, and nothing stored, if the fence of the
+        lease is not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored,
+        or `version` not the stored one + 1).
         """
         ...
 

@@ -541,9 +541,24 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows):
         self._refold(conversation.session, 0, now, refold)
         return True
 
+    async def mark_outdated(self, session_id: str, *, now: int) -> int:
+        if not self._lives(session_id):
+            return 0
+        derived = self._data.derived[session_id]
+        fresh = [each for each, _ in derived.segments.values() if not each.stale and not each.outdated]
+        for segment in fresh:
+            derived.store(replace(segment, outdated=True), derived.segments[segment.end_seq][1])
+        self._work(session_id, SUMMARIZE).make_due(now)
+        return len(fresh)
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        segments = self._segments_of([session_id])
+        return tuple(sorted((each.start_seq, each.end_seq) for each in segments if each.outdated))
+
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         known = self._derived(segment.conversation_id).segments.get(segment.end_seq)
-        if known is not None and not (known[0].stale and known[0].start_seq == segment.start_seq):
+        waits = known is not None and (known[0].stale or known[0].outdated)
+        if known is not None and not (waits and known[0].start_seq == segment.start_seq):
             return False
         if not await self.put_summary(lease, summary):
             return False
@@ -576,7 +591,7 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows):
             )
             holding += (segment for segment in self._segments_of([owner]) if overlaps(segment, branch.ranges))
         for segment in holding:
-            blank = replace(segment, source_hash="", narrative="", headline="", stale=True)
+            blank = replace(segment, source_hash="", narrative="", headline="", stale=True, outdated=False)
             self._data.derived[segment.conversation_id].store(blank, ())
         if all_gone(holding, branches):
             return

@@ -203,6 +203,12 @@ class SqlStore(ABC):
     async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
         return await self._write(derived.put_correction, session, correction, now=now, refold=refold)
 
+    async def mark_outdated(self, session_id: str, *, now: int) -> int:
+        return await self._write(derived.mark_outdated, session_id, now=now)
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return await self._read(derived.outdated_ranges, session_id)
+
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         return await self._write(derived.record_segment, lease, segment, facts, summary)
 
