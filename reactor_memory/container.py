@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import operator
 import random
 import secrets
 import time
@@ -54,6 +55,7 @@ from reactor_memory.protocols import (
     TokenCounter,
     UserData,
 )
+from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
 from reactor_memory.sessions.directory import SessionDirectory
@@ -756,6 +758,16 @@ class Container(containers.DeclarativeContainer):
         random=random,
         poll_seconds=settings.provided.background.poll_seconds,
         delete_grace_seconds=providers.Callable(seconds_of_days, settings.provided.store.delete_grace_days),
+    )
+
+    pruner = providers.Singleton(
+        Pruner,
+        messages=message_store,
+        summaries=summary_store,
+        index=recall_index,
+        scheduler=summary_scheduler,
+        clock=clock,
+        purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
     )
 
     recaller = providers.Singleton(

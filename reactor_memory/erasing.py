@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.memos import forget_texts
 from reactor_memory.models import ErasedMessages, ErasedUser
 from reactor_memory.protocols import (
     Clock,
@@ -64,6 +65,7 @@ class Eraser:
         for branch in erased.branches if self._index_is_apart else ():
             await self._index.truncate([branch.session.session_id], seq=branch.ranges[0][0])
         await self._messages.scrub()
+        forget_texts()
         for branch in erased.branches:
             if branch.session.deleted_at is None:
                 self._scheduler.messages_saved(branch.session.session_id, branch.session.last_seq)
@@ -80,6 +82,7 @@ class Eraser:
                 sessions += await self._erase_group(group, user_id)
             after = groups[-1][0]
         await self._messages.scrub()
+        forget_texts()
         return ErasedUser(session_count=sessions, row_count=rows)
 
     async def _erase_group(self, group: Sequence[str], user_id: str) -> int:

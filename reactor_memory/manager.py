@@ -466,6 +466,18 @@ class ConversationManager:
         await self._scheduler.ensure(session_id, beyond, timeout_seconds=timeout_seconds)
         return await self._summaries.get_summary(session_id)
 
+    async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:
+        """Extract the segments that the session owns anew, each once, in the background: after a change of the
+        summarizer, of its prompt or of the redactor. How many there are.
+
+        What is known serves until then, segment by segment, and contexts change once, with the last one; cut off, it
+        goes on. Segments that a fork inherits are rebuilt in the session that they belong to.
+        """
+        await self.get_session(session_id, user_id=user_id)
+        marked = await self._summaries.mark_outdated(session_id, now=self._clock())
+        self._scheduler.request(session_id)
+        return marked
+
     async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
         """Where the background work of the session stands."""
         await self.get_session(session_id, user_id=user_id)

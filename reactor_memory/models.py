@@ -216,7 +216,8 @@ class Segment(Value, frozen=True, kw_only=True):
 
     `conversation_id` owns it; a fork shows the segments of its ancestors that end before the fork. `source_hash`
     identifies the messages that were read. `stale` says that a message in it was taken out of view since: its facts
-    and narrative are gone until it is extracted again.
+    and narrative are gone until it is extracted again. `outdated` says that it is to be extracted anew, and serves
+    until then.
     """
 
     conversation_id: str
@@ -230,6 +231,7 @@ class Segment(Value, frozen=True, kw_only=True):
     usage: Usage = Usage()
     created_at: int = 0
     stale: bool = False
+    outdated: bool = False
 
 
 class SummaryHead(Value, frozen=True, kw_only=True):
@@ -521,6 +523,15 @@ class ItemChange(Value, frozen=True, kw_only=True):
     namespace: str
     key: str
     value: JsonObject | None = None
+
+
+class IdleGroup(Value, frozen=True, kw_only=True):
+    """A session with its forks that nobody uses: how many they are, how many messages, and the last activity."""
+
+    session_id: str
+    session_count: int
+    message_count: int
+    updated_at: int
 
 
 class ErasedMessages(Value, frozen=True, kw_only=True):

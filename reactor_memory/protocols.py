@@ -15,6 +15,7 @@ from reactor_memory.models import (
     Extraction,
     Fact,
     FactCorrection,
+    IdleGroup,
     Item,
     ItemChange,
     Layout,
@@ -429,6 +430,16 @@ class MessageStore(Protocol):
         """
         ...
 
+    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
+        """The groups whose sessions were all last active before `before`, deleted ones left out: in the order of their
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
+        """As `delete` of the root, whoever owns it, unless one of its sessions was active since `before`: then ()."""
+        ...
+
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         """Rewrite the `token_count` of all messages and pins that another tokenizer than `tokenizer` counted; how many
         messages.
@@ -497,12 +508,22 @@ class SummaryStore(Protocol):
         """
         ...
 
+    async def mark_outdated(self, session_id: str, *, now: int) -> int:
+        """Let every segment that the session owns be extracted anew, and make the background work due; how many. They
+        serve until they are replaced, one by one.
+        """
+        ...
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        """The segments of the session that wait for being extracted anew, oldest first."""
+        ...
+
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         """Store a segment, its facts and the new summary in one transaction.
 
-        A stale segment with the same borders is replaced. False, and nothing stored, if the fence of the lease is
-        not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored, or
-        `version` not the stored one + 1).
+        A stale or outdated segment with the same borders is replaced. False, and nothing stored, if the fence of the
+        lease is not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored,
+        or `version` not the stored one + 1).
         """
         ...
 

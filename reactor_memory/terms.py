@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+
+from reactor_memory.memos import memo
 
 MAX_TERM_CHARACTERS = 40
 
@@ -45,7 +46,7 @@ def terms(text: str, *, without: frozenset[str] = frozenset()) -> list[str]:
     return [term for word in words if word not in without for term in _of_word(word)]
 
 
-@lru_cache(maxsize=16_384)
+@memo(maxsize=16_384)
 def _of_word(word: str) -> tuple[str, ...]:
     if word.isascii():
         return (stem(word)[:MAX_TERM_CHARACTERS],)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
+
+from reactor_memory.memos import memo
 
 Strength: TypeAlias = Literal["light", "strong"]
 """How much `squeeze` leaves out: fillers, or also the small words that link the others."""
@@ -137,7 +138,7 @@ def telling_part(sentence: Sentence) -> tuple[int, int] | None:
     return (kept[0].start, kept[-1].stop) if kept else None
 
 
-@lru_cache(maxsize=4096)
+@memo(maxsize=4096)
 def squeeze(text: str, strength: Strength) -> str:
     """A text without the words it can do without: nothing is added, nothing changes its place.
 

@@ -45,6 +45,7 @@ commands = LazyGroup(
         "fork": Lazy("reactor_memory.cli.sessions:fork", "Branch off a session at a message."),
         "delete": Lazy("reactor_memory.cli.sessions:delete", "Delete a session and everything derived from it."),
         "erase": Lazy("reactor_memory.cli.erasing:erase", "Destroy messages, or all there is of a user, for good."),
+        "prune": Lazy("reactor_memory.cli.pruning:prune", "Delete sessions that nobody has used for a while."),
         "eval": Lazy("reactor_memory.cli.eval:eval_", "Measure what contexts keep, by replaying sessions."),
         "bench": Lazy("reactor_memory.cli.bench:bench", "Measure the library beside the bare driver."),
         "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),

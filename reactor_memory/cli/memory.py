@@ -124,8 +124,9 @@ async def facts(invocation: Invocation, session: str, as_of_seq: int | None, eve
 
 @click.command()
 @click.argument("session")
+@click.option("--rebuild", is_flag=True, help="Extract everything anew: after a change of the summarizer.")
 @with_common_options
-async def summarize(invocation: Invocation, session: str) -> int:
+async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     """Do the background work of a session now, and print the summary.
 
     Also work that was given up after failures. Exit code 1 if some of it failed again.
@@ -137,6 +138,8 @@ async def summarize(invocation: Invocation, session: str) -> int:
     if not settings.summary.enabled:
         raise ConfigurationError("summary.enabled", "is false; set REACTOR_MEMORY_SUMMARY__ENABLED=true")
     async with invocation.manager(settings) as manager:
+        if rebuild:
+            await manager.rebuild(session, user_id=invocation.user_id)
         summary = await manager.summarize(session, user_id=invocation.user_id)
         await manager.drain()
         state = await manager.work_state(session, user_id=invocation.user_id)

@@ -20,6 +20,7 @@ from reactor_memory.models import (
     ErasedMessages,
     ErasedUser,
     Fact,
+    IdleGroup,
     JsonObject,
     Message,
     Pin,
@@ -235,6 +236,16 @@ def erased(done: ErasedMessages | ErasedUser) -> RenderableType:
         return f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
     shown = ", ".join(map(printable, done.session_ids))
     return f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
+
+
+def idle_groups(found: Sequence[IdleGroup]) -> RenderableType:
+    if not found:
+        return "nothing is that old"
+    made = table("session", "with forks", "messages", "last activity", right=("with forks", "messages"))
+    for group in found:
+        numbers = (f"{group.session_count:,}", f"{group.message_count:,}")
+        made.add_row(printable(group.session_id), *numbers, moment(group.updated_at))
+    return Group(made, Text("a dry run: nothing was deleted; add --yes to delete them", style="dim"))
 
 
 def _call(call: ToolCall) -> Text:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from reactor_memory.memos import memo
 from reactor_memory.models import BlockLine, Fact
 from reactor_memory.wording import STOP_WORDS, Sentence, read_sentences
 
@@ -76,7 +76,7 @@ def still_told(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[Block
     return tuple(line for line in story if known.isdisjoint(word_pairs(line.text)))
 
 
-@lru_cache(maxsize=MOST_LINES)
+@memo(maxsize=MOST_LINES)
 def word_pairs(text: str) -> frozenset[Pair]:
     """The words of a text that stand side by side, without small words, numbers and days, case folded."""
     return frozenset(pair for sentence in read_sentences(text) for pair in pairwise(_naming(sentence)))
@@ -89,7 +89,7 @@ def _naming(sentence: Sentence) -> Iterator[str]:
             yield name
 
 
-@lru_cache(maxsize=MOST_LINES)
+@memo(maxsize=MOST_LINES)
 def _told(facts: tuple[Fact, ...]) -> _Told:
     return _Told(
         words=frozenset(word for fact in facts for said in read_sentences(fact.value) for word in said.content),

@@ -11,12 +11,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from reactor_memory.context.corrections import revalued
+from reactor_memory.memos import memo
 from reactor_memory.models import RULED, BlockLine, Fact, Form
 from reactor_memory.wording import Strength, squeeze
 
@@ -322,7 +322,7 @@ def _anchor_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[Ren
     return lines(run, style)
 
 
-@lru_cache(maxsize=MOST_ANCHORS)
+@memo(maxsize=MOST_ANCHORS)
 def _remembered_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[RenderedLine, ...]:
     return _fresh_lines(run, style)
 

@@ -154,6 +154,18 @@ def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summar
     return True
 
 
+def mark_outdated(session_id: str, *, now: int) -> Steps[int]:
+    if not (yield from _hold(session_id)):
+        return 0
+    marked = yield Step("mark_outdated", key_of(session_id))
+    yield Step("make_due", key_of(session_id) | {"kind": SUMMARIZE, "now": now})
+    return len(marked)
+
+
+def outdated_ranges(session_id: str) -> Steps[tuple[tuple[int, int], ...]]:
+    return tuple((row[0], row[1]) for row in (yield Step("outdated_ranges", key_of(session_id))))
+
+
 def put_summary(lease: Lease, summary: Summary) -> Steps[bool]:
     if not (yield from _follows(lease, summary)):
         return False

@@ -32,6 +32,7 @@ from reactor_memory.models import (
     BranchRange,
     Fact,
     FactCorrection,
+    IdleGroup,
     Layout,
     Lease,
     Ledger,
@@ -428,6 +429,21 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
         )
         return self._purge(islice(waiting, limit))
 
+    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
+        alive: defaultdict[str, list[_Conversation]] = defaultdict(list[_Conversation])
+        for each in self._data.conversations.values():
+            if each.session.deleted_at is None and each.session.group_id > after:
+                alive[each.session.group_id].append(each)
+        groups = (_idle_group(group_id, group) for group_id, group in alive.items())
+        idle = (group for group in groups if group.updated_at < before)
+        return tuple(heapq.nsmallest(limit, idle, key=lambda group: group.session_id))
+
+    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
+        alive = [session for session in self._group(group_id) if session.deleted_at is None]
+        if not alive or max(session.updated_at for session in alive) >= before:
+            return ()
+        return await self.delete(group_id, alive[0].owner_id, now=now, purge=purge)
+
     async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
         owned = (each.session for each in self._data.conversations.values() if each.session.owner_id == user_id)
         roots = heapq.nsmallest(limit, {session.group_id for session in owned if session.group_id > after})
@@ -526,9 +542,24 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
         self._refold(conversation.session, 0, now, refold)
         return True
 
+    async def mark_outdated(self, session_id: str, *, now: int) -> int:
+        if not self._lives(session_id):
+            return 0
+        derived = self._data.derived[session_id]
+        fresh = [each for each, _ in derived.segments.values() if not each.stale and not each.outdated]
+        for segment in fresh:
+            derived.store(replace(segment, outdated=True), derived.segments[segment.end_seq][1])
+        self._work(session_id, SUMMARIZE).make_due(now)
+        return len(fresh)
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        segments = self._segments_of([session_id])
+        return tuple(sorted((each.start_seq, each.end_seq) for each in segments if each.outdated))
+
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         known = self._derived(segment.conversation_id).segments.get(segment.end_seq)
-        if known is not None and not (known[0].stale and known[0].start_seq == segment.start_seq):
+        waits = known is not None and (known[0].stale or known[0].outdated)
+        if known is not None and not (waits and known[0].start_seq == segment.start_seq):
             return False
         if not await self.put_summary(lease, summary):
             return False
@@ -561,7 +592,7 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
             )
             holding += (segment for segment in self._segments_of([owner]) if overlaps(segment, branch.ranges))
         for segment in holding:
-            blank = replace(segment, source_hash="", narrative="", headline="", stale=True)
+            blank = replace(segment, source_hash="", narrative="", headline="", stale=True, outdated=False)
             self._data.derived[segment.conversation_id].store(blank, ())
         if all_gone(holding, branches):
             return
@@ -844,6 +875,15 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
     def _holds(self, lease: Lease) -> bool:
         work = self._data.work.get((lease.session_id, lease.kind))
         return work is not None and work.fence == lease.fence
+
+
+def _idle_group(group_id: str, group: Sequence[_Conversation]) -> IdleGroup:
+    return IdleGroup(
+        session_id=group_id,
+        session_count=len(group),
+        message_count=sum(len(each.messages) for each in group),
+        updated_at=max(each.session.updated_at for each in group),
+    )
 
 
 def _check_owner(session: Session, user_id: str | None) -> None:

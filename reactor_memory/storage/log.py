@@ -17,7 +17,17 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import BranchRange, Layout, Message, Pin, PinTarget, Session, SessionPage, SessionPreview
+from reactor_memory.models import (
+    BranchRange,
+    IdleGroup,
+    Layout,
+    Message,
+    Pin,
+    PinTarget,
+    Session,
+    SessionPage,
+    SessionPreview,
+)
 from reactor_memory.protocols import (
     SUMMARIZE,
     Appended,
@@ -481,6 +491,21 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
         if purge:
             yield from purge_session(each, now)
     return tuple(went)
+
+
+def idle_groups(*, before: int, after: str, limit: int) -> Steps[tuple[IdleGroup, ...]]:
+    rows = yield Step("idle_groups", {"before": before, "after": after, "limit": limit})
+    return tuple(
+        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
+    )
+
+
+def delete_idle(group_id: str, *, before: int, now: int, purge: bool) -> Steps[tuple[str, ...]]:
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
+    alive = [session for session in group if session.deleted_at is None]
+    if not alive or max(session.updated_at for session in alive) >= before:
+        return ()
+    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge))
 
 
 def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:

@@ -544,7 +544,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY end_seq, ordinal
 
 -- name: store_segment
--- Gives no row if the segment is there and not stale, or has other borders.
+-- Gives no row if the segment is there and neither stale (1) nor outdated (2), or has other borders.
 INSERT INTO segments (group_id, conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version,
                       narrative, headline, tokens_read, tokens_written, created_at, stale)
 VALUES (:group_id, :conversation_id, :start_seq, :end_seq, :source_hash, :summarizer, :prompt_version,
@@ -553,7 +553,7 @@ ON CONFLICT (group_id, conversation_id, end_seq) DO UPDATE
 SET source_hash = excluded.source_hash, summarizer = excluded.summarizer, prompt_version = excluded.prompt_version,
     narrative = excluded.narrative, headline = excluded.headline, tokens_read = excluded.tokens_read,
     tokens_written = excluded.tokens_written, created_at = excluded.created_at, stale = excluded.stale
-WHERE segments.stale = 1 AND segments.start_seq = excluded.start_seq
+WHERE segments.stale > 0 AND segments.start_seq = excluded.start_seq
 RETURNING end_seq
 
 -- name: blank_segment
@@ -1160,3 +1160,29 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :
 SELECT seq FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
   AND (state IS NULL OR state = 'archived')
+
+
+-- Retention by age
+
+-- name: idle_groups
+-- across groups
+SELECT group_id, COUNT(*), CAST(SUM(last_seq - COALESCE(forked_at_seq - 1, 0)) AS BIGINT), MAX(updated_at)
+FROM conversations
+WHERE deleted_at IS NULL AND group_id > :after
+GROUP BY group_id
+HAVING MAX(updated_at) < :before
+ORDER BY group_id
+LIMIT :limit
+
+
+-- Extracting anew
+
+-- name: mark_outdated
+UPDATE segments SET stale = 2
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = 0
+RETURNING end_seq
+
+-- name: outdated_ranges
+SELECT start_seq, end_seq FROM segments
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = 2
+ORDER BY end_seq

@@ -46,6 +46,9 @@ _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
 _encode = msgspec.json.encode
 
+_STALE, _OUTDATED = 1, 2
+"""The column `stale` of a segment; 0 is neither."""
+
 
 def to_json(value: Sequence[Any] | Mapping[str, Any]) -> str | None:
     return _encode(value).decode() if value else None
@@ -174,7 +177,8 @@ def segment_from(row: Row) -> Segment:
         headline=headline,
         usage=Usage(tokens_read=read, tokens_written=written),
         created_at=created,
-        stale=bool(stale),
+        stale=stale == _STALE,
+        outdated=stale == _OUTDATED,
     )
 
 
@@ -191,7 +195,7 @@ def segment_values(segment: Segment) -> dict[str, Any]:
         "tokens_read": segment.usage.tokens_read,
         "tokens_written": segment.usage.tokens_written,
         "created_at": segment.created_at,
-        "stale": int(segment.stale),
+        "stale": _STALE if segment.stale else _OUTDATED if segment.outdated else 0,
     }
 
 

@@ -13,6 +13,7 @@ from reactor_memory.models import (
     BranchRange,
     Fact,
     FactCorrection,
+    IdleGroup,
     Item,
     ItemChange,
     Layout,
@@ -151,6 +152,12 @@ class SqlStore(ABC):
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
 
+    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
+        return await self._read(log.idle_groups, before=before, after=after, limit=limit)
+
+    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
+        return await self._write(log.delete_idle, group_id, before=before, now=now, purge=purge)
+
     async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
         return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)
 
@@ -197,6 +204,12 @@ class SqlStore(ABC):
 
     async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
         return await self._write(derived.put_correction, session, correction, now=now, refold=refold)
+
+    async def mark_outdated(self, session_id: str, *, now: int) -> int:
+        return await self._write(derived.mark_outdated, session_id, now=now)
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return await self._read(derived.outdated_ranges, session_id)
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         return await self._write(derived.record_segment, lease, segment, facts, summary)

@@ -43,6 +43,7 @@ pytest.register_assert_rewrite(
             "log",
             "notes",
             "pinning",
+            "pruning",
             "random_histories",
             "range_summaries",
             "recall",

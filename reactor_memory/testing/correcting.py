@@ -142,3 +142,48 @@ class Corrections:
         await say("s", "right")
         await store.forget(["s"])
         assert await store.read_corrections("s") == ()
+
+
+class Outdated:
+    """Segments that are to be extracted anew serve until they are replaced."""
+
+    async def test_they_serve_until_they_are_replaced(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(8))
+        for start in (1, 5):
+            await seal(store, "s", start, start + 3)
+        before = await store.get_summary("s")
+        assert before is not None
+        assert await store.outdated_ranges("s") == ()
+        assert await store.mark_outdated("s", now=wall_clock()) == 2
+        assert await store.mark_outdated("s", now=wall_clock()) == 0
+        assert await store.outdated_ranges("s") == ((1, 4), (5, 8))
+        assert await store.get_summary("s") == before
+        assert "s" in await store.due("summarize", now=wall_clock())
+        ledger = await ledger_of(store, "s")
+        assert [(each.stale, each.outdated, each.narrative) for each in ledger.segments] == [
+            (False, True, "s 1 to 4."),
+            (False, True, "s 5 to 8."),
+        ]
+        new = replace(segment("s", 1, 4), narrative="anew")
+        next_one = replace(before, version=before.version + 1)
+        assert await store.record_segment(await claimed(store, "s"), new, (fact(1, key="anew"),), next_one)
+        assert await store.outdated_ranges("s") == ((5, 8),)
+        ledger = await ledger_of(store, "s")
+        assert ledger.segments[0] == new
+        assert [each.key for each in ledger.facts] == ["anew", "key", "key", "key", "key"]
+
+    async def test_what_goes_out_of_view_makes_them_stale(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(8))
+        for start in (1, 5):
+            await seal(store, "s", start, start + 3)
+        await store.mark_outdated("s", now=wall_clock())
+        await store.erase("s", None, ranges=[(6, 6)], now=wall_clock(), refold=amending)
+        assert await store.outdated_ranges("s") == ((1, 4),)
+        assert [each.stale for each in (await ledger_of(store, "s")).segments] == [False, True]
+
+    async def test_of_an_unknown_or_deleted_session_there_are_none(self, store: Store) -> None:
+        assert await store.mark_outdated("unknown", now=wall_clock()) == 0
+        await append_messages(store, "s", numbered(4))
+        await seal(store, "s", 1, 4)
+        await store.delete("s", None, now=wall_clock(), purge=False)
+        assert await store.mark_outdated("s", now=wall_clock()) == 0

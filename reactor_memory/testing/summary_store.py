@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory.testing.correcting import Corrections
+from reactor_memory.testing.correcting import Corrections, Outdated
 from reactor_memory.testing.spending import SpendingNoted
 from reactor_memory.testing.summaries import Forgetting, Invalidation, Layouts, LedgerOfForks, Recording
 from reactor_memory.testing.work import Due, Leases, Parked
@@ -12,6 +12,16 @@ from reactor_memory.testing.work import Due, Leases, Parked
 
 @pytest.mark.anyio
 class SummaryStoreConformance(
-    Recording, LedgerOfForks, Layouts, Invalidation, Forgetting, Corrections, SpendingNoted, Leases, Due, Parked
+    Recording,
+    LedgerOfForks,
+    Layouts,
+    Invalidation,
+    Forgetting,
+    Corrections,
+    Outdated,
+    SpendingNoted,
+    Leases,
+    Due,
+    Parked,
 ):
     """What every `SummaryStore` promises. The fixture `store` gives an opened, empty `MessageStore` that is one too."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
 
+from reactor_memory.memos import memo
 from reactor_memory.models import JsonObject, Message, ToolCall
 from reactor_memory.protocols import TokenCounter
 
@@ -61,7 +62,7 @@ class MessageCounter:
     @cached_property
     def _of_line(self) -> Callable[[str], int]:
         """Made at its first use: a counter that is made for one turn counts no lines."""
-        return lru_cache(maxsize=MOST_COUNTS)(self._counter.count)
+        return memo(maxsize=MOST_COUNTS)(self._counter.count)
 
     def remembering(self) -> MessageCounter:
         """The same for one turn: it counts no text twice, and holds on to each text as long as it lives."""

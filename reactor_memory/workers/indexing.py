@@ -43,6 +43,14 @@ class Indexer:
         except Exception as error:  # an index is anybody's code, and summaries do without it
             _warn(lease, error)
 
+    async def begin_again(self, session_id: str) -> None:
+        """What the segments of the session state has changed: forget them, so that `catch_up` reads them again."""
+        try:
+            await self._index.truncate([session_id], seq=1)
+        except Exception as error:
+            fields = {"session_id": session_id, "reason": type(error).__name__}
+            log.warning("index not truncated", extra=fields)
+
     async def catch_up(self, lease: Lease) -> bool:
         """Index segments that were stored and not indexed; whether there were any."""
         try:

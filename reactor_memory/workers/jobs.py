@@ -60,8 +60,12 @@ class LedgerJob:
         self._lease_microseconds = lease_microseconds
 
     async def step(self, lease: Lease) -> int | None:
-        """Repair a stale segment, or take over what a fork inherits, or seal the next segment, or index the sealed."""
+        """Repair a stale segment, or take over what a fork inherits, or seal the next segment, or extract an outdated
+        one anew, or index the sealed.
+        """
         covered = await self._step(lease, trigger=self._trigger)
+        if covered is None:
+            covered = await self._rebuild(lease)
         if covered is None and await self._indexer.catch_up(lease):
             summary = await self._summaries.get_summary_head(lease.session_id)
             return summary.covered_seq if summary else None
@@ -147,6 +151,22 @@ class LedgerJob:
         segment = self._segment(session.session_id, start, end, left, extracted)
         folded = self._fold.whole(with_segment(ledger, segment, facts))
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
+
+    async def _rebuild(self, lease: Lease) -> int | None:
+        """Extract the oldest outdated segment anew; after the last one, contexts and the index are made of the new."""
+        outdated = await self._summaries.outdated_ranges(lease.session_id)
+        summary = await self._summaries.get_summary_head(lease.session_id)
+        if not outdated or summary is None:
+            return None
+        session, _ = await self._messages.read_background(lease.session_id, limit=1)
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        (start, end), *more = outdated
+        if more:
+            return await self._read_again(lease, session, summary, ledger, start, end)
+        renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1)
+        covered = await self._read_again(lease, session, renewed, ledger, start, end)
+        await self._indexer.begin_again(lease.session_id)
+        return covered
 
     async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
         """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.
@@ -273,11 +293,12 @@ def owner_of(session: Session, seq: int) -> str:
 
 
 def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Ledger:
-    """The ledger after `segment` was recorded: a stale one with the same borders is replaced."""
+    """The ledger after `segment` was recorded: one with the same borders is replaced, and so are its facts."""
+    borders = range(segment.start_seq, segment.end_seq + 1)
     others = [kept for kept in ledger.segments if kept.end_seq != segment.end_seq]
     return Ledger(
         segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
-        facts=(*ledger.facts, *facts),
+        facts=(*(fact for fact in ledger.facts if fact.source_seq not in borders), *facts),
         corrections=ledger.corrections,
     )
 

@@ -32,6 +32,7 @@ COMMANDS = (
     "fork",
     "delete",
     "erase",
+    "prune",
     "eval",
     "bench",
     "migrate",

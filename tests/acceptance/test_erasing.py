@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import ConversationManager, Message, ToolCall
+from reactor_memory import ConversationManager, Message, ToolCall, memos
 from reactor_memory.erasing import ranges_of
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction, Fact
@@ -137,6 +138,24 @@ async def test_a_late_repetition_of_the_save_stores_nothing() -> None:
         assert again.replayed
         assert (again.first_seq, again.last_seq) == (first.first_seq, first.last_seq)
         assert [message.seq for message in await manager.read_messages("s", user_id=USER)] == [1, 2, 4]
+
+
+async def test_no_memo_of_this_process_holds_it() -> None:
+    """What was rendered, counted or taken apart once is remembered; not what was erased."""
+    async with memory(scripted()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", [Message.user("my order number is zyxmarker"), *talk(59, start=2)])
+        await manager.drain()
+        await manager.load_history("s", user_id=USER, query="zyxmarker", message=Message.user("which one?"))
+        assert remembered("zyxmarker")
+        await manager.erase("s", seq=1, user_id=USER)
+        await manager.drain()
+        assert not remembered("zyxmarker")
+
+
+def remembered(text: str) -> bool:
+    """Whether an argument that a memo of the library holds, or what it answered, contains the text."""
+    return any(text in repr(gc.get_referents(each)) for each in memos._memos)  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_owners_are_checked_and_bad_input_is_named() -> None:

@@ -1,0 +1,58 @@
+"""Retention by age: whole sessions that nobody has used for long enough are deleted, with all their forks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
+
+from reactor_memory.models import IdleGroup
+from reactor_memory.protocols import Clock, MessageStore, RecallIndex, SummaryScheduler, SummaryStore
+
+PAGE = 100
+
+
+class Pruner:
+    """For who runs the store: it asks for no owner. With `purge` content goes at once, else after the grace time."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        index: RecallIndex,
+        scheduler: SummaryScheduler,
+        clock: Clock,
+        purge: bool,
+    ) -> None:
+        self._messages = messages
+        self._apart = [part for part in (summaries, index) if cast("object", part) is not messages]
+        self._scheduler = scheduler
+        self._clock = clock
+        self._purge = purge
+
+    async def idle(self, *, older_than_seconds: float) -> AsyncIterator[IdleGroup]:
+        """The sessions of whose group none was active for so long: what `prune` would delete. Changes nothing."""
+        before = self._clock() - int(older_than_seconds * 1e6)
+        after = ""
+        while page := await self._messages.idle_groups(before=before, after=after, limit=PAGE):
+            for group in page:
+                yield group
+            after = page[-1].session_id
+
+    async def prune(self, *, older_than_seconds: float) -> tuple[str, ...]:
+        """Delete them; the ids that went. One that becomes active meanwhile stays. Cut off, it goes on when asked
+        again.
+        """
+        now = self._clock()
+        before = now - int(older_than_seconds * 1e6)
+        went: list[str] = []
+        async for group in self.idle(older_than_seconds=older_than_seconds):
+            gone = await self._messages.delete_idle(group.session_id, before=before, now=now, purge=self._purge)
+            await self._forget(gone)
+            went += gone
+        return tuple(went)
+
+    async def _forget(self, session_ids: Sequence[str]) -> None:
+        await self._scheduler.cancel(session_ids)
+        for part in self._apart if self._purge else ():
+            await part.forget(session_ids)
