@@ -380,9 +380,9 @@ class RangeSummary(Value, frozen=True, kw_only=True):
     """A text that stands for the messages `start_seq`..`end_seq` of a session.
 
     `kind` says who made it: ``summary`` (the chat memory service), ``condensed`` or ``compressed`` (tiers).
-    `message_count` counts the original messages, those behind summaries that it took the place of included, and
-    `message_ids` are those of the originals. `started_at` and `ended_at` are the times of the first and the last of
-    them. `replaced_by` is the summary that took its place; it is live while that is None.
+    `message_ids` are the messages that it took in itself; those behind the summaries that it replaced are named by
+    these. `message_count` counts both, so it is the number of original messages. `started_at` and `ended_at` are the
+    times of the first and the last of them. `replaced_by` is the summary that took its place.
     """
 
     summary_id: str

@@ -559,8 +559,16 @@ class SummaryScheduler(Protocol):
 
 class RangeSummaryStore(Protocol):
     """Texts that stand for ranges of messages, beside the log that they stand for. Owners are checked as in
-    `MessageStore`; an unknown session raises `SessionNotFoundError`. A branch summarises its own messages only, and
-    shows the summaries of inherited ranges that end before it began.
+    `MessageStore`; an unknown session raises `SessionNotFoundError`.
+
+    A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
+    summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows
+    the messages of that range themselves, archived or not.
+
+    What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten:
+    `read_originals` gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any
+    other message. When a message of a range is withdrawn or erased, the text goes that was made of it, as if it had
+    been restored. Deleting a session deletes its summaries.
     """
 
     async def read_range_summaries(
@@ -569,15 +577,32 @@ class RangeSummaryStore(Protocol):
         """The live ones (or all), in the order of their ranges."""
         ...
 
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        """As `MessageStore.read`, with the archived messages."""
+        ...
+
     async def put_range_summaries(
         self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
     ) -> bool:
         """Store `new`, in one transaction: live summaries inside the range of a new one are replaced by it, and what
-        becomes of its messages is told by its `retention`.
+        becomes of its messages is told by its `retention`. `delete` leaves a tombstone for each message; it is
+        meant to save space (`erase` forgets).
 
         Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`,
-        in any order, or if a message of a range went out of view meanwhile. Ranges that overlap a live summary
-        without holding it, are not the branch's own or hold half a pair raise `InvalidInputError`.
+        in any order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced
+        summary stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new
+        one, are not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a
+        `message_count` that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for
+        `delete`, if a fork begins inside the range.
         """
         ...
 

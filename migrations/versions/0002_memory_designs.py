@@ -16,6 +16,7 @@ depends_on = None
 
 def upgrade() -> None:
     _range_summaries()
+    _archived_messages()
     _active_sessions()
     _long_term_notes()
     _fact_corrections()
@@ -43,6 +44,14 @@ def _range_summaries() -> None:
         _number("created_at"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", "summary_id", name="range_summaries_pkey"),
     )
+
+
+def _archived_messages() -> None:
+    """Which summary took a message out of view, and where that summary ends: a branch in which it does not stand shows
+    the message.
+    """
+    op.add_column("messages", _id("archived_by", nullable=True))
+    op.add_column("messages", _number("archived_until", nullable=True))
 
 
 def _active_sessions() -> None:

@@ -17,6 +17,7 @@ from reactor_memory.models import (
     Layout,
     Lease,
     Ledger,
+    RangeSummary,
     Segment,
     Session,
     Spending,
@@ -33,6 +34,7 @@ from reactor_memory.storage.rows import (
     key_of,
     layout_from,
     layout_values,
+    range_summary_from,
     segment_from,
     segment_values,
     summary_from,
@@ -203,6 +205,31 @@ def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> S
         created_at=stored.created_at,
         updated_at=now,
     )
+
+
+# Summaries of ranges
+
+
+def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
+    """Those of the conversation's own messages, replaced ones included."""
+    return [range_summary_from(row) for row in (yield Step("range_summaries", key_of(session_id)))]
+
+
+def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
+    """Content between `start_seq` and `end_seq` of these messages went out of view: no text that was made of it stays.
+    What the texts took the place of is in view again, unless it goes for the same reason.
+    """
+    for summary in (yield from range_summaries(session_id)):
+        if summary.start_seq <= end_seq and start_seq <= summary.end_seq:
+            yield from undo_range(session_id, summary)
+
+
+def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
+    """Take a summary away: what it replaced is live again, what it archived is in view."""
+    values = key_of(session_id) | {"summary_id": summary.summary_id}
+    yield Step("delete_range_summary", values)
+    yield Step("revive_range_summaries", values)
+    yield Step("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
 
 
 def forget(session_ids: Sequence[str]) -> Steps[None]:

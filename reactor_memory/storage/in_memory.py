@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -69,13 +69,17 @@ from reactor_memory.storage.branches import (
     shows,
 )
 from reactor_memory.storage.derived import refolded
+from reactor_memory.storage.erasing import tombstone
+from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 
 
 @dataclass
 class _Conversation:
-    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`."""
+    """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`. Those in `withdrawn`
+    are out of view; erased ones are tombstones, too.
+    """
 
     session: Session
     first_seq: int
@@ -83,13 +87,24 @@ class _Conversation:
     withdrawn: set[int] = field(default_factory=set[int])
     batches: dict[str, tuple[str, Appended]] = field(default_factory=dict[str, tuple[str, Appended]])
     pins: tuple[Pin, ...] = ()
+    ranges: Ranges = field(default_factory=Ranges)
     purged: bool = False
+
+    def entomb(self, start_seq: int, end_seq: int) -> None:
+        """As `storage.erasing.entomb`, for the messages of one range."""
+        for seq in range(max(start_seq, self.first_seq), min(end_seq, self.session.last_seq) + 1):
+            self.messages[seq - self.first_seq] = tombstone(self.messages[seq - self.first_seq])
+            self.withdrawn.add(seq)
+        for key, (_, appended) in self.batches.items():
+            if appended.first_seq <= end_seq and appended.last_seq >= start_seq:
+                self.batches[key] = ("", appended)
 
     def purge(self) -> None:
         self.messages.clear()
         self.withdrawn.clear()
         self.batches.clear()
         self.pins = ()
+        self.ranges.clear()
         self.session = replace(self.session, title=None)
         self.purged = True
 
@@ -156,8 +171,10 @@ class _State:
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
 
-class InMemoryStore:
-    """`MessageStore`, `SummaryStore` and `RecallIndex` in one object. What it holds lives as long as it does."""
+class InMemoryStore(InMemoryRanges):
+    """`MessageStore`, `SummaryStore`, `RangeSummaryStore` and `RecallIndex` in one object. What it holds lives as long
+    as it does.
+    """
 
     def __init__(self) -> None:
         self._state = _State()
@@ -229,11 +246,20 @@ class InMemoryStore:
         conversation = self._find(session_id, user_id)
         if conversation is None:
             return ()
-        parts = ranges_between(conversation.session.branch, after, until)
-        if last is None:
-            return tuple(map(_copy, islice(self._oldest_first(parts), limit)))
-        newest = list(islice(self._newest_first(parts), last))[::-1]
-        return tuple(map(_copy, newest[:limit]))
+        return self._read_along(conversation.session.branch, after, until, last, limit)
+
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        branch = self._required(session_id, user_id).session.branch
+        return self._read_along(branch, after, until, last, limit, with_archived=True)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         conversation = self._find(query.session_id, query.user_id)
@@ -257,16 +283,15 @@ class InMemoryStore:
         if conversation is None:
             return ()
         branch = conversation.session.branch
-        parts = [part for start, end in ranges for part in ranges_between(branch, start - 1, end)]
-        found = {message.seq or 0: _copy(message) for message in self._oldest_first(parts)}
+        messages = chain.from_iterable(self._oldest_first(branch, start - 1, end) for start, end in ranges)
+        found = {message.seq or 0: _copy(message) for message in messages}
         return tuple(found[seq] for seq in sorted(found))
 
     async def read_background(
         self, session_id: str, *, after: int = 0, limit: int = 1000
     ) -> tuple[Session, tuple[Message, ...]]:
         session = self._alive(session_id).session
-        parts = ranges_between(session.branch, after, None)
-        return session, tuple(map(_copy, islice(self._oldest_first(parts), limit)))
+        return session, self._read_along(session.branch, after, None, None, limit, with_archived=True)
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
         begin = None if cursor is None else _listing_key(decode_cursor(cursor))
@@ -315,6 +340,7 @@ class InMemoryStore:
         await self.invalidate(session_id, branches, seq=position, now=now, refold=refold)
         message = _copy(conversation.messages[position - conversation.first_seq])
         conversation.withdrawn.add(position)
+        conversation.ranges.forget(position, position)
         for branch in branches:
             showing = self._data.conversations[branch.session_id]
             showing.pins = tuple(pin for pin in showing.pins if pin.seq != position)
@@ -323,8 +349,7 @@ class InMemoryStore:
 
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         conversation = self._required(session_id, user_id)
-        source = ranges_between(conversation.session.branch, pin.seq - 1, pin.seq)
-        if next(self._oldest_first(source), None) is None:
+        if next(self._oldest_first(conversation.session.branch, pin.seq - 1, pin.seq), None) is None:
             raise not_in_view(pin.seq)
         placed = place_pin(conversation.pins, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
         others = [each for each in conversation.pins if each.ordinal != placed.ordinal]
@@ -369,6 +394,7 @@ class InMemoryStore:
                     recounted = replace(message, token_count=count(message), tokenizer=tokenizer)
                     conversation.messages[position] = recounted
                     rewritten += 1
+            conversation.ranges.recount(tokenizer, count)
             conversation.pins = tuple(
                 pin if pin.tokenizer == tokenizer else with_count(pin, tokenizer, count) for pin in conversation.pins
             )
@@ -619,19 +645,53 @@ class InMemoryStore:
 
     # Reading branches
 
-    def _visible(self, part: BranchRange, *, newest_first: bool) -> Iterator[Message]:
+    def _visible(self, part: BranchRange, last: int | None, *, newest_first: bool) -> Iterator[Message]:
+        """The messages of `part` that are in view in a branch that shows its conversation up to `last`."""
         stored = self._data.conversations[part.conversation_id]
         end = stored.session.last_seq if part.end_seq is None else min(part.end_seq, stored.session.last_seq)
         seqs = range(part.start_seq, end + 1)
         for seq in reversed(seqs) if newest_first else seqs:
-            if seq not in stored.withdrawn:
+            if seq not in stored.withdrawn and not stored.ranges.hides(seq, last):
                 yield stored.messages[seq - stored.first_seq]
 
-    def _oldest_first(self, branch: Sequence[BranchRange]) -> Iterator[Message]:
-        return chain.from_iterable(self._visible(part, newest_first=False) for part in branch)
+    def _oldest_first(
+        self, branch: Sequence[BranchRange], after: int = 0, until: int | None = None, *, with_archived: bool = False
+    ) -> Iterator[Message]:
+        ends = _hiding(branch, with_archived=with_archived)
+        parts = ranges_between(branch, after, until)
+        return chain.from_iterable(
+            self._visible(part, ends[part.conversation_id], newest_first=False) for part in parts
+        )
 
-    def _newest_first(self, branch: Sequence[BranchRange]) -> Iterator[Message]:
-        return chain.from_iterable(self._visible(part, newest_first=True) for part in reversed(branch))
+    def _newest_first(
+        self, branch: Sequence[BranchRange], after: int = 0, until: int | None = None, *, with_archived: bool = False
+    ) -> Iterator[Message]:
+        ends = _hiding(branch, with_archived=with_archived)
+        parts = reversed(ranges_between(branch, after, until))
+        return chain.from_iterable(self._visible(part, ends[part.conversation_id], newest_first=True) for part in parts)
+
+    def _read_along(
+        self,
+        branch: Sequence[BranchRange],
+        after: int,
+        until: int | None,
+        last: int | None,
+        limit: int | None,
+        *,
+        with_archived: bool = False,
+    ) -> tuple[Message, ...]:
+        if last is None:
+            oldest = self._oldest_first(branch, after, until, with_archived=with_archived)
+            return tuple(map(_copy, islice(oldest, limit)))
+        newest = islice(self._newest_first(branch, after, until, with_archived=with_archived), last)
+        return tuple(map(_copy, list(newest)[::-1][:limit]))
+
+    def _group(self, group_id: str) -> list[Session]:
+        sessions = (each.session for each in self._data.conversations.values())
+        return [session for session in sessions if session.group_id == group_id]
+
+    def _ranges_of(self, conversation_id: str) -> Ranges:
+        return self._data.conversations[conversation_id].ranges
 
     def _preview(self, session: Session) -> SessionPreview:
         by_users = (each.content for each in self._oldest_first(session.branch) if each.role == "user")
@@ -704,7 +764,7 @@ def _replay(conversation: _Conversation, request: AppendRequest) -> Appended | N
     if request.idempotency_key is None or request.idempotency_key not in conversation.batches:
         return None
     fingerprint, first = conversation.batches[request.idempotency_key]
-    if fingerprint != request.fingerprint:
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key)
     return replace(first, replayed=True)
 
@@ -731,6 +791,11 @@ def _window(newest: Iterator[Message], length: int, query: ContextQuery) -> list
         if tokens > query.max_tokens:
             break
     return window
+
+
+def _hiding(branch: Sequence[BranchRange], *, with_archived: bool) -> Mapping[str, int | None]:
+    """Until where summaries of each conversation hide what they archived: the end of its range. 0 hides nothing."""
+    return {part.conversation_id: 0 if with_archived else part.end_seq for part in branch}
 
 
 def _withdrawable(conversation: _Conversation, newest: Message | None, seq: int | None) -> int:

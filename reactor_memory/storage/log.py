@@ -40,7 +40,7 @@ from reactor_memory.storage.rows import (
     session_from,
     to_json,
 )
-from reactor_memory.storage.steps import Batch, Rows, Step, Steps
+from reactor_memory.storage.steps import Batch, Rows, Step, Steps, Values
 
 EVERYTHING = 2**63 - 1
 """Larger than any position, time or number of rows."""
@@ -109,7 +109,7 @@ def append(request: AppendRequest) -> Steps[Appended]:
 
 def _not_advanced(request: AppendRequest) -> Steps[Appended]:
     """The first answer to the key of the request, unless it is refused."""
-    yield from _require(request.session_id, request.user_id)
+    yield from require(request.session_id, request.user_id)
     known = yield Step("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
     return replay(request, *known[0])
 
@@ -128,8 +128,8 @@ def appended_until(request: AppendRequest, last_seq: int) -> Appended:
 
 
 def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) -> Appended:
-    """The first answer to the key of the request."""
-    if fingerprint != request.fingerprint:
+    """The first answer to the key of the request. Without a fingerprint, content of the batch was erased since."""
+    if fingerprint and fingerprint != request.fingerprint:
         raise IdempotencyConflictError(request.session_id, request.idempotency_key or "")
     return Appended(first_seq=first_seq, last_seq=first_seq + size - 1, replayed=True)
 
@@ -168,10 +168,22 @@ def read(
     session = yield from find(session_id, user_id)
     if session is None:
         return ()
-    parts = ranges_between(session.branch, after, until)
+    return (yield from read_along(session.branch, after=after, until=until, last=last, limit=limit))
+
+
+def read_along(
+    branch: Sequence[BranchRange],
+    *,
+    after: int = 0,
+    until: int | None = None,
+    last: int | None = None,
+    limit: int | None = None,
+    with_archived: bool = False,
+) -> Steps[tuple[Message, ...]]:
+    parts = _parts(branch, after, until, with_archived=with_archived)
     if last is None:
-        return (yield from _oldest(parts, EVERYTHING if limit is None else limit))
-    newest = yield from _newest(parts, last)
+        return (yield from _along("messages_oldest_first", parts, EVERYTHING if limit is None else limit))
+    newest = yield from _along("messages_newest_first", parts[::-1], last)
     return newest[::-1][:limit]
 
 
@@ -179,8 +191,8 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     session = yield from find(session_id, user_id)
     if session is None or not ranges:
         return ()
-    parts = [part for start, end in ranges for part in ranges_between(session.branch, start - 1, end)]
-    wanted = [[part.conversation_id, part.start_seq, part.end_seq] for part in parts]
+    parts = [part for start, end in ranges for part in _parts(session.branch, start - 1, end)]
+    wanted = [[part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts]
     rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": to_json(wanted) or "[]"})
     return tuple({row[0]: message_from(row) for row in rows}.values())
 
@@ -213,9 +225,9 @@ def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) ->
 
 def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[tuple[Message, ...]]:
     """Newest first, down to `start`, or to the one before it if that went out of view."""
-    newest = yield from _newest(ranges_between(branch, start - 1, None), limit)
+    newest = yield from _newest(branch, limit, after=start - 1)
     if len(newest) < limit and (not newest or newest[-1].seq != start):
-        newest += yield from _newest(ranges_between(branch, 0, start - 1), 1)
+        newest += yield from _newest(branch, 1, until=start - 1)
     return newest
 
 
@@ -225,34 +237,43 @@ def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[S
         raise SessionNotFoundError(session_id)
     if session.deleted_at is not None:
         raise SessionDeletedError(session_id)
-    return session, (yield from _oldest(ranges_between(session.branch, after, None), limit))
+    parts = _parts(session.branch, after, None, with_archived=True)
+    return session, (yield from _along("messages_oldest_first", parts, limit))
 
 
-def _range_values(session_id: str, part: BranchRange) -> dict[str, object]:
-    return {
-        "group_id": group_of(session_id),
-        "conversation_id": part.conversation_id,
-        "start_seq": part.start_seq,
-        "end_seq": EVERYTHING if part.end_seq is None else part.end_seq,
-    }
+def _parts(
+    branch: Sequence[BranchRange], after: int, until: int | None, *, with_archived: bool = False
+) -> list[dict[str, object]]:
+    """Where the messages with `after` < seq <= `until` are stored, as the values of a query."""
+    ends = {part.conversation_id: part.end_seq for part in branch}
+    return [
+        {
+            **key_of(part.conversation_id),
+            "start_seq": part.start_seq,
+            "end_seq": _or_everything(part.end_seq),
+            "hidden_until": 0 if with_archived else _or_everything(ends[part.conversation_id]),
+        }
+        for part in ranges_between(branch, after, until)
+    ]
 
 
-def _oldest(parts: Sequence[BranchRange], limit: int) -> Steps[tuple[Message, ...]]:
-    return (yield from _along("messages_oldest_first", parts, limit))
+def _or_everything(end_seq: int | None) -> int:
+    return EVERYTHING if end_seq is None else end_seq
 
 
-def _newest(parts: Sequence[BranchRange], limit: int) -> Steps[tuple[Message, ...]]:
+def _newest(
+    branch: Sequence[BranchRange], limit: int, *, after: int = 0, until: int | None = None
+) -> Steps[tuple[Message, ...]]:
     """Newest first."""
-    return (yield from _along("messages_newest_first", parts[::-1], limit))
+    return (yield from _along("messages_newest_first", _parts(branch, after, until)[::-1], limit))
 
 
-def _along(query: str, parts: Sequence[BranchRange], limit: int) -> Steps[tuple[Message, ...]]:
+def _along(query: str, parts: Sequence[Values], limit: int) -> Steps[tuple[Message, ...]]:
     found: list[Message] = []
     for part in parts:
         if len(found) >= limit:
             break
-        values = _range_values(part.conversation_id, part) | {"limit": limit - len(found)}
-        found += map(message_from, (yield Step(query, values)))
+        found += map(message_from, (yield Step(query, {**part, "limit": limit - len(found)})))
     return tuple(found)
 
 
@@ -262,7 +283,7 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
     tokens, chunk, before = 0, _FIRST_CHUNK, EVERYTHING
     while len(window) < query.max_messages:
         wanted = min(chunk, query.max_messages - len(window))
-        newest = yield from _newest(ranges_between(branch, 0, before - 1), wanted)
+        newest = yield from _newest(branch, wanted, until=before - 1)
         for message in newest:
             window.append(message)
             tokens += (message.token_count or 0) + query.overhead
@@ -310,9 +331,8 @@ def _preview(session: Session) -> Steps[SessionPreview]:
 
 
 def _first_user_text(session: Session) -> Steps[str]:
-    for part in session.branch:
-        values = _range_values(session.session_id, part) | {"length": PREVIEW_SOURCE_LENGTH}
-        rows = yield Step("first_user_text", values)
+    for part in _parts(session.branch, 0, None):
+        rows = yield Step("first_user_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""
@@ -330,14 +350,14 @@ def _lock(session_id: str) -> Steps[Session | None]:
     return _first_session(rows)
 
 
-def _require(session_id: str, user_id: str | None) -> Steps[Session]:
+def require(session_id: str, user_id: str | None) -> Steps[Session]:
     session = yield from find(session_id, user_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     return session
 
 
-def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
@@ -345,7 +365,7 @@ def _lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
 
 
 def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
-    parent = yield from _lock_required(session_id, user_id)
+    parent = yield from lock_required(session_id, user_id)
     if not 1 <= at_seq <= parent.last_seq + 1:
         raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
     if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
@@ -382,7 +402,7 @@ def _fork_values(session: Session, now: int) -> dict[str, object]:
 
 
 def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
-    session = yield from _lock_required(session_id, user_id)
+    session = yield from lock_required(session_id, user_id)
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
     group = yield Step("lock_group", {"group_id": session.group_id})
@@ -391,6 +411,7 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     yield Step("touch_session", key_of(session_id) | {"now": now})
     for branch in branches:
         yield Step("delete_pins_of_message", key_of(branch.session_id) | {"seq": position})
+    yield from derived.forget_ranges(session_id, position, position)
     yield from derived.invalidate(branches, seq=position, now=now, refold=refold)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
@@ -422,8 +443,8 @@ def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
 
 
 def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
-    session = yield from _lock_required(session_id, user_id)
-    if not (yield from _oldest(ranges_between(session.branch, new.seq - 1, new.seq), 1)):
+    session = yield from lock_required(session_id, user_id)
+    if not (yield from _newest(session.branch, 1, after=new.seq - 1, until=new.seq)):
         raise not_in_view(new.seq)
     pins = yield from read_pins(session_id, user_id)
     placed = place_pin(pins, new, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
@@ -433,7 +454,7 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
-    yield from _lock_required(session_id, user_id)
+    yield from lock_required(session_id, user_id)
     known = find_pin((yield from read_pins(session_id, user_id)), target)
     if known is not None:
         yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
@@ -475,6 +496,7 @@ def _purge(session_id: str, now: int) -> Steps[bool]:
         return False
     yield Step("delete_messages", key_of(session_id))
     yield Step("delete_pins", key_of(session_id))
+    yield Step("delete_range_summaries", key_of(session_id))
     yield from derived.forget([session_id])
     return True
 

@@ -249,11 +249,13 @@ SELECT number, last_seq FROM placed
 -- Reading messages
 
 -- name: messages_oldest_first
+-- What summaries that end behind `hidden_until` took out of view is in view: they do not stand in this branch.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
 FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
 ORDER BY seq
 LIMIT :limit
 
@@ -262,19 +264,21 @@ SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls,
        token_count, tokenizer, created_at
 FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
 ORDER BY seq DESC
 LIMIT :limit
 
 -- name: messages_of_ranges
--- `ranges` is JSON: lists of conversation, first and last seq.
+-- `ranges` is JSON: lists of conversation, first and last seq, and `hidden_until` as in `messages_oldest_first`.
 SELECT message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
 FROM json_each(:ranges) AS wanted
 CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = json_extract(wanted.value, '$[0]')
   AND message.seq >= json_extract(wanted.value, '$[1]') AND message.seq <= json_extract(wanted.value, '$[2]')
-  AND message.state IS NULL
+  AND (message.state IS NULL
+       OR (message.state = 'archived' AND message.archived_until > json_extract(wanted.value, '$[3]')))
 ORDER BY message.seq
 -- name: messages_of_ranges [postgres]
 SELECT message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -283,13 +287,14 @@ FROM json_array_elements(:ranges::json) AS wanted
 CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
   AND message.seq >= (wanted ->> 1)::bigint AND message.seq <= (wanted ->> 2)::bigint
-  AND message.state IS NULL
+  AND (message.state IS NULL OR (message.state = 'archived' AND message.archived_until > (wanted ->> 3)::bigint))
 ORDER BY message.seq
 
 -- name: first_user_text
 SELECT SUBSTR(content, 1, :length) FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL AND role = 'user'
+  AND seq >= :start_seq AND seq <= :end_seq AND role = 'user'
+  AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
 ORDER BY seq
 LIMIT 1
 
@@ -397,7 +402,8 @@ WITH own AS (
         SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
                token_count, tokenizer, created_at
         FROM messages
-        WHERE group_id = :group_id AND conversation_id = range ->> 'conversation_id' AND state IS NULL
+        WHERE group_id = :group_id AND conversation_id = range ->> 'conversation_id'
+          AND (state IS NULL OR (state = 'archived' AND archived_until > (range ->> 'end_seq')::bigint))
           AND seq >= (range ->> 'start_seq')::bigint AND seq <= COALESCE((range ->> 'end_seq')::bigint, own.last_seq)
         ORDER BY seq DESC
         LIMIT own.row_limit
@@ -849,3 +855,76 @@ HAVING COUNT(message.seq) <> own.last_seq - COALESCE(own.forked_at_seq - 1, 0)
     OR COALESCE(MAX(message.seq), own.last_seq) <> own.last_seq
 ORDER BY own.conversation_id
 LIMIT :limit
+
+
+-- Summaries of ranges
+
+-- name: range_summaries
+SELECT summary_id, kind, start_seq, end_seq, message_count, message_ids, retention, replaced_by, started_at, ended_at,
+       text, token_count, tokenizer, created_at
+FROM range_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY start_seq, end_seq, summary_id
+
+-- name: insert_range_summary
+INSERT INTO range_summaries (group_id, conversation_id, summary_id, kind, start_seq, end_seq, message_count,
+                             message_ids, retention, started_at, ended_at, text, token_count, tokenizer, created_at)
+VALUES (:group_id, :conversation_id, :summary_id, :kind, :start_seq, :end_seq, :message_count,
+        :message_ids, :retention, :started_at, :ended_at, :text, :token_count, :tokenizer, :created_at)
+
+-- name: replace_range_summary
+UPDATE range_summaries SET replaced_by = :replaced_by
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+-- name: revive_range_summaries
+UPDATE range_summaries SET replaced_by = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND replaced_by = :summary_id
+
+-- name: delete_range_summary
+DELETE FROM range_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+-- name: delete_range_summaries
+DELETE FROM range_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: ids_in_view
+SELECT seq, message_id FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+ORDER BY seq
+
+-- name: archive_messages
+UPDATE messages SET state = 'archived', archived_by = :summary_id, archived_until = :end_seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+
+-- name: unarchive_messages
+UPDATE messages SET state = NULL, archived_by = NULL, archived_until = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state = 'archived' AND archived_by = :summary_id
+
+-- name: range_summaries_of_other_tokenizers
+-- across groups
+SELECT group_id, conversation_id, summary_id, text FROM range_summaries
+WHERE tokenizer <> :tokenizer
+LIMIT :limit
+
+-- name: store_range_token_count
+UPDATE range_summaries SET token_count = :token_count, tokenizer = :tokenizer
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+
+-- Erasing
+
+-- name: entomb_messages
+UPDATE messages
+SET state = 'erased', author_id = NULL, client_id = NULL, content = '', parts = NULL, tool_calls = NULL,
+    tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: blank_batches
+-- A fingerprint is made from the content of a whole batch, so it goes with any of its messages. The key stays: a late
+-- repetition of the batch is still recognised, and not stored again.
+UPDATE messages SET batch_fingerprint = ''
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
+  AND seq <= :end_seq AND seq + batch_size > :start_seq

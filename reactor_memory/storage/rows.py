@@ -20,6 +20,7 @@ from reactor_memory.models import (
     Layout,
     Message,
     Pin,
+    RangeSummary,
     Segment,
     Session,
     Summary,
@@ -38,6 +39,7 @@ _OBJECT = msgspec.json.Decoder(JsonObject)
 _FACT_BLOCK = msgspec.json.Decoder(tuple[int, tuple[BlockLine, ...], int, tuple[float, int], Form])
 _BLOCK = msgspec.json.Decoder(tuple[int, tuple[BlockLine, ...]])
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+_IDS = msgspec.json.Decoder(tuple[str, ...])
 _encode = msgspec.json.encode
 
 
@@ -294,6 +296,61 @@ def layout_values(layout: Layout) -> dict[str, Any]:
         "narrative": to_json((layout.narrative_tokens, layout.narrative)),
         "covered_seq": layout.covered_seq,
         "epoch": layout.epoch,
+    }
+
+
+def range_summary_from(row: Row) -> RangeSummary:
+    (
+        summary_id,
+        kind,
+        start,
+        end,
+        count,
+        ids,
+        retention,
+        replaced_by,
+        started,
+        ended,
+        text,
+        tokens,
+        tokenizer,
+        created,
+    ) = row
+    return RangeSummary(
+        summary_id=summary_id,
+        kind=kind,
+        start_seq=start,
+        end_seq=end,
+        message_count=count,
+        message_ids=_IDS.decode(ids) if ids else (),
+        retention=retention,
+        replaced_by=replaced_by,
+        started_at=started,
+        ended_at=ended,
+        text=text,
+        token_count=tokens,
+        tokenizer=tokenizer,
+        created_at=created,
+    )
+
+
+def range_summary_values(session_id: str, summary: RangeSummary) -> dict[str, Any]:
+    """The columns of a live summary."""
+    return {
+        **key_of(session_id),
+        "summary_id": summary.summary_id,
+        "kind": summary.kind,
+        "start_seq": summary.start_seq,
+        "end_seq": summary.end_seq,
+        "message_count": summary.message_count,
+        "message_ids": to_json(summary.message_ids),
+        "retention": summary.retention,
+        "started_at": summary.started_at,
+        "ended_at": summary.ended_at,
+        "text": summary.text,
+        "token_count": summary.token_count,
+        "tokenizer": summary.tokenizer,
+        "created_at": summary.created_at,
     }
 
 

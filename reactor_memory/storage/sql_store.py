@@ -1,4 +1,5 @@
-"""What the SQL stores have in common: every call of `MessageStore` and `SummaryStore`, as one operation each.
+"""What the SQL stores have in common: every call of `MessageStore`, `SummaryStore` and `RangeSummaryStore`, as one
+operation each.
 
 A subclass opens the database and runs operations; it may replace a call by a faster form of the same thing.
 """
@@ -17,6 +18,7 @@ from reactor_memory.models import (
     Message,
     Pin,
     PinTarget,
+    RangeSummary,
     Segment,
     Session,
     SessionPage,
@@ -37,7 +39,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, log, recall
+from reactor_memory.storage import derived, log, range_summaries, recall
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -45,7 +47,8 @@ RECOUNT_PAGE = 500
 
 
 class SqlStore(ABC):
-    """The log and everything derived from it in one database (`MessageStore`, `SummaryStore`, `RecallIndex`)."""
+    """The log and everything derived from it in one database (`MessageStore`, `SummaryStore`,
+    `RangeSummaryStore`, `RecallIndex`)."""
 
     @abstractmethod
     async def open(self) -> None: ...
@@ -134,8 +137,9 @@ class SqlStore(ABC):
         while after is not None:
             page, after = await self._write(log.recount_page, tokenizer, count, after=after, limit=RECOUNT_PAGE)
             rewritten += page
-        while await self._write(log.recount_pins, tokenizer, count, limit=RECOUNT_PAGE):
-            pass
+        for recount in (log.recount_pins, range_summaries.recount_range_summaries):
+            while await self._write(recount, tokenizer, count, limit=RECOUNT_PAGE):
+                pass
         return rewritten
 
     # What is derived from it
@@ -179,6 +183,37 @@ class SqlStore(ABC):
 
     async def read_spending(self, session_id: str, *, day: int) -> Spending:
         return await self._read(derived.read_spending, session_id, day=day)
+
+    # Summaries of ranges
+
+    async def read_range_summaries(
+        self, session_id: str, user_id: str | None, *, live: bool = True
+    ) -> tuple[RangeSummary, ...]:
+        return await self._read(range_summaries.read_range_summaries, session_id, user_id, live=live)
+
+    async def read_originals(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        return await self._read(
+            range_summaries.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
+        )
+
+    async def put_range_summaries(
+        self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
+    ) -> bool:
+        return await self._write(
+            range_summaries.put_range_summaries, session_id, user_id, new, expected=expected, now=now
+        )
+
+    async def restore_range_summary(self, session_id: str, user_id: str | None, summary_id: str, *, now: int) -> bool:
+        return await self._write(range_summaries.restore_range_summary, session_id, user_id, summary_id, now=now)
 
     # Recall
 

@@ -20,7 +20,8 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
+one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
+`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a
 fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index. The
 suites run under asyncio, or whatever the fixture `anyio_backend` says.
 """
@@ -30,7 +31,17 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
-        for name in ("branching", "lifecycle", "log", "pinning", "random_histories", "recall", "summaries", "work")
+        for name in (
+            "branching",
+            "lifecycle",
+            "log",
+            "pinning",
+            "random_histories",
+            "range_summaries",
+            "recall",
+            "summaries",
+            "work",
+        )
     )
 )
 
@@ -42,12 +53,14 @@ from reactor_memory.testing.builders import (  # noqa: E402
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
+from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
 __all__ = [
     "FakeClock",
     "MessageStoreConformance",
+    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ScriptedSummarizer",
     "StoreAsIndexConformance",

@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     MessageStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -34,4 +35,8 @@ class TestInMemoryRecall(RecallIndexConformance):
 
 
 class TestInMemoryAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestInMemoryRanges(RangeSummaryStoreConformance):
     pass

@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     MessageStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -36,4 +37,8 @@ class TestPostgresRecall(RecallIndexConformance):
 
 
 class TestPostgresAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestPostgresRanges(RangeSummaryStoreConformance):
     pass

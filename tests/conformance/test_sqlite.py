@@ -8,6 +8,7 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     MessageStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
@@ -35,4 +36,8 @@ class TestSqliteRecall(RecallIndexConformance):
 
 
 class TestSqliteAsIndex(StoreAsIndexConformance):
+    pass
+
+
+class TestSqliteRanges(RangeSummaryStoreConformance):
     pass

@@ -5,12 +5,19 @@ from collections import Counter
 
 from reactor_memory.testing import (
     MessageStoreConformance,
+    RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
 )
 
-SUITES = (MessageStoreConformance, SummaryStoreConformance, RecallIndexConformance, StoreAsIndexConformance)
+SUITES = (
+    MessageStoreConformance,
+    SummaryStoreConformance,
+    RangeSummaryStoreConformance,
+    RecallIndexConformance,
+    StoreAsIndexConformance,
+)
 
 
 def test_no_rule_hides_another_of_the_same_name() -> None:

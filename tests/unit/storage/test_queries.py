@@ -54,6 +54,8 @@ class TestEveryStatement:
             ",",
             "user",
             "withdrawn",
+            "archived",
+            "erased",
             "conversation_id",
             "start_seq",
             "end_seq",
@@ -61,6 +63,7 @@ class TestEveryStatement:
             "$[0]",
             "$[1]",
             "$[2]",
+            "$[3]",
             "server_version",
             "reactor_memory_revision",
         }
