@@ -14,7 +14,8 @@
     │   ├── SessionNotFoundError
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
-    │   └── IdempotencyConflictError
+    │   ├── IdempotencyConflictError
+    │   └── CopyConflictError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── RedactionError
@@ -127,6 +128,17 @@ class IdempotencyConflictError(SessionError):
             "the idempotency key was used before with other content; use a new key for new messages",
         )
         self.key = key
+
+
+class CopyConflictError(SessionError):
+    """The target of a copy holds another session under this id, or somebody wrote to the session meanwhile."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            session_id,
+            "the target holds other messages or another session under this id, and nothing is overwritten; delete it "
+            "there, or leave it out",
+        )
 
 
 class BudgetExceededError(ReactorMemoryError):

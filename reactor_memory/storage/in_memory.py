@@ -30,6 +30,7 @@ from reactor_memory.errors import (
 from reactor_memory.models import (
     BranchRange,
     Fact,
+    JsonObject,
     Layout,
     Lease,
     Ledger,
@@ -71,6 +72,7 @@ from reactor_memory.storage.branches import (
 from reactor_memory.storage.derived import refolded
 from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
+from reactor_memory.storage.in_memory_transfer import InMemoryTransfer
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 
@@ -89,6 +91,9 @@ class _Conversation:
     pins: tuple[Pin, ...] = ()
     ranges: Ranges = field(default_factory=Ranges)
     purged: bool = False
+    agent_name: str | None = None
+    metadata: JsonObject = field(default_factory=JsonObject)
+    importing: bool = False
 
     def entomb(self, start_seq: int, end_seq: int) -> None:
         """As `storage.erasing.entomb`, for the messages of one range."""
@@ -106,6 +111,7 @@ class _Conversation:
         self.pins = ()
         self.ranges.clear()
         self.session = replace(self.session, title=None)
+        self.metadata = {}
         self.purged = True
 
 
@@ -171,7 +177,7 @@ class _State:
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
 
-class InMemoryStore(InMemoryRanges):
+class InMemoryStore(InMemoryRanges, InMemoryTransfer):
     """`MessageStore`, `SummaryStore`, `RangeSummaryStore` and `RecallIndex` in one object. What it holds lives as long
     as it does.
     """
@@ -213,7 +219,8 @@ class InMemoryStore(InMemoryRanges):
             created_at=request.now,
             updated_at=request.now,
         )
-        return self._data.conversations.setdefault(request.session_id, _Conversation(session=session, first_seq=1))
+        new = _Conversation(session=session, first_seq=1, agent_name=request.agent_name)
+        return self._data.conversations.setdefault(request.session_id, new)
 
     def _store(self, conversation: _Conversation, request: AppendRequest) -> Appended:
         before = conversation.session.last_seq
@@ -592,6 +599,19 @@ class InMemoryStore(InMemoryRanges):
             if of_kind == kind and self._lives(session_id) and (work.parked or work.attempts)
         )
         return tuple(islice(troubled, limit))
+
+    # Moving sessions to another store
+
+    def _conversations(self) -> dict[str, _Conversation]:
+        return self._data.conversations
+
+    def _place(self, session: Session) -> _Conversation:
+        placed = _Conversation(session=session, first_seq=session.branch[-1].start_seq)
+        self._data.conversations[session.session_id] = placed
+        return placed
+
+    def _make_due(self, session_id: str, now: int) -> None:
+        self._work(session_id, SUMMARIZE).make_due(now)
 
     # Finding sessions
 

@@ -36,10 +36,12 @@ from reactor_memory.protocols import (
     IndexPart,
     RecallQuery,
     Refold,
+    StoredConversation,
+    StoredMessage,
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, log, range_summaries, recall
+from reactor_memory.storage import derived, log, range_summaries, recall, transfer
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -256,3 +258,23 @@ class SqlStore(ABC):
 
     async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
         return await self._read(derived.list_work, kind, limit=limit)
+
+    # Moving sessions to another store
+
+    async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        return await self._read(transfer.list_groups, owner_id, after=after, limit=limit)
+
+    async def export_group(self, group_id: str) -> tuple[StoredConversation, ...]:
+        return await self._read(transfer.export_group, group_id)
+
+    async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
+        return await self._read(transfer.export_messages, conversation_id, after=after, limit=limit)
+
+    async def import_conversation(self, stored: StoredConversation) -> bool:
+        return await self._write(transfer.import_conversation, stored)
+
+    async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
+        return await self._write(transfer.import_messages, conversation_id, messages)
+
+    async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
+        await self._write(transfer.finish_import, conversation_id, due_at=due_at)

@@ -40,6 +40,7 @@ pytest.register_assert_rewrite(
             "range_summaries",
             "recall",
             "summaries",
+            "transfer",
             "work",
         )
     )
@@ -56,6 +57,7 @@ from reactor_memory.testing.message_store import MessageStoreConformance  # noqa
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
+from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
 
 __all__ = [
     "FakeClock",
@@ -63,6 +65,7 @@ __all__ = [
     "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ScriptedSummarizer",
+    "SessionTransferConformance",
     "StoreAsIndexConformance",
     "SummaryStoreConformance",
     "append_messages",
