@@ -32,6 +32,7 @@ from reactor_memory.models import (
 
 if TYPE_CHECKING:
     from reactor_memory.cli.importing import Imported
+    from reactor_memory.copying import Copied
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MEMORY_STYLE = "yellow"
@@ -107,6 +108,12 @@ def imported(files: Sequence[Imported]) -> RenderableType:
     made = table("file", "sessions", "messages", "stored now", right=("sessions", "messages", "stored now"))
     for each in files:
         made.add_row(printable(each.file), f"{each.sessions:,}", f"{each.messages:,}", f"{each.stored:,}")
+    return made
+
+
+def copied(found: Copied) -> RenderableType:
+    made = table("sessions", "messages", "copied now", right=("sessions", "messages", "copied now"))
+    made.add_row(f"{found.sessions:,}", f"{found.messages:,}", f"{found.copied:,}")
     return made
 
 

@@ -136,6 +136,16 @@ class Copies:
         with pytest.raises(IdempotencyConflictError):
             await append_messages(target, "owned", numbered(4), user_id="u", idempotency_key="k1", fingerprint="f2")
 
+    async def test_of_a_deleted_session_only_the_id_arrives(self, store: Store, target: Store) -> None:
+        await append_messages(store, "s", numbered(3), user_id="u")
+        await store.pin("s", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
+        await store.delete("s", "u", now=5_000, purge=False)
+        await copier(store, target).copy(ignore)
+        (stored,) = await target.export_group("s")
+        assert (stored.session.owner_id, stored.session.last_seq, stored.session.deleted_at) == ("u", 3, 5_000)
+        assert (stored.pins, stored.importing, await target.export_messages("s", after=0, limit=9)) == ((), False, ())
+        assert await target.purge_deleted(before=wall_clock()) == 0
+
     async def test_background_work_begins_when_all_is_there(self, store: Store, target: Store) -> None:
         await fill(store)
         await copier(store, target).copy(ignore)

@@ -17,6 +17,7 @@ COMMANDS = (
     "demo",
     "import",
     "export",
+    "copy",
     "sessions",
     "show",
     "context",
@@ -77,8 +78,8 @@ def test_every_command_explains_itself(run: Run, name: str) -> None:
     shown = run(name, "--help")
     assert shown.code == 0
     assert shown.out.startswith(f"Usage: reactor-memory {name} [OPTIONS]")
-    common = ("--store", "--json") if name == "bench" else ("--store URL", "--user ID", "--json")
-    for option in common:
+    common = {"bench": ("--store", "--json"), "copy": ("FROM_URL TO_URL", "--user ID", "--json")}
+    for option in common.get(name, ("--store URL", "--user ID", "--json")):
         assert option in shown.out
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from itertools import count
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,8 +14,9 @@ from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import SessionTransferConformance
 from reactor_memory.testing.transfer import Store
+from tests.postgres_server import PostgresServer
 
-Make: TypeAlias = Callable[[str], Store]
+Make: TypeAlias = Callable[[str, str], Store]
 
 PAIRS = [
     ("memory", "memory"),
@@ -24,7 +24,6 @@ PAIRS = [
     ("sqlite", "memory"),
     ("sqlite", "sqlite"),
     pytest.param(("sqlite", "postgres"), marks=pytest.mark.postgres),
-    pytest.param(("postgres", "memory"), marks=pytest.mark.postgres),
     pytest.param(("postgres", "sqlite"), marks=pytest.mark.postgres),
     pytest.param(("postgres", "postgres"), marks=pytest.mark.postgres),
 ]
@@ -37,18 +36,32 @@ def kinds(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 @pytest.fixture
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    numbers = count()
     with ExitStack() as databases:
 
-        def make(kind: str) -> Store:
+        def make(name: str, kind: str) -> Store:
             if kind == "memory":
                 return InMemoryStore()
             if kind == "sqlite":
-                return SqliteStore(tmp_path / f"{next(numbers)}.db")
-            database: AbstractContextManager[str] = request.getfixturevalue("postgres_server").database(migrated=True)
-            return PostgresStore(databases.enter_context(database))
+                return SqliteStore(tmp_path / f"{name}.db")
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            return PostgresStore(databases.enter_context(server.database(migrated=True)))
 
         yield make
+
+
+@pytest.fixture
+def closed_store(kinds: tuple[str, str], make: Make) -> Store:
+    return make("store", kinds[0])
+
+
+@pytest.fixture
+def closed_target(kinds: tuple[str, str], make: Make) -> Store:
+    return make("target", kinds[1])
+
+
+@pytest.fixture
+def closed_back(kinds: tuple[str, str], make: Make) -> Store:
+    return make("back", kinds[0])
 
 
 async def opened(store: Store) -> AsyncIterator[Store]:
@@ -58,20 +71,20 @@ async def opened(store: Store) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def store(kinds: tuple[str, str], make: Make) -> AsyncIterator[Store]:
-    async for store in opened(make(kinds[0])):
+async def store(closed_store: Store) -> AsyncIterator[Store]:
+    async for store in opened(closed_store):
         yield store
 
 
 @pytest.fixture
-async def target(kinds: tuple[str, str], make: Make) -> AsyncIterator[Store]:
-    async for store in opened(make(kinds[1])):
+async def target(closed_target: Store) -> AsyncIterator[Store]:
+    async for store in opened(closed_target):
         yield store
 
 
 @pytest.fixture
-async def back(kinds: tuple[str, str], make: Make) -> AsyncIterator[Store]:
-    async for store in opened(make(kinds[0])):
+async def back(closed_back: Store) -> AsyncIterator[Store]:
+    async for store in opened(closed_back):
         yield store
 
 
