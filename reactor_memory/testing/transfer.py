@@ -25,7 +25,7 @@ from reactor_memory.protocols import (
     SummaryStore,
 )
 from reactor_memory.testing.branching import fork, withdraw
-from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
+from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs
 from reactor_memory.testing.range_summaries import summarise
 
@@ -207,6 +207,13 @@ class Copies:
         with pytest.raises(CopyConflictError, match="'owned'"):
             await copier(store, target).copy_group("owned", ignore)
         assert await contents(target) == before
+
+    async def test_the_same_messages_of_another_owner_are_another_session(self, store: Store, target: Store) -> None:
+        messages = [stored_form(message, now=1_000) for message in numbered(2)]
+        await append_messages(store, "s", messages, user_id="u", now=1_000)
+        await append_messages(target, "s", messages, user_id="v", now=1_000)
+        with pytest.raises(CopyConflictError):
+            await copier(store, target).compare()
 
     async def test_a_session_that_went_on_in_both_is_not_touched(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(2))
