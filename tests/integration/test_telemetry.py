@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dependency_injector import providers
-from opentelemetry import metrics, trace
+from opentelemetry import trace
+from opentelemetry.metrics import _internal
 from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -40,17 +41,18 @@ ON = Settings(store={"url": "memory://"}, telemetry={"enabled": True})
 
 
 class Watcher:
-    """The providers of this process, and what they were told since the test began."""
+    """The providers of this process, and what they are told."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._spans = InMemorySpanExporter()
         self._metrics = InMemoryMetricReader(
             preferred_temporality=dict.fromkeys((Counter, Histogram), AggregationTemporality.DELTA)
         )
         tracers = TracerProvider()
         tracers.add_span_processor(SimpleSpanProcessor(self._spans))
-        trace.set_tracer_provider(tracers)
-        metrics.set_meter_provider(MeterProvider([self._metrics]))
+        # A process may set its providers once only, and other tests are in the same process
+        monkeypatch.setattr(trace, "_TRACER_PROVIDER", tracers)
+        monkeypatch.setattr(_internal, "_METER_PROVIDER", MeterProvider([self._metrics]))
 
     def forget(self) -> None:
         self._spans.clear()
@@ -84,16 +86,9 @@ class Watcher:
         return self._metrics.get_metrics_data()
 
 
-@pytest.fixture(scope="module")
-def watching() -> Watcher:
-    return Watcher()
-
-
 @pytest.fixture
-def watcher(watching: Watcher) -> Iterator[Watcher]:
-    watching.forget()
-    yield watching
-    watching.forget()
+def watcher(monkeypatch: pytest.MonkeyPatch) -> Watcher:
+    return Watcher(monkeypatch)
 
 
 def attributes_of(span: ReadableSpan) -> dict[str, Any]:
