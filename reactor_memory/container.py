@@ -69,7 +69,10 @@ def in_memory_store(settings: Settings) -> MessageStore:
 def sqlite_store(settings: Settings) -> MessageStore:
     from reactor_memory.storage.sqlite import SqliteStore
 
-    return SqliteStore(_sqlite_path(settings.store.url), busy_timeout_seconds=settings.store.busy_timeout_seconds)
+    store = settings.store
+    return SqliteStore(
+        _sqlite_path(store.url), busy_timeout_seconds=store.busy_timeout_seconds, inline_loads=store.inline_loads
+    )
 
 
 def sqlite_file(settings: Settings) -> Path | None:
@@ -296,7 +299,7 @@ def recall_options(settings: Settings) -> RecallOptions:
     return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
 
 
-LAYOUT_FORM = 2
+LAYOUT_FORM = 3
 """How layouts are stored. One of another form is not read, and made again."""
 
 

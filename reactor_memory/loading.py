@@ -132,6 +132,7 @@ class ContextLoader:
             count=self._counter.of,
             count_text=self._counter.of_text,
             overhead=limits.overhead,
+            tokenizer=self._counter.name,
             session_id=request.session_id,
             system=request.system,
         )
@@ -144,6 +145,7 @@ class ContextLoader:
             loaded.limits,
             count=loaded.counter.of,
             count_text=self._counter.of_text,
+            tokenizer=self._counter.name,
             system=loaded.system,
         )
 
@@ -199,6 +201,7 @@ class ContextLoader:
             limits=limits,
             count=self._cost,
             count_text=self._counter.of_text,
+            tokenizer=self._counter.name,
             current_tokens=current_tokens,
             outcome=outcome,
         )

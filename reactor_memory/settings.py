@@ -156,6 +156,7 @@ class StoreSettings(Section):
     command_timeout_seconds: PositiveFloat = 30
     statement_cache_size: NonNegativeInt = 100
     busy_timeout_seconds: PositiveFloat = 5
+    inline_loads: bool = False
 
 
 class HistorySettings(Section):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from reactor_memory.models import BlockLine
+from reactor_memory.models import BlockLine, BlockLines, lines_text
 
 FACTS_HEADER = "Conversation Facts:"
 NARRATIVE_HEADER = "Conversation Summary:"
@@ -70,7 +70,11 @@ def _without(kept: Sequence[int], going: list[int], lines: Sequence[BlockLine], 
 
 def block_text(header: str, lines: Sequence[str]) -> str:
     """The header, the notice, the lines."""
-    body = "\n".join(lines)
-    if len(body.splitlines()) != len(lines):  # a line that breaks could pass for another line, or close the block
-        body = "\n".join(" ".join(line.splitlines()) for line in lines)
-    return f"{header}\n{NOTICE}\n{body}"
+    return f"{header}\n{NOTICE}\n{lines_text(lines)}"
+
+
+def shown_text(header: str, lines: Sequence[BlockLine], kept: Sequence[int]) -> str:
+    """`block_text` of the lines at the positions `kept`."""
+    if isinstance(lines, BlockLines) and len(kept) == len(lines):
+        return f"{header}\n{NOTICE}\n{lines.text}"
+    return block_text(header, [lines[index].text for index in kept])

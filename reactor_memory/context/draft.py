@@ -5,6 +5,7 @@ A draft holds everything that may appear in a context; `reactor_memory.context.t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, BlockLine, Form, Message, Pin, Value
@@ -73,8 +74,8 @@ class Draft(Value, frozen=True, kw_only=True):
 
     strategy: str
     session_id: str
-    fact_lines: tuple[BlockLine, ...] = ()
-    narrative: tuple[BlockLine, ...] = ()
+    fact_lines: Sequence[BlockLine] = ()
+    narrative: Sequence[BlockLine] = ()
     fact_tokens: int | None = None
     narrative_tokens: int | None = None
     pins: tuple[Pin, ...] = ()
@@ -93,4 +94,8 @@ class Draft(Value, frozen=True, kw_only=True):
     @property
     def offers_memory(self) -> bool:
         """Whether there is anything but pins for which the window may have to make room."""
-        return bool(self.fact_lines or self.narrative or self.recalled_lines or self.recalled)
+        return bool(self.fact_lines or self.narrative or self.offers_recall)
+
+    @property
+    def offers_recall(self) -> bool:
+        return bool(self.recalled_lines or self.recalled)

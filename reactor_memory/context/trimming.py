@@ -30,9 +30,9 @@ from reactor_memory.context.blocks import (
     RECALLED_HEADER,
     Block,
     FittedBlock,
-    block_text,
     fit_block,
     fit_memory,
+    shown_text,
 )
 from reactor_memory.context.clamping import Count, CountText, FittedTurn, TurnClamp
 from reactor_memory.context.cutting import Cut, newest_turns, without_oldest
@@ -50,13 +50,15 @@ def assemble(
     *,
     count: Count,
     count_text: CountText,
+    tokenizer: str = "",
     system: str | None = None,
 ) -> Context:
     """The context that `limits` allow of `draft`, with the current turn last.
 
     `current` is the message to come and, inside a tool loop, this turn's traffic so far; when it does not begin with
     a user message, it continues the last turn of the window. `count` gives the tokens of a message without overhead,
-    for a stored one without tokenizing it; `count_text` those of a text. `system` is carried along, not counted.
+    and is not asked for messages of the window that `tokenizer` counted before; `count_text` gives those of a text.
+    `system` is carried along, not counted.
 
     Raises `BudgetExceededError` as `ContextLimits` describes, and `StoreCorruptError` if a pin that is shown is not,
     byte for byte, what was pinned.
@@ -64,27 +66,30 @@ def assemble(
     cost = _cost(count, limits.overhead)
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = _current_turn(current, limits.overhead, count, count_text)
-    pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins]
+    pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins] if draft.pins else ()
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
+    shown: list[ShownPart] = []
     least = Cut(window_end, window_end)
     if draft.offers_memory:
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
-        least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=enough)
-    facts, narrative = _fit_memory(draft, least, room, limits, count_text)
-    room -= facts.tokens + narrative.tokens
-    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
-    window, lines, recalled = _recall(draft, window, least, room, limits, cost, count_text)
-    shown = [
-        _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
-        _block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits),
-        pin_part(draft.pins, pinned, pins, cost),
-        cut_part("window", draft.window, 0, window, cost),
-        recalled,
-        _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits),
-        turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
-    ]
+        least = newest_turns(
+            draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
+        )
+        facts, narrative = _fit_memory(draft, least, room, limits, count_text)
+        room -= facts.tokens + narrative.tokens
+        shown.append(_block("facts", FACTS_HEADER, draft.fact_lines, facts, limits))
+        shown.append(_block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits))
+    if pinned:
+        shown.append(pin_part(draft.pins, pinned, pins, cost))
+    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
+    recalled: Sequence[ShownPart] = ()
+    if draft.offers_recall:
+        window, recalled = _recall(draft, window, least, room, limits, cost, count_text)
+    shown += (cut_part("window", draft.window, 0, window, cost), *recalled)
+    if current:
+        shown.append(turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost))
     context = make_context(_heading(draft, limits), shown, system=system)
-    if draft.pins:
+    if pinned:
         check_pins(draft.pins[pins.start :], context.part("pins"))
     return context
 
@@ -96,6 +101,7 @@ def trim(
     count: Count,
     count_text: CountText,
     overhead: int = 4,
+    tokenizer: str = "",
     session_id: str = "",
     system: str | None = None,
 ) -> Context:
@@ -113,16 +119,14 @@ def trim(
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
     leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead)
+    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead, tokenizer=tokenizer)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
-    made = make_context(heading, shown)
-    # The list is the caller's, who may change it before the report is read
-    return Context(messages=made.messages, report=made.report, system=system)
+    return make_context(heading, shown, system=system)
 
 
 def _cost(count: Count, overhead: int) -> Count:
@@ -138,9 +142,14 @@ class _CurrentTurn(NamedTuple):
 
 
 def _current_turn(messages: Sequence[Message], overhead: int, count: Count, count_text: CountText) -> _CurrentTurn:
-    orphans = turns.find_orphans(messages, open_tail=True) if messages else {}
+    if not messages:
+        return _NO_TURN
+    orphans = turns.find_orphans(messages, open_tail=True)
     rest = [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
     return _CurrentTurn(messages, orphans, TurnClamp(rest, overhead=overhead, count=count, count_text=count_text))
+
+
+_NO_TURN = _CurrentTurn((), {}, TurnClamp((), overhead=0, count=lambda _: 0, count_text=len))
 
 
 def _join_last_turn(window: Sequence[Message], current: Sequence[Message]) -> tuple[Sequence[Message], int]:
@@ -192,8 +201,6 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    if not draft.offers_memory:
-        return FittedBlock(), FittedBlock()
     facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
     narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
@@ -218,17 +225,15 @@ def _block(
         return ShownPart(part)
     message = None
     if fitted.kept:
-        text = block_text(header, [lines[index].text for index in fitted.kept])
+        text = shown_text(header, lines, fitted.kept)
         message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
 
 def _recall(
     draft: Draft, window: Cut, least: Cut, room: int, limits: ContextLimits, cost: Count, count_text: CountText
-) -> tuple[Cut, FittedBlock, ShownPart]:
+) -> tuple[Cut, Sequence[ShownPart]]:
     """What was recalled, and the window beside it: the turns above its minimum and its newest turn make room."""
-    if not draft.recalled and not draft.recalled_lines:
-        return window, FittedBlock(), ShownPart("recalled")
     newest_turn = draft.window[turns.last_turn_start(draft.window, 0, window.end) : window.end]
     left = room - max(least.tokens, sum(map(cost, newest_turn)))
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), left, limits.overhead, count_text)
@@ -238,7 +243,8 @@ def _recall(
         taken = lines.tokens + min(left, sum(map(cost, draft.recalled)))
         window = newest_turns(draft.window, 0, window.end, room - taken, cost)
         kept = _best_turns(_unseen(draft, window), left, cost)
-    return window, lines, _recalled_part(draft, window, kept, cost)
+    shown = _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits)
+    return window, (_recalled_part(draft, window, kept, cost), shown)
 
 
 def _unseen(draft: Draft, window: Cut) -> Sequence[Message]:

@@ -41,3 +41,14 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
 
 class TestSqliteRanges(RangeSummaryStoreConformance):
     pass
+
+
+class TestInlineLoads(MessageStoreConformance):
+    """Contexts are read on the thread of the event loop."""
+
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "memory.db", inline_loads=True)
+        await store.open()
+        yield store
+        await store.close()
