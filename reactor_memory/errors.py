@@ -19,6 +19,10 @@
     ├── BudgetExceededError
     ├── SummarizationError
     ├── RedactionError
+    ├── ChatMemoryError                what the chat memory raises, with its cause
+    │   ├── ConversationNotFoundError
+    │   ├── DataValidationError
+    │   └── GenericMemoryError
     └── StoreError                     the database
         ├── StoreUnavailableError
         ├── StoreFullError
@@ -186,6 +190,39 @@ class RedactionError(ReactorMemoryError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
         self.reason = reason
+
+
+class ChatMemoryError(ReactorMemoryError):
+    """The base of what `ChatMemoryService` raises. What went wrong is the cause (``__cause__``), where there is one."""
+
+    def __init__(self, conversation_id: str, problem: str) -> None:
+        super().__init__(f"conversation {conversation_id!r}: {problem}")
+        self.conversation_id = conversation_id
+
+    @property
+    def cause(self) -> BaseException | None:
+        return self.__cause__
+
+
+class ConversationNotFoundError(ChatMemoryError):
+    """The conversation was never begun, was cleared or was deleted."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(conversation_id, "does not exist")
+
+
+class DataValidationError(ChatMemoryError):
+    """A value given by the caller cannot be accepted. Nothing was stored or changed."""
+
+
+class GenericMemoryError(ChatMemoryError):
+    """Store, strategy or summarizer failed. With `messages_stored` the messages of the call are stored all the same:
+    adding them again would store them twice.
+    """
+
+    def __init__(self, conversation_id: str, problem: str, *, messages_stored: bool = False) -> None:
+        super().__init__(conversation_id, problem)
+        self.messages_stored = messages_stored
 
 
 class StoreError(ReactorMemoryError):

@@ -17,11 +17,14 @@ import msgspec
 from reactor_memory.context.explaining import Explanation
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
+from reactor_memory.erasing import Eraser, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.explaining import Explainer, TracedFact
 from reactor_memory.ledger.merging import as_of, fold
 from reactor_memory.loading import ContextLoader, LoadRequest
 from reactor_memory.models import (
+    ErasedMessages,
+    ErasedUser,
     Fact,
     Ledger,
     Message,
@@ -47,6 +50,7 @@ from reactor_memory.protocols import (
     Refold,
     SummaryScheduler,
     SummaryStore,
+    UserData,
 )
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
@@ -102,6 +106,7 @@ class ConversationManager:
         scheduler: SummaryScheduler,
         counter: MessageCounter,
         redactor: Redactor,
+        user_data: Sequence[UserData],
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
@@ -118,6 +123,15 @@ class ConversationManager:
         self._refold = refold
         self._explainer = Explainer(
             messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
+        )
+        self._eraser = Eraser(
+            messages=messages,
+            summaries=summaries,
+            index=index,
+            user_data=user_data,
+            scheduler=scheduler,
+            refold=refold,
+            clock=clock,
         )
         self._clock = clock
         self._random = random
@@ -541,6 +555,34 @@ class ConversationManager:
         if purge and not self._index_is_store:
             await self._index.forget(gone)
         return gone
+
+    async def erase(self, session_id: str, *, seq: int | Iterable[int], user_id: str | None = None) -> ErasedMessages:
+        """Destroy messages: the one at `seq`, or all of several or a range of them, inherited ones too.
+
+        A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
+        transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the
+        index, the texts that stood for it and what people corrected of its facts. What was not erased of these
+        segments is read again in the background, and until then the report of a context names it. Work that runs
+        meanwhile cannot bring anything back. The other half of a pair of tool call and result stays in the log, and no
+        context shows it. Erasing again what is erased does no harm.
+
+        Raises `InvalidInputError` for a position that the session does not have, and `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        return await self._eraser.erase(session_id, user_id, ranges_of(seq))
+
+    async def erase_user(self, user_id: str) -> ErasedUser:
+        """Destroy everything of a user: the sessions that they own with all forks and all that was derived, also those
+        that were deleted within the grace time, their notes with every version, and which sessions were active.
+
+        The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
+        What the user saves meanwhile may stay.
+        """
+        check_user_id(user_id)
+        if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
+            raise InvalidInputError("user_id", "names no user; sessions without an owner are deleted one by one")
+        return await self._eraser.erase_user(user_id)
 
     # -- checks at the door -------------------------------------------------------------------------------------
 

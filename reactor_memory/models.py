@@ -495,6 +495,25 @@ class FactCorrection(Value, frozen=True, kw_only=True):
     ordinal: int = 0
 
 
+class ErasedMessages(Value, frozen=True, kw_only=True):
+    """What an erasure did: how many messages were destroyed now, and which sessions had shown them.
+
+    One that was a tombstone already does not count.
+    """
+
+    message_count: int
+    session_ids: tuple[str, ...]
+
+
+class ErasedUser(Value, frozen=True, kw_only=True):
+    """What the erasure of a user did: how many sessions were destroyed now, forks included, and how many rows of notes
+    and active sessions.
+    """
+
+    session_count: int
+    row_count: int
+
+
 class Lease(Value, frozen=True, kw_only=True):
     """The right to do the background work of one conversation until `lease_until`.
 

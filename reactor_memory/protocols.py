@@ -29,6 +29,7 @@ from reactor_memory.models import (
     Spending,
     Summary,
     SummaryHead,
+    Usage,
     Value,
     WorkState,
 )
@@ -80,6 +81,24 @@ class Summarizer(Protocol):
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
+
+
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -137,7 +156,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
     summary is a `Summary` if facts were asked for, else its head.
 
-    An unknown session is None, with none of them.
+    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
+    them.
     """
 
     session: Session | None = None
@@ -145,6 +165,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    ranges: tuple[RangeSummary, ...] = ()
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):
@@ -153,6 +174,22 @@ class Withdrawn(Value, frozen=True, kw_only=True):
     message: Message
     conversation_id: str
     branches: tuple[Session, ...] = ()
+
+
+class ErasedBranch(Value, frozen=True, kw_only=True):
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+
+    session: Session
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()
 
 
 class StoreHealth(Value, frozen=True, kw_only=True):
@@ -319,6 +356,29 @@ class MessageStore(Protocol):
         """
         ...
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        """Destroy the messages of these ranges of seq (ends included), inherited ones too: in one transaction, for
+        every branch of the group that shows them, deleted ones included. Position, id, role, visibility and time stay,
+        and the idempotency key of their batch: repeating it answers as before, whatever its content.
+
+        Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
+        of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
+        A store that also holds the summaries does `SummaryStore.forget_messages` in the same transaction, one that is
+        the index truncates it. Erasing again what is erased ends in the same state.
+
+        A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
+        `SessionNotFoundError`.
+        """
+        ...
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         """Keep `pin` behind the other pins of the session (its `ordinal` is set here), and return it as it is kept.
 
@@ -347,6 +407,24 @@ class MessageStore(Protocol):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        """The groups that this user owns, deleted ones included: the ids of each, the root first. In the order of the
+        roots, from the one behind `after` on.
+        """
+        ...
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        """Delete the group of this user, content and all, and forget whose it was; the ids. Nothing is left of it but
+        the ids, which stay deleted. Of another user's group, `SessionOwnershipError`; one that is gone gives ().
+        """
+        ...
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
+        it takes: all tables are written anew, one by one, each locked meanwhile.
+        """
         ...
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
@@ -425,6 +503,12 @@ class SummaryStore(Protocol):
         make the background work due. When every segment that holds it is stale already, none of this changes
         anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
         message cannot store what it found.
+        """
+        ...
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
+        content of their segments (`Segment.source_hash`) goes, too.
         """
         ...
 
@@ -517,6 +601,14 @@ class RecallIndex(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Forget these conversations."""
+        ...
+
+
+class UserData(Protocol):
+    """What is kept about a user beside sessions."""
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
         ...
 
 
@@ -615,13 +707,39 @@ class RangeSummaryStore(Protocol):
         ...
 
 
-class ActiveSessionStore(Protocol):
-    """Which session a user talks in to an agent. Every call answers for the named user only."""
+class MemoryManagementStrategy(Protocol):
+    """What a chat memory does after messages were added to it (`reactor_memory.chat_memory`)."""
 
-    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None: ...
+    async def post_add_messages_hook(
+        self,
+        conversation_id: str,
+        added_messages_count: int,
+        total_messages_count: int,
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
+        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
+        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
+        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
+        """
+        ...
+
+
+class ActiveSessionStore(Protocol):
+    """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
+
+    Every call answers for the named user only, but for `deactivate_active`. `last_active_at` never goes back.
+    """
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
+        """None if there never was one; one that was deactivated has no `session_id`."""
+        ...
 
     async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
-        """The active session; `candidate` becomes it if there is none. All who ask at once get the same answer."""
+        """The active session, which is in use from now on; `candidate` becomes it if there is none. All who ask at
+        once get the same answer.
+        """
         ...
 
     async def switch_active(
@@ -631,7 +749,7 @@ class ActiveSessionStore(Protocol):
         ...
 
     async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
-        """Note that `session_id` is in use; False if it is not the active one."""
+        """Note that `session_id` is in use; False if it is not the active one. A power cut may take the note back."""
         ...
 
     async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
@@ -644,14 +762,17 @@ class ActiveSessionStore(Protocol):
 
 
 class NotesStore(Protocol):
-    """Versions of notes per user and agent: append-only, and version n is followed by n + 1."""
+    """Versions of notes per user and agent: append-only, and version n is followed by n + 1.
+
+    Every call answers for the named user and agent only.
+    """
 
     async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
-        """The newest version, or the one asked for; without any, version 0."""
+        """The newest version, or the one asked for; version 0 if there is none."""
         ...
 
     async def put_notes(self, notes: Notes) -> bool:
-        """Store the next version; False if there is one of this number already."""
+        """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
         ...
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:

@@ -25,3 +25,10 @@ def empty_postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of a database without a schema, for this test alone."""
     with postgres_server.database(migrated=False) as dsn:
         yield dsn
+
+
+@pytest.fixture
+def fenced_postgres_dsn(postgres_server: PostgresServer, postgres_dsn: str) -> Iterator[str]:
+    """`postgres_dsn` as a role that is no superuser and owns no table, so that row-level security binds it."""
+    with postgres_server.ordinary_role(postgres_dsn) as dsn:
+        yield dsn

@@ -38,6 +38,21 @@ class PostgresServer:
         finally:
             execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
+    @contextmanager
+    def ordinary_role(self, dsn: str) -> Iterator[str]:
+        """The address of the database for a role that may read and write its tables, and no more."""
+        role = f"{self._prefix}_role_{next(self._numbers)}"
+        execute(
+            dsn,
+            f"CREATE ROLE {role} LOGIN PASSWORD '{role}' NOSUPERUSER NOBYPASSRLS",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
+        )
+        parts = urlsplit(dsn)
+        try:
+            yield urlunsplit(parts._replace(netloc=f"{role}:{role}@{parts.netloc.rpartition('@')[2]}"))
+        finally:
+            execute(dsn, f"REASSIGN OWNED BY {role} TO CURRENT_USER", f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
     def _migrated_template(self) -> str:
         if self._template is None:
             self._template = f"{self._prefix}_template"

@@ -1,8 +1,9 @@
 """What other memory designs keep beside the log: texts that stand for ranges of messages, active sessions, notes; and
 what people corrected of the facts.
 
-Tables of a user start with the user, all others with the group. On PostgreSQL a user's rows are fenced: a connection
-that names a user (`reactor_memory.user_id`) sees and writes the rows of that user only.
+Tables of a user start with the user, all others with the group. On PostgreSQL a user's rows are fenced: a transaction
+sees and writes the rows of the user that it names (`reactor_memory.user_id`), and none when it names nobody. Only
+maintenance names all of them (`reactor_memory.all_users`).
 """
 
 import sqlalchemy as sa
@@ -107,7 +108,8 @@ def _fence(table: str) -> None:
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     op.execute(
         f"CREATE POLICY own_rows ON {table} USING "
-        "(coalesce(current_setting('reactor_memory.user_id', true), '') IN ('', user_id))"
+        "(user_id = current_setting('reactor_memory.user_id', true)"
+        " OR current_setting('reactor_memory.all_users', true) = 'yes')"
     )
 
 

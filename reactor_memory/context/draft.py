@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from reactor_memory.context.blocks import FACTS, NARRATIVE, Frame
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, BlockLine, Form, Message, Pin, Value
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
@@ -67,6 +68,9 @@ class Draft(Value, frozen=True, kw_only=True):
     of facts needed the rank `floor` (value, newest source), and `form` says how they are written. `notes` are remarks
     for the reader of the report; the model never sees them.
 
+    `frames` say what the two blocks of memory are: facts and narrative, or what a strategy shows in their place, where
+    the second gives way to the first.
+
     `recalled_lines` are facts and `recalled` whole turns that answer the query, the best turn first. A turn of the
     window may be among them: it comes back if the others take its place there. For what was recalled, memory gives up
     at most `recall_room` tokens, the least valuable lines first.
@@ -78,6 +82,7 @@ class Draft(Value, frozen=True, kw_only=True):
     narrative: Sequence[BlockLine] = ()
     fact_tokens: int | None = None
     narrative_tokens: int | None = None
+    frames: tuple[Frame, Frame] = (FACTS, NARRATIVE)
     pins: tuple[Pin, ...] = ()
     window: tuple[Message, ...] = ()
     recalled_lines: tuple[BlockLine, ...] = ()

@@ -25,11 +25,11 @@ from reactor_memory.context.accounting import (
     turn_part,
 )
 from reactor_memory.context.blocks import (
-    FACTS_HEADER,
-    NARRATIVE_HEADER,
     RECALLED_HEADER,
     Block,
+    BlockRole,
     FittedBlock,
+    Frame,
     fit_block,
     fit_memory,
     shown_text,
@@ -77,8 +77,8 @@ def assemble(
         )
         facts, narrative = _fit_memory(draft, least, room, limits, count_text)
         room -= facts.tokens + narrative.tokens
-        shown.append(_block("facts", FACTS_HEADER, draft.fact_lines, facts, limits))
-        shown.append(_block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits))
+        shown.append(_framed(draft.frames[0], draft.fact_lines, facts, limits))
+        shown.append(_framed(draft.frames[1], draft.narrative, narrative, limits))
     if pinned:
         shown.append(pin_part(draft.pins, pinned, pins, cost))
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
@@ -201,8 +201,8 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
-    narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
+    facts = Block(draft.frames[0].header, draft.fact_lines, draft.fact_tokens)
+    narrative = Block(draft.frames[1].header, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
     reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
@@ -218,15 +218,19 @@ def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText)
     return lines.tokens + sum((message.token_count or 0) + limits.overhead for message in draft.recalled)
 
 
+def _framed(frame: Frame, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
+    return _block(frame.part, frame.header, frame.role or limits.memory_role, lines, fitted, limits)
+
+
 def _block(
-    part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
+    part: Part, header: str, role: BlockRole, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
 ) -> ShownPart:
     if not lines:
         return ShownPart(part)
     message = None
     if fitted.kept:
         text = shown_text(header, lines, fitted.kept)
-        message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
+        message = Message(role=role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
 
@@ -243,7 +247,7 @@ def _recall(
         taken = lines.tokens + min(left, sum(map(cost, draft.recalled)))
         window = newest_turns(draft.window, 0, window.end, room - taken, cost)
         kept = _best_turns(_unseen(draft, window), left, cost)
-    shown = _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits)
+    shown = _block("recalled_facts", RECALLED_HEADER, limits.memory_role, draft.recalled_lines, lines, limits)
     return window, (_recalled_part(draft, window, kept, cost), shown)
 
 

@@ -50,6 +50,18 @@ def _clip(part: BranchRange, after: int, until: int | None) -> BranchRange:
     )
 
 
+def ranges_shown(branch: Sequence[BranchRange], stored: Sequence[BranchRange]) -> tuple[tuple[int, int], ...]:
+    """Which of the messages `stored`, by where they are stored, belong to the branch. No part of `stored` is open."""
+    found: list[tuple[int, int]] = []
+    for part in stored:
+        for shown in branch:
+            start = max(part.start_seq, shown.start_seq)
+            end = _earlier(part.end_seq, shown.end_seq)
+            if part.conversation_id == shown.conversation_id and end is not None and start <= end:
+                found.append((start, end))
+    return tuple(sorted(found))
+
+
 def shows(branch: Sequence[BranchRange], conversation_id: str, seq: int) -> bool:
     """Whether the message `seq` that is stored under `conversation_id` belongs to the branch."""
     return any(

@@ -25,7 +25,7 @@ from reactor_memory.models import (
     SummaryHead,
     WorkState,
 )
-from reactor_memory.protocols import SUMMARIZE, Refold
+from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
 from reactor_memory.storage import recall
 from reactor_memory.storage.branches import segments_of_branch
 from reactor_memory.storage.rows import (
@@ -158,27 +158,59 @@ def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
 
 
 def lock_and_invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
-    for session_id in sorted(branch.session_id for branch in branches):
-        yield Step("lock_session", key_of(session_id))
+    yield from _lock_all(branches)
     yield from invalidate(branches, seq=seq, now=now, refold=refold)
 
 
+def lock_and_forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+    yield from _lock_all([branch.session for branch in branches])
+    yield from forget_messages(branches, now=now, refold=refold)
+
+
+def _lock_all(branches: Sequence[Session]) -> Steps[None]:
+    for session_id in sorted(branch.session_id for branch in branches):
+        yield Step("lock_session", key_of(session_id))
+
+
 def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
-    """As `SummaryStore.invalidate`; the branches are locked. A worker that read the message cannot write any more."""
-    yield from recall.truncate([branch.session_id for branch in branches], seq=seq)
+    """As `SummaryStore.invalidate`; the branches are locked."""
+    holding = [ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in branches]
+    yield from forget_messages(holding, now=now, refold=refold)
+
+
+def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+    """As `SummaryStore.forget_messages`; the branches are locked. A worker that read the messages cannot write any
+    more: its lease is gone, also one that was claimed while the branches were locked.
+    """
     holding: list[Segment] = []
     for branch in branches:
-        yield Step("take_leases_away", key_of(branch.session_id))
-        own = yield from _segments(branch.session_id)
-        holding += (segment for segment in own if segment.start_seq <= seq <= segment.end_seq)
-    if holding and all(segment.stale for segment in holding):
-        return
+        session_id = branch.session.session_id
+        yield from recall.truncate([session_id], seq=branch.ranges[0][0])
+        yield Step("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
+        yield Step("take_leases_away", key_of(session_id))
+        holding += (segment for segment in (yield from _segments(session_id)) if overlaps(segment, branch.ranges))
     for segment in holding:
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
         yield Step("blank_segment", end)
         yield Step("delete_facts_of_segment", end)
+    if all_gone(holding, branches):
+        return
     for branch in branches:
-        yield from _refold(branch, seq, now, refold)
+        yield from _refold(branch.session, branch.ranges[0][0], now, refold)
+
+
+def all_gone(holding: Sequence[Segment], branches: Sequence[ErasedBranch]) -> bool:
+    """Whether what was made of these ranges is gone already: each lies inside a segment, and all of them are stale."""
+    return all(segment.stale for segment in holding) and all(
+        any(segment.start_seq <= start and end <= segment.end_seq for segment in holding)
+        for branch in branches
+        for start, end in branch.ranges
+    )
+
+
+def overlaps(segment: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether the segment holds a message of one of these ranges of seq."""
+    return any(segment.start_seq <= end and start <= segment.end_seq for start, end in ranges)
 
 
 def _refold(branch: Session, seq: int, now: int, refold: Refold) -> Steps[None]:

@@ -6,16 +6,21 @@ Each generator is one transaction, or a part of one that the log began.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from reactor_memory.models import Message
-from reactor_memory.storage.rows import key_of
-from reactor_memory.storage.steps import Batch, Steps
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.protocols import Erased, ErasedBranch, Refold
+from reactor_memory.storage import derived, log
+from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
+from reactor_memory.storage.rows import key_of, session_from
+from reactor_memory.storage.steps import Batch, Step, Steps
+from reactor_memory.storage.user_rows import name_user
 
 
 def tombstone(message: Message) -> Message:
-    """What stays of an erased message: no word of it, nor who said it."""
-    return Message(
+    """What stays of an erased message: no word of it, nor who said it. One that is a tombstone is given back."""
+    buried = Message(
         role=message.role,
         visibility=message.visibility,
         created_at=message.created_at,
@@ -24,12 +29,92 @@ def tombstone(message: Message) -> Message:
         token_count=0,
         tokenizer=message.tokenizer,
     )
+    return message if message == buried else buried
 
 
-def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[None]:
+def within(seq: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= seq <= end for start, end in ranges)
+
+
+def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
-    tombstones: position, id, role and time stay. What is derived from them is the caller's to take away.
+    tombstones: position, id, role, visibility and time stay. How many messages; what is derived from them is the
+    caller's to take away.
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
     yield Batch("blank_batches", values)
-    yield Batch("entomb_messages", values)
+    destroyed = 0
+    for each in values:
+        destroyed += len((yield Step("entomb_messages", each)))
+    return destroyed
+
+
+def erase(
+    session_id: str, user_id: str | None, *, ranges: Sequence[tuple[int, int]], now: int, refold: Refold
+) -> Steps[Erased]:
+    session = yield from log.lock_required(session_id, user_id)
+    parts = parts_to_erase(session, ranges)
+    group = yield Step("lock_group", {"group_id": session.group_id})
+    branches = branches_showing(map(session_from, group), parts)
+    destroyed = 0
+    for part in parts:
+        own = (part.start_seq, part.end_seq or session.last_seq)
+        destroyed += yield from entomb(part.conversation_id, [own])
+        yield from derived.forget_ranges(part.conversation_id, *own)
+    yield Step("touch_session", key_of(session_id) | {"now": now})
+    for branch in branches:
+        key = key_of(branch.session.session_id)
+        values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
+        yield Batch("delete_pins_of_messages", values)
+    yield from derived.forget_messages(branches, now=now, refold=refold)
+    return Erased(message_count=destroyed, branches=branches)
+
+
+def owned_groups(user_id: str, *, after: str, limit: int) -> Steps[tuple[tuple[str, ...], ...]]:
+    roots = yield Step("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
+    groups: list[tuple[str, ...]] = []
+    for root in roots:
+        group = yield Step("group_ids", {"group_id": root[0]})
+        groups.append(tuple(sorted((row[0] for row in group), key=lambda each: (is_fork(each), each))))
+    return tuple(groups)
+
+
+def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ...]]:
+    group = yield Step("lock_group", {"group_id": group_id})
+    went: list[str] = []
+    for session in map(session_from, group):
+        if session.owner_id is None:
+            continue
+        log.check_owner(session.session_id, user_id, session.owner_id)
+        yield Step("mark_deleted", key_of(session.session_id) | {"now": now})
+        yield from log.purge_session(session.session_id, now)
+        went.append(session.session_id)
+    yield Step("disown_group", {"group_id": group_id, "owner_id": user_id})
+    return tuple(went)
+
+
+def forget_user(user_id: str, *, now: int) -> Steps[int]:
+    """An empty version stays behind the notes of each agent: what was to follow an older one is refused."""
+    yield from name_user(user_id)
+    agents = yield Step("newest_notes_of_user", {"user_id": user_id})
+    notes = yield Step("delete_notes_of_user", {"user_id": user_id})
+    ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]
+    yield Batch("end_notes", ends)
+    active = yield Step("delete_active_of_user", {"user_id": user_id})
+    return len(notes) + len(active)
+
+
+def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:
+    """Where the messages of these ranges are stored. Raises `InvalidInputError` for what is not in the session."""
+    if not ranges:
+        raise InvalidInputError("seq", "names no message")
+    for start, end in ranges:
+        if not 1 <= start <= end <= session.last_seq:
+            raise InvalidInputError("seq", f"must be from 1 to {session.last_seq}, where this session ends")
+    return tuple(part for start, end in sorted(ranges) for part in ranges_between(session.branch, start - 1, end))
+
+
+def branches_showing(group: Iterable[Session], parts: Sequence[BranchRange]) -> tuple[ErasedBranch, ...]:
+    """The conversations of a group to whose branch some of these stored messages belong, with the seqs of those."""
+    shown = ((session, ranges_shown(session.branch, parts)) for session in group)
+    return tuple(ErasedBranch(session=session, ranges=ranges) for session, ranges in shown if ranges)

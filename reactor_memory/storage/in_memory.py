@@ -52,6 +52,8 @@ from reactor_memory.protocols import (
     AppendRequest,
     ContextQuery,
     ContextRows,
+    Erased,
+    ErasedBranch,
     Findings,
     IndexPart,
     RecallQuery,
@@ -69,10 +71,11 @@ from reactor_memory.storage.branches import (
     segments_of_branch,
     shows,
 )
-from reactor_memory.storage.derived import refolded
-from reactor_memory.storage.erasing import tombstone
+from reactor_memory.storage.derived import all_gone, overlaps, refolded
+from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.in_memory_transfer import InMemoryTransfer
+from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 
@@ -95,14 +98,18 @@ class _Conversation:
     metadata: JsonObject = field(default_factory=JsonObject)
     importing: bool = False
 
-    def entomb(self, start_seq: int, end_seq: int) -> None:
+    def entomb(self, start_seq: int, end_seq: int) -> int:
         """As `storage.erasing.entomb`, for the messages of one range."""
+        destroyed = 0
         for seq in range(max(start_seq, self.first_seq), min(end_seq, self.session.last_seq) + 1):
-            self.messages[seq - self.first_seq] = tombstone(self.messages[seq - self.first_seq])
+            message = self.messages[seq - self.first_seq]
+            self.messages[seq - self.first_seq] = buried = tombstone(message)
+            destroyed += message is not buried
             self.withdrawn.add(seq)
         for key, (_, appended) in self.batches.items():
             if appended.first_seq <= end_seq and appended.last_seq >= start_seq:
                 self.batches[key] = ("", appended)
+        return destroyed
 
     def purge(self) -> None:
         self.messages.clear()
@@ -175,12 +182,11 @@ class _State:
     derived: defaultdict[str, _Derived] = field(default_factory=lambda: defaultdict[str, _Derived](_Derived))
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    users: UserRows = field(default_factory=UserRows)
 
 
-class InMemoryStore(InMemoryRanges, InMemoryTransfer):
-    """`MessageStore`, `SummaryStore`, `RangeSummaryStore` and `RecallIndex` in one object. What it holds lives as long
-    as it does.
-    """
+class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryTransfer):
+    """Every kind of store in one object. What it holds lives as long as it does."""
 
     def __init__(self) -> None:
         self._state = _State()
@@ -197,6 +203,10 @@ class InMemoryStore(InMemoryRanges, InMemoryTransfer):
         if not self._is_open:
             raise StoreClosedError
         return self._state
+
+    @property
+    def _users(self) -> UserRows:
+        return self._data.users
 
     # The log
 
@@ -354,6 +364,32 @@ class InMemoryStore(InMemoryRanges, InMemoryTransfer):
         conversation.session = replace(conversation.session, updated_at=now)
         return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        conversation = self._required(session_id, user_id)
+        group_id, last_seq = conversation.session.group_id, conversation.session.last_seq
+        parts = parts_to_erase(conversation.session, ranges)
+        branches = branches_showing(self._group(group_id), parts)
+        stored = self._data.conversations
+        destroyed = 0
+        for part in parts:
+            own = part.start_seq, part.end_seq or last_seq
+            destroyed += stored[part.conversation_id].entomb(*own)
+            stored[part.conversation_id].ranges.forget(*own)
+        for branch in branches:
+            showing = stored[branch.session.session_id]
+            showing.pins = tuple(pin for pin in showing.pins if not within(pin.seq, branch.ranges))
+        await self.forget_messages(branches, now=now, refold=refold)
+        conversation.session = replace(conversation.session, updated_at=max(now, conversation.session.updated_at))
+        return Erased(message_count=destroyed, branches=branches)
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         conversation = self._required(session_id, user_id)
         if next(self._oldest_first(conversation.session.branch, pin.seq - 1, pin.seq), None) is None:
@@ -392,6 +428,27 @@ class InMemoryStore(InMemoryRanges, InMemoryTransfer):
             if not each.purged and each.session.deleted_at is not None and each.session.deleted_at < before
         )
         return self._purge(islice(waiting, limit))
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        owned = (each.session for each in self._data.conversations.values() if each.session.owner_id == user_id)
+        roots = heapq.nsmallest(limit, {session.group_id for session in owned if session.group_id > after})
+        return tuple(
+            (root, *sorted(each.session_id for each in self._group(root) if each.session_id != root)) for root in roots
+        )
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        group = [each for each in self._data.conversations.values() if each.session.group_id == group_id]
+        owned = [each for each in group if each.session.owner_id is not None]
+        for each in owned:
+            _check_owner(each.session, user_id)
+        for each in owned:
+            deleted_at = now if each.session.deleted_at is None else each.session.deleted_at
+            each.session = replace(each.session, deleted_at=deleted_at, owner_id=None)
+        self._purge(each for each in owned if not each.purged)
+        return tuple(each.session.session_id for each in owned)
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """Nothing is written anywhere."""
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten = 0
@@ -472,17 +529,23 @@ class InMemoryStore(InMemoryRanges, InMemoryTransfer):
     async def invalidate(
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
-        owners = [branch.session_id for branch in branches]
-        await self.truncate(owners, seq=seq)
-        self._take_leases_away(owners)
-        holding = [segment for segment in self._segments_of(owners) if segment.start_seq <= seq <= segment.end_seq]
-        if holding and all(segment.stale for segment in holding):
-            return
-        for segment in holding:
-            blank = replace(segment, narrative="", headline="", stale=True)
-            self._data.derived[segment.conversation_id].store(blank, ())
+        holding = [ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in branches]
+        await self.forget_messages(holding, now=now, refold=refold)
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        holding: list[Segment] = []
         for branch in branches:
-            self._refold(branch, seq, now, refold)
+            owner = branch.session.session_id
+            await self.truncate([owner], seq=branch.ranges[0][0])
+            self._take_leases_away([owner])
+            holding += (segment for segment in self._segments_of([owner]) if overlaps(segment, branch.ranges))
+        for segment in holding:
+            blank = replace(segment, source_hash="", narrative="", headline="", stale=True)
+            self._data.derived[segment.conversation_id].store(blank, ())
+        if all_gone(holding, branches):
+            return
+        for branch in branches:
+            self._refold(branch.session, branch.ranges[0][0], now, refold)
 
     # Recall
 
@@ -656,6 +719,9 @@ class InMemoryStore(InMemoryRanges, InMemoryTransfer):
                 below.add(each.session.session_id)
                 yield each
 
+    def _group(self, group_id: str) -> Iterator[Session]:
+        return (each.session for each in self._data.conversations.values() if each.session.group_id == group_id)
+
     def _branches_showing(self, conversation_id: str, seq: int) -> tuple[Session, ...]:
         return tuple(
             each.session
@@ -705,10 +771,6 @@ class InMemoryStore(InMemoryRanges, InMemoryTransfer):
             return tuple(map(_copy, islice(oldest, limit)))
         newest = islice(self._newest_first(branch, after, until, with_archived=with_archived), last)
         return tuple(map(_copy, list(newest)[::-1][:limit]))
-
-    def _group(self, group_id: str) -> list[Session]:
-        sessions = (each.session for each in self._data.conversations.values())
-        return [session for session in sessions if session.group_id == group_id]
 
     def _ranges_of(self, conversation_id: str) -> Ranges:
         return self._data.conversations[conversation_id].ranges

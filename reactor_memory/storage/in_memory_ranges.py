@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -66,7 +66,7 @@ class Conversation(Protocol):
     session: Session
     ranges: Ranges
 
-    def entomb(self, start_seq: int, end_seq: int) -> None: ...
+    def entomb(self, start_seq: int, end_seq: int) -> int: ...
 
 
 class InMemoryRanges(ABC):
@@ -76,7 +76,7 @@ class InMemoryRanges(ABC):
     def _required(self, session_id: str, user_id: str | None) -> Conversation: ...
 
     @abstractmethod
-    def _group(self, group_id: str) -> Sequence[Session]: ...
+    def _group(self, group_id: str) -> Iterable[Session]: ...
 
     @abstractmethod
     def _ranges_of(self, conversation_id: str) -> Ranges: ...

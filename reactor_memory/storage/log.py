@@ -66,10 +66,10 @@ def check_owner_and_deletion(
 ) -> None:
     if deleted_at is not None:
         raise SessionDeletedError(session_id)
-    _check_owner(session_id, user_id, owner_id)
+    check_owner(session_id, user_id, owner_id)
 
 
-def _check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
+def check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
     if owner_id is not None and owner_id != user_id:
         raise SessionOwnershipError(session_id)
 
@@ -358,6 +358,7 @@ def require(session_id: str, user_id: str | None) -> Steps[Session]:
 
 
 def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+    """The session, after `_lock`. Raises what `MessageStore` promises of a session that may not be changed."""
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
@@ -468,7 +469,7 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
     session = yield from _lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
-    _check_owner(session_id, user_id, session.owner_id)
+    check_owner(session_id, user_id, session.owner_id)
     group = yield Step("lock_group", {"group_id": session.group_id})
     below = with_forks_below(session_id, [session_from(row) for row in group])
     went: list[str] = []
@@ -476,7 +477,7 @@ def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> St
         if (yield Step("mark_deleted", key_of(each) | {"now": now})):
             went.append(each)
         if purge:
-            yield from _purge(each, now)
+            yield from purge_session(each, now)
     return tuple(went)
 
 
@@ -491,7 +492,8 @@ def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ..
     return tuple(found)
 
 
-def _purge(session_id: str, now: int) -> Steps[bool]:
+def purge_session(session_id: str, now: int) -> Steps[bool]:
+    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now."""
     if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
         return False
     yield Step("delete_messages", key_of(session_id))
@@ -505,7 +507,7 @@ def purge_deleted(*, before: int, limit: int) -> Steps[int]:
     purged = 0
     rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
     for _, session_id, deleted_at in rows:
-        purged += yield from _purge(session_id, deleted_at)
+        purged += yield from purge_session(session_id, deleted_at)
     return purged
 
 

@@ -44,6 +44,8 @@ _RETRY_PAUSES_SECONDS = (0.0, 0.05, 0.2, 0.5)
 _COLLISIONS = frozenset({"40001", "40P01"})
 _BATCH_KEY = "messages_batch_key"
 
+_REWRITE_SECONDS = 86_400.0
+
 _WRITERS = 2
 """Batches of appends on their way at once: while one waits for the disk, the other is made."""
 
@@ -203,6 +205,14 @@ class PostgresStore(SqlStore):
         if self._pool is None:
             raise StoreClosedError
         return await self._pool.run(work)
+
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """The server itself clears away dead rows in its own time. Their bytes leave the files when tables are written
+        anew, which takes a lock on each.
+        """
+        if rewrite:
+            statement = postgres_queries()["rewrite"].text
+            await self._retrying(lambda connection: connection.execute(statement, timeout=_REWRITE_SECONDS), _collided)
 
     async def check(self) -> StoreHealth:
         return await self._read(_check)

@@ -547,7 +547,7 @@ WHERE segments.stale = 1 AND segments.start_seq = excluded.start_seq
 RETURNING end_seq
 
 -- name: blank_segment
-UPDATE segments SET stale = 1, narrative = '', headline = ''
+UPDATE segments SET stale = 1, source_hash = '', narrative = '', headline = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
 
 -- name: delete_facts_of_segment
@@ -769,6 +769,12 @@ SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0
     parked = :parked, last_error = :last_error
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
+-- name: ensure_work
+-- Who claims meanwhile waits for us, or we for him: so no lease is claimed that `take_leases_away` does not see.
+INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
+VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
+ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
+
 -- name: take_leases_away
 UPDATE background_work SET fence = fence + 1, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -914,12 +920,95 @@ UPDATE range_summaries SET token_count = :token_count, tokenizer = :tokenizer
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
 
 
+-- What belongs to a user. On PostgreSQL such rows are fenced: they are there for a transaction that names the user.
+
+-- name: name_user
+-- across groups
+SELECT :user_id
+-- name: name_user [postgres]
+-- across groups
+SELECT set_config('reactor_memory.user_id', :user_id, true)
+
+-- name: name_all_users
+-- across groups
+SELECT 1
+-- name: name_all_users [postgres]
+-- across groups
+SELECT set_config('reactor_memory.all_users', 'yes', true)
+
+-- name: active_session
+SELECT user_id, agent_name, active_session_id, last_active_at, created_at
+FROM active_sessions
+WHERE user_id = :user_id AND agent_name = :agent_name
+
+-- name: active_sessions_of_user
+SELECT user_id, agent_name, active_session_id, last_active_at, created_at
+FROM active_sessions
+WHERE user_id = :user_id
+ORDER BY last_active_at DESC, agent_name
+
+-- name: get_or_create_active
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :now, :now)
+ON CONFLICT (user_id, agent_name) DO UPDATE
+SET active_session_id = COALESCE(active_sessions.active_session_id, excluded.active_session_id),
+    last_active_at = CASE WHEN active_sessions.last_active_at > excluded.last_active_at
+                          THEN active_sessions.last_active_at ELSE excluded.last_active_at END
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: activate
+-- Where none is active.
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :now, :now)
+ON CONFLICT (user_id, agent_name) DO UPDATE
+SET active_session_id = excluded.active_session_id,
+    last_active_at = CASE WHEN active_sessions.last_active_at > excluded.last_active_at
+                          THEN active_sessions.last_active_at ELSE excluded.last_active_at END
+WHERE active_sessions.active_session_id IS NULL
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: replace_active
+UPDATE active_sessions
+SET active_session_id = :session_id,
+    last_active_at = CASE WHEN last_active_at > :now THEN last_active_at ELSE :now END
+WHERE user_id = :user_id AND agent_name = :agent_name AND active_session_id = :expected
+RETURNING user_id, agent_name, active_session_id, last_active_at, created_at
+
+-- name: deactivate_active
+-- across groups
+UPDATE active_sessions SET active_session_id = NULL
+WHERE last_active_at < :before AND active_session_id IS NOT NULL
+RETURNING user_id
+
+-- name: notes
+SELECT user_id, agent_name, version, notes, author, created_at
+FROM long_term_notes
+WHERE user_id = :user_id AND agent_name = :agent_name AND version <= :version
+ORDER BY version DESC
+LIMIT :limit
+
+-- name: insert_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+SELECT CAST(:user_id AS TEXT), CAST(:agent_name AS TEXT), CAST(:version AS BIGINT), CAST(:notes AS TEXT),
+       CAST(:author AS TEXT), CAST(:created_at AS BIGINT)
+WHERE :version = (
+    SELECT COALESCE(MAX(version), 0) + 1 FROM long_term_notes WHERE user_id = :user_id AND agent_name = :agent_name)
+ON CONFLICT (user_id, agent_name, version) DO NOTHING
+RETURNING version
+
+
 -- Erasing
 
 -- name: entomb_messages
 UPDATE messages
 SET state = 'erased', author_id = NULL, client_id = NULL, content = '', parts = NULL, tool_calls = NULL,
     tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR state <> 'erased')
+RETURNING seq
+
+-- name: delete_pins_of_messages
+DELETE FROM pins
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
 
 -- name: blank_batches
@@ -928,6 +1017,54 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :st
 UPDATE messages SET batch_fingerprint = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
   AND seq <= :end_seq AND seq + batch_size > :start_seq
+
+-- name: owned_roots
+-- Deleted ones, too.
+-- across groups
+SELECT conversation_id FROM conversations
+WHERE owner_id = :owner_id AND group_id = conversation_id AND group_id > :after
+ORDER BY group_id
+LIMIT :limit
+
+-- name: group_ids
+SELECT conversation_id FROM conversations WHERE group_id = :group_id
+
+-- name: disown_group
+UPDATE conversations SET owner_id = NULL, agent_name = NULL, title = NULL, metadata = NULL
+WHERE group_id = :group_id AND owner_id = :owner_id AND deleted_at IS NOT NULL
+
+-- name: newest_notes_of_user
+SELECT agent_name, MAX(version) FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name
+HAVING MAX(LENGTH(notes)) > 0
+
+-- name: delete_notes_of_user
+DELETE FROM long_term_notes
+WHERE user_id = :user_id AND agent_name IN (
+    SELECT agent_name FROM long_term_notes WHERE user_id = :user_id GROUP BY agent_name HAVING MAX(LENGTH(notes)) > 0)
+RETURNING version
+
+-- name: end_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+VALUES (:user_id, :agent_name, :version, '', NULL, :now)
+
+-- name: delete_active_of_user
+DELETE FROM active_sessions WHERE user_id = :user_id RETURNING agent_name
+
+-- name: merge_index
+-- The full text of SQLite keeps deleted terms until its parts are merged: so many pages at a time.
+-- across groups
+INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -500)
+-- name: merge_index [postgres]
+-- across groups
+SELECT 1
+
+-- name: rewrite
+-- across groups
+VACUUM
+-- name: rewrite [postgres]
+-- across groups
+VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
+              range_summaries, fact_corrections, long_term_notes, active_sessions
 
 
 -- Moving sessions to another store

@@ -1,5 +1,4 @@
-"""What the SQL stores have in common: every call of `MessageStore`, `SummaryStore` and `RangeSummaryStore`, as one
-operation each.
+"""What the SQL stores have in common: every call of their protocols, as one operation each.
 
 A subclass opens the database and runs operations; it may replace a call by a faster form of the same thing.
 """
@@ -10,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from reactor_memory.models import (
+    ActiveSession,
     BranchRange,
     Fact,
     Layout,
     Lease,
     Ledger,
     Message,
+    Notes,
     Pin,
     PinTarget,
     RangeSummary,
@@ -32,6 +33,8 @@ from reactor_memory.protocols import (
     AppendRequest,
     ContextQuery,
     ContextRows,
+    Erased,
+    ErasedBranch,
     Findings,
     IndexPart,
     RecallQuery,
@@ -41,7 +44,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, log, range_summaries, recall, transfer
+from reactor_memory.storage import derived, erasing, log, range_summaries, recall, transfer, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -49,8 +52,7 @@ RECOUNT_PAGE = 500
 
 
 class SqlStore(ABC):
-    """The log and everything derived from it in one database (`MessageStore`, `SummaryStore`,
-    `RangeSummaryStore`, `RecallIndex`)."""
+    """The log, everything derived from it, and what belongs to users, in one database."""
 
     @abstractmethod
     async def open(self) -> None: ...
@@ -60,6 +62,9 @@ class SqlStore(ABC):
 
     @abstractmethod
     async def append(self, request: AppendRequest) -> Appended: ...
+
+    @abstractmethod
+    async def scrub(self, *, rewrite: bool = False) -> None: ...
 
     @abstractmethod
     async def check(self) -> StoreHealth: ...
@@ -119,6 +124,17 @@ class SqlStore(ABC):
     ) -> Withdrawn:
         return await self._write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 
+    async def erase(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        ranges: Sequence[tuple[int, int]],
+        now: int,
+        refold: Refold,
+    ) -> Erased:
+        return await self._write(erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=refold)
+
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         return await self._write(log.pin, session_id, user_id, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
 
@@ -133,6 +149,15 @@ class SqlStore(ABC):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         return await self._write(log.purge_deleted, before=before, limit=limit)
+
+    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
+        return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)
+
+    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
+        return await self._write(erasing.erase_group, group_id, user_id, now=now)
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        return await self._write(erasing.forget_user, user_id, now=now)
 
     async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
         rewritten, after = 0, log.BEFORE_ALL
@@ -176,6 +201,9 @@ class SqlStore(ABC):
         self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
     ) -> None:
         await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
+
+    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        await self._write(derived.lock_and_forget_messages, branches, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._write(derived.forget, session_ids)
@@ -230,6 +258,37 @@ class SqlStore(ABC):
 
     async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
         await self._write(recall.truncate, session_ids, seq=seq)
+
+    # What belongs to a user
+
+    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
+        return await self._read(user_rows.get_active, user_id, agent_name)
+
+    async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
+        return await self._write(user_rows.get_or_create_active, user_id, agent_name, candidate, now=now)
+
+    async def switch_active(
+        self, user_id: str, agent_name: str, *, expected: str | None, new: str | None, now: int
+    ) -> ActiveSession | None:
+        return await self._write(user_rows.switch_active, user_id, agent_name, expected=expected, new=new, now=now)
+
+    async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
+        return await self._note(user_rows.touch_active, user_id, agent_name, session_id, now=now)
+
+    async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
+        return await self._read(user_rows.list_active, user_id)
+
+    async def deactivate_active(self, *, before: int) -> int:
+        return await self._write(user_rows.deactivate_active, before=before)
+
+    async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
+        return await self._read(user_rows.read_notes, user_id, agent_name, version=version)
+
+    async def put_notes(self, notes: Notes) -> bool:
+        return await self._write(user_rows.put_notes, notes)
+
+    async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
+        return await self._read(user_rows.list_notes, user_id, agent_name, limit=limit)
 
     # Background work
 

@@ -135,6 +135,15 @@ class SqliteStore(SqlStore):
         except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
             return await super().read_context(query)
 
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        """The full-text index keeps deleted terms until its parts are merged, the WAL what it is not rid of yet."""
+        with translated():
+            while await self._on_writer(_merge_index):
+                pass
+            if rewrite:
+                await self._on_writer(lambda writer: _execute(writer, Step("rewrite", {})))
+            await self._on_writer(lambda writer: _pragma(writer, "wal_checkpoint(TRUNCATE)"))
+
     async def check(self) -> StoreHealth:
         with translated():
             return await self._on_reader(partial(_check, self._path))
@@ -228,6 +237,13 @@ def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> 
     return ()
 
 
+def _merge_index(connection: sqlite3.Connection) -> bool:
+    """Merge a part of the full-text index, in a transaction of its own; whether there may be more to merge."""
+    before = connection.total_changes
+    _execute(connection, Step("merge_index", {}))
+    return connection.total_changes - before > 1  # one, if nothing was left to merge
+
+
 def _append_all(requests: Sequence[AppendRequest], connection: sqlite3.Connection) -> Sequence[Outcome]:
     """All in one commit. If the database fails one of them, each again on its own, so that it fails alone."""
     try:
@@ -259,6 +275,7 @@ def _prepare_writer(connection: sqlite3.Connection) -> None:
         raise StoreError("store: this SQLite was built without FTS5; use another build of Python, or postgresql://")
     _pragma(connection, "journal_mode = WAL")
     _pragma(connection, "synchronous = FULL")
+    _pragma(connection, "secure_delete = ON")
     if _pragma(connection, "journal_mode") != "wal" or _pragma(connection, "synchronous") != _FULL:
         raise StoreError("store: the database file does not support durable commits (WAL); use a local disk")
     if is_behind(_run(connection, read_revision())):

@@ -21,9 +21,11 @@ is proven with one fixture::
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
-`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a
-fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index. The
-suites run under asyncio, or whatever the fixture `anyio_backend` says.
+`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
+another object; `StoreAsIndexConformance` is for a store that is its own index; `ActiveSessionStoreConformance` and
+`NotesStoreConformance` are for what a store keeps of users. `StrategyConformance` needs a fixture `store_url` and the
+settings that select the strategy. The suites run under asyncio, or whatever the fixture
+`anyio_backend` says.
 """
 
 import pytest
@@ -32,9 +34,12 @@ pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
         for name in (
+            "active_sessions",
             "branching",
+            "erasing",
             "lifecycle",
             "log",
+            "notes",
             "pinning",
             "random_histories",
             "range_summaries",
@@ -46,27 +51,36 @@ pytest.register_assert_rewrite(
     )
 )
 
+from reactor_memory.testing.active_sessions import ActiveSessionStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
     append_messages,
     numbered,
     stored_form,
     wall_clock,
 )
-from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
+from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
+from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
+from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
 
 __all__ = [
+    "ActiveSessionStoreConformance",
+    "ErasureConformance",
     "FakeClock",
     "MessageStoreConformance",
+    "NotesStoreConformance",
     "RangeSummaryStoreConformance",
     "RecallIndexConformance",
+    "ScriptedCondenser",
     "ScriptedSummarizer",
     "SessionTransferConformance",
     "StoreAsIndexConformance",
+    "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",
     "numbered",

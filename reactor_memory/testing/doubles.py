@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import anyio
 
-from reactor_memory.models import Extraction, Fact, Message, Value
+from reactor_memory.models import Extraction, Fact, Message, Usage, Value
+from reactor_memory.protocols import Condensed
 
 
 class FakeClock:
@@ -105,6 +107,46 @@ class ScriptedSummarizer:
         if self._gate is not None:
             await self._gate.wait()
         await anyio.sleep(self.delay_seconds)
+
+
+class CondenserCall(Value, frozen=True, kw_only=True):
+    """What a condenser was asked."""
+
+    messages: tuple[Message, ...]
+    prompt: str
+    max_tokens: int
+
+
+class ScriptedCondenser(ScriptedSummarizer):
+    """A `Summarizer` that is a `Condenser`, too. Its texts name every message that they stand for (``m1 m2 ...``),
+    behind earlier texts too, unless `texts` holds what to answer instead. Each costs 11 tokens. Every call after
+    `fail_after(n)` more fails with an error.
+    """
+
+    def __init__(self, texts: Iterable[str] = (), **options: Any) -> None:
+        super().__init__(**options)
+        self.condensed: list[CondenserCall] = []
+        self.texts = list(texts)
+        self._failure: tuple[int, Exception] | None = None
+
+    def fail_after(self, calls: int, error: Exception) -> None:
+        self._failure = len(self.condensed) + calls, error
+
+    def recover(self) -> None:
+        """From now on no call fails."""
+        self._failure = None
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed:
+        self.condensed.append(CondenserCall(messages=tuple(messages), prompt=prompt, max_tokens=max_tokens))
+        await self._wait()
+        if self._failure is not None and len(self.condensed) > self._failure[0]:
+            raise self._failure[1]
+        text = self.texts.pop(0) if self.texts else " ".join(map(_named, messages))
+        return Condensed(text=text, usage=Usage(tokens_read=10, tokens_written=1))
+
+
+def _named(message: Message) -> str:
+    return message.content if message.role == "summary" else f"m{message.seq}"
 
 
 def name_the_range(messages: Sequence[Message]) -> Extraction:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from random import Random
 from typing import Protocol
 
 import anyio
@@ -19,7 +22,7 @@ from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
 from reactor_memory.protocols import ContextQuery, MessageStore, RangeSummaryStore, SummaryStore
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
-from reactor_memory.testing.log import seqs
+from reactor_memory.testing.log import nothing_left, seqs
 
 RETENTIONS: tuple[Retention, ...] = ("keep", "archive", "delete")
 UNDOABLE: tuple[Retention, ...] = ("keep", "archive")
@@ -119,6 +122,10 @@ async def everything(store: Store, session_id: str) -> tuple[object, ...]:
         await store.read_range_summaries(session_id, None),
         await store.read_range_summaries(session_id, None, live=False),
     )
+
+
+async def erase(store: Store, session_id: str, *ranges: tuple[int, int]) -> None:
+    await store.erase(session_id, None, ranges=ranges, now=wall_clock(), refold=nothing_left)
 
 
 def a_pair(call_id: str = "c") -> tuple[Message, Message]:
@@ -436,7 +443,7 @@ class Replacing:
     ) -> None:
         await append_messages(store, "s", numbered(12))
         states = [await everything(store, "s")]
-        retentions = {"a": first, "b": second, "c": third}
+        retentions: dict[str, Retention] = {"a": first, "b": second, "c": third}
         for name, retention in retentions.items():
             await summarise(store, "s", 1, 4 if name == "a" else 8, name=name, retention=retention)
             states.append(await everything(store, "s"))
@@ -513,6 +520,46 @@ class WithdrawnUnderneath:
         assert await live_ids(store, "s") == ["a"]
         assert await in_view(store, "s") == [1, 2]
         assert await originals(store, "s") == [1, 2, 4, 5, 6]
+
+
+class ErasedUnderneath:
+    """No text stays that was made of a message which was erased."""
+
+    async def test_the_text_goes_and_what_it_archived_comes_back(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(9))
+        await summarise(store, "s", 1, 3, name="a", retention="archive")
+        await summarise(store, "s", 4, 6, name="b", retention="archive")
+        await erase(store, "s", (5, 5))
+        assert await live_ids(store, "s") == ["a"]
+        assert await in_view(store, "s") == [4, 6, 7, 8, 9]
+        assert await originals(store, "s") == [1, 2, 3, 4, 6, 7, 8, 9]
+
+    async def test_so_does_every_text_that_it_went_into(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(9))
+        a = await summarise(store, "s", 1, 3, name="a", retention="archive")
+        await summarise(store, "s", 4, 6, name="b")
+        await summarise(store, "s", 1, 7, name="c", retention="archive")
+        await erase(store, "s", (6, 6))
+        assert await store.read_range_summaries("s", None, live=False) == (a,)
+        assert await in_view(store, "s") == [4, 5, 7, 8, 9]
+
+    async def test_a_text_over_deleted_messages(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        await summarise(store, "s", 1, 3, name="a", retention="delete")
+        await erase(store, "s", (2, 2))
+        assert await store.read_range_summaries("s", None, live=False) == ()
+        assert await in_view(store, "s") == [4]
+
+    async def test_an_inherited_message(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(6))
+        await summarise(store, "s", 1, 2, name="a", retention="archive")
+        await fork(store, "s", "s~f", 5, own=["f5"])
+        await summarise(store, "s~f", 5, 5, name="b", retention="archive")
+        await erase(store, "s~f", (2, 2))
+        assert await live_ids(store, "s") == []
+        assert await live_ids(store, "s~f") == ["b"]
+        assert await in_view(store, "s") == [1, 3, 4, 5, 6]
+        assert await in_view(store, "s~f") == [1, 3, 4]
 
 
 class InBranches:
@@ -599,6 +646,75 @@ class InBranches:
         await summarise(store, "s", 1, 5, retention="delete")
 
 
+class AtRandom:
+    """Whatever happens to a session and its forks: what is out of view has a text that stands for it."""
+
+    @pytest.mark.parametrize("seed", range(6))
+    async def test_nothing_is_out_of_view_without_a_text(self, store: Store, seed: int) -> None:
+        random = Random(seed)  # noqa: S311
+        sessions, gone = ["s"], set[str]()
+        await append_messages(store, "s", numbered(6))
+        for number in range(40):
+            await self._change(store, random, sessions, gone, f"{seed}-{number}")
+            for each in sessions:
+                await self._check(store, each, gone)
+        for each in reversed(sessions):
+            await self._undo_all(store, each)
+        for each in sessions:
+            assert await store.read(each, None) == await store.read_originals(each, None)
+
+    async def _change(self, store: Store, random: Random, sessions: list[str], gone: set[str], name: str) -> None:
+        """One change, or none if it is refused. The ids of messages that are taken back or erased go to `gone`."""
+        session_id = random.choice(sessions)
+        session = await store.get_session(session_id, None)
+        assert session is not None
+        start = random.randint(1, max(1, session.last_seq))
+        end = min(session.last_seq, start + random.randint(0, 6))
+        what = random.choice(["append", "fork", "withdraw", "erase", "restore", *["summarise"] * 6])
+        with suppress(InvalidInputError):
+            if what == "append":
+                await append_messages(store, session_id, numbered(random.randint(1, 4)))
+            elif what == "fork" and len(sessions) < 4:
+                await fork(store, session_id, f"s~{len(sessions)}", start, own=["own"])
+                sessions.append(f"s~{len(sessions)}")
+            elif what == "withdraw":
+                gone.add((await withdraw(store, session_id)).message_id or "")
+            elif what == "erase":
+                erased = await store.read_originals(session_id, None, after=end - 1, until=end)
+                await erase(store, session_id, (end, end))
+                gone.update(message.message_id or "" for message in erased)
+            elif what == "restore":
+                await restore(store, session_id, random.choice([*await live_ids(store, session_id), "none"]))
+            elif what == "summarise":
+                made = await summary_of(store, session_id, start, end, name=name, retention=random.choice(UNDOABLE))
+                await put(store, session_id, made)
+
+    async def _check(self, store: Store, session_id: str, gone: set[str]) -> None:
+        live = await store.read_range_summaries(session_id, None)
+        assert all(one.end_seq < other.start_seq for one, other in pairwise(live))
+        everything = await store.read_originals(session_id, None)
+        assert not gone & {message.message_id for message in everything}
+        in_view = set(seqs(await store.read(session_id, None)))
+        behind = {seq for each in live for seq in range(each.start_seq, each.end_seq + 1)}
+        assert set(seqs(everything)) <= in_view | behind
+        for summary in live:
+            held = [seq for seq in seqs(everything) if summary.start_seq <= (seq or 0) <= summary.end_seq]
+            assert summary.message_count == len(held)
+
+    async def _undo_all(self, store: Store, session_id: str) -> None:
+        """Restore the session's own summaries until none is left."""
+        session = await store.get_session(session_id, None)
+        assert session is not None
+        own_start = session.branch[-1].start_seq
+        while own := [
+            each for each in await store.read_range_summaries(session_id, None) if each.start_seq >= own_start
+        ]:
+            for summary in own:
+                assert await restore(store, session_id, summary.summary_id)
+
+
 @pytest.mark.anyio
-class RangeSummaryStoreConformance(Standing, Compared, Refused, Replacing, WithdrawnUnderneath, InBranches):
+class RangeSummaryStoreConformance(
+    Standing, Compared, Refused, Replacing, WithdrawnUnderneath, ErasedUnderneath, InBranches, AtRandom
+):
     """What every `RangeSummaryStore` promises. The fixture `store` gives an opened, empty one that is a log, too."""

@@ -6,7 +6,10 @@ import pytest
 
 from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -39,4 +42,16 @@ class TestInMemoryAsIndex(StoreAsIndexConformance):
 
 
 class TestInMemoryRanges(RangeSummaryStoreConformance):
+    pass
+
+
+class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestInMemoryNotes(NotesStoreConformance):
+    pass
+
+
+class TestInMemoryErasure(ErasureConformance):
     pass

@@ -6,7 +6,10 @@ import pytest
 
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -41,4 +44,16 @@ class TestPostgresAsIndex(StoreAsIndexConformance):
 
 
 class TestPostgresRanges(RangeSummaryStoreConformance):
+    pass
+
+
+class TestPostgresActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestPostgresNotes(NotesStoreConformance):
+    pass
+
+
+class TestPostgresErasure(ErasureConformance):
     pass

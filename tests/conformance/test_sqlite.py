@@ -7,7 +7,10 @@ import pytest
 
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
@@ -52,3 +55,15 @@ class TestInlineLoads(MessageStoreConformance):
         await store.open()
         yield store
         await store.close()
+
+
+class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestSqliteErasure(ErasureConformance):
+    pass

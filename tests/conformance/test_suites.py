@@ -4,10 +4,14 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
+    ActiveSessionStoreConformance,
+    ErasureConformance,
     MessageStoreConformance,
+    NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    StrategyConformance,
     SummaryStoreConformance,
 )
 
@@ -17,6 +21,10 @@ SUITES = (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    StrategyConformance,
+    ActiveSessionStoreConformance,
+    NotesStoreConformance,
+    ErasureConformance,
 )
 
 

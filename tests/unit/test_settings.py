@@ -434,3 +434,43 @@ def test_prices_come_by_model_from_every_source(monkeypatch: pytest.MonkeyPatch)
 def test_a_price_that_is_wrong_is_named(price: dict[str, float], problem: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^prices.models.m.{problem}"):
         Settings(prices={"models": {"m": price}})
+
+
+# Tiers
+
+
+@pytest.mark.parametrize("section", ["tiers", "summarization"])
+def test_the_seeds_spelling_of_tiers(section: str) -> None:
+    write_config(
+        f"reactor-memory: {{{section}: {{recent-count: 5, condensed-count: 7, auto-threshold: 9, enabled: false}}}}"
+    )
+    tiers = Settings().tiers
+    assert (tiers.recent_count, tiers.condensed_count, tiers.auto_threshold, tiers.enabled) == (5, 7, 9, False)
+    assert Settings(**{section: {"recent_count": 6}}).tiers.recent_count == 6
+
+
+def test_both_names_of_a_section_are_one_too_many() -> None:
+    with pytest.raises(ConfigurationError, match=r"summarization: is another name of tiers"):
+        Settings(tiers={"recent_count": 5}, summarization={"recent_count": 6})
+
+
+def test_what_is_off_stays_off_whatever_else_is_given() -> None:
+    tiers = Settings(tiers={"enabled": False, "recent_count": 0}).tiers
+    assert (tiers.enabled, tiers.recent_count) == (False, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"auto_threshold": 19}, "tiers.auto_threshold"),
+        ({"recent_count": -1}, "tiers.recent_count"),
+        ({"condensed_prompt": " \n"}, "tiers.condensed_prompt"),
+        ({"chunk_tokens": 2039}, "tiers.chunk_tokens"),
+        ({"retention": "forget"}, "tiers.retention"),
+        ({"recent": 3}, "tiers.recent"),
+    ],
+)
+def test_impossible_tiers_are_refused_by_name(values: dict[str, object], key: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Settings(tiers=values)
+    assert caught.value.key == key

@@ -21,6 +21,7 @@ plugin = Plugin(
     provides={
         "message_store": {"sample": "sample_plugin.store:make_store"},
         "summarizer": {"shouting": "sample_plugin.summarizer:ShoutingSummarizer"},
+        "strategy": {"storyteller": "sample_plugin.strategy:Storyteller"},
     },
     on_close=_say_goodbye,
 )

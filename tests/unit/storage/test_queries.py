@@ -36,9 +36,9 @@ NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block fo
 
 @pytest.mark.parametrize("block", NAMED.values(), ids=NAMED)
 class TestEveryStatement:
-    def test_names_its_group_or_says_why_not(self, block: Block) -> None:
+    def test_names_its_group_or_user_or_says_why_not(self, block: Block) -> None:
         tables = re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", block.statement)
-        names_group = "= :group_id" in block.statement or "VALUES (:group_id" in block.statement
+        names_group = re.search(r"(= |VALUES \():(group|user)_id", block.statement)
         is_part = block.name in INCLUDED and set(tables) <= {"own", "newest", "conversation_summaries"}
         assert names_group or is_part or "-- across groups" in block.text, tables
 
@@ -56,6 +56,7 @@ class TestEveryStatement:
             "withdrawn",
             "archived",
             "erased",
+            "merge",
             "conversation_id",
             "start_seq",
             "end_seq",
@@ -66,6 +67,9 @@ class TestEveryStatement:
             "$[3]",
             "server_version",
             "reactor_memory_revision",
+            "reactor_memory.user_id",
+            "reactor_memory.all_users",
+            "yes",
         }
 
 

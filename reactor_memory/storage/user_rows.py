@@ -1,0 +1,107 @@
+"""The operations on what belongs to a user (`ActiveSessionStore`, `NotesStore`), written once for all SQL stores.
+
+Each names its user first. On PostgreSQL the rows of all others are out of its reach from then on, whatever the
+statements say (row-level security, for roles that it binds); the name is forgotten with the transaction.
+"""
+
+from __future__ import annotations
+
+from reactor_memory.models import ActiveSession, Notes
+from reactor_memory.storage.steps import Row, Step, Steps
+
+NEWEST = 2**63 - 1
+"""Above every version."""
+
+
+def name_user(user_id: str) -> Steps[None]:
+    """From here to the end of the transaction only the rows of this user exist."""
+    yield Step("name_user", {"user_id": user_id})
+
+
+def get_active(user_id: str, agent_name: str) -> Steps[ActiveSession | None]:
+    yield from name_user(user_id)
+    rows = yield Step("active_session", {"user_id": user_id, "agent_name": agent_name})
+    return _active_session(rows[0]) if rows else None
+
+
+def get_or_create_active(user_id: str, agent_name: str, candidate: str, *, now: int) -> Steps[ActiveSession]:
+    yield from name_user(user_id)
+    values = {"user_id": user_id, "agent_name": agent_name, "session_id": candidate, "now": now}
+    rows = yield Step("get_or_create_active", values)
+    return _active_session(rows[0])
+
+
+def switch_active(
+    user_id: str, agent_name: str, *, expected: str | None, new: str | None, now: int
+) -> Steps[ActiveSession | None]:
+    yield from name_user(user_id)
+    values = {"user_id": user_id, "agent_name": agent_name, "session_id": new, "now": now}
+    if expected is None:
+        rows = yield Step("activate", values)
+    else:
+        rows = yield Step("replace_active", values | {"expected": expected})
+    return _active_session(rows[0]) if rows else None
+
+
+def touch_active(user_id: str, agent_name: str, session_id: str, *, now: int) -> Steps[bool]:
+    touched = yield from switch_active(user_id, agent_name, expected=session_id, new=session_id, now=now)
+    return touched is not None
+
+
+def list_active(user_id: str) -> Steps[tuple[ActiveSession, ...]]:
+    yield from name_user(user_id)
+    rows = yield Step("active_sessions_of_user", {"user_id": user_id})
+    return tuple(map(_active_session, rows))
+
+
+def deactivate_active(*, before: int) -> Steps[int]:
+    yield Step("name_all_users", {})
+    rows = yield Step("deactivate_active", {"before": before})
+    return len(rows)
+
+
+def read_notes(user_id: str, agent_name: str, *, version: int | None) -> Steps[Notes]:
+    wanted = NEWEST if version is None else version
+    found = yield from list_notes(user_id, agent_name, until=wanted, limit=1)
+    if found and wanted in (NEWEST, found[0].version):
+        return found[0]
+    return Notes(user_id=user_id, agent_name=agent_name)
+
+
+def list_notes(user_id: str, agent_name: str, *, until: int = NEWEST, limit: int) -> Steps[tuple[Notes, ...]]:
+    yield from name_user(user_id)
+    values = {"user_id": user_id, "agent_name": agent_name, "version": until, "limit": limit}
+    rows = yield Step("notes", values)
+    return tuple(map(_notes, rows))
+
+
+def put_notes(notes: Notes) -> Steps[bool]:
+    yield from name_user(notes.user_id)
+    values = {
+        "user_id": notes.user_id,
+        "agent_name": notes.agent_name,
+        "version": notes.version,
+        "notes": notes.text,
+        "author": notes.author,
+        "created_at": notes.created_at,
+    }
+    rows = yield Step("insert_notes", values)
+    return bool(rows)
+
+
+def _active_session(row: Row) -> ActiveSession:
+    user_id, agent_name, session_id, last_active_at, created_at = row
+    return ActiveSession(
+        user_id=user_id,
+        agent_name=agent_name,
+        session_id=session_id,
+        last_active_at=last_active_at,
+        created_at=created_at,
+    )
+
+
+def _notes(row: Row) -> Notes:
+    user_id, agent_name, version, text, author, created_at = row
+    return Notes(
+        user_id=user_id, agent_name=agent_name, version=version, text=text, author=author, created_at=created_at
+    )

@@ -1,0 +1,28 @@
+"""The PostgreSQL store keeps its promises about users behind row-level security: it logs in as a role that owns
+nothing, and that the fence around the rows of users binds.
+"""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.testing import ActiveSessionStoreConformance, NotesStoreConformance
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+async def store(fenced_postgres_dsn: str) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(fenced_postgres_dsn, pool_size=3)
+    await store.open()
+    yield store
+    await store.close()
+
+
+class TestFencedActiveSessions(ActiveSessionStoreConformance):
+    pass
+
+
+class TestFencedNotes(NotesStoreConformance):
+    pass

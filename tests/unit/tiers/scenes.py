@@ -1,0 +1,58 @@
+"""Tiers over the store in memory, with a condenser to steer."""
+
+from __future__ import annotations
+
+from reactor_memory.redaction import unredacted
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.testing import FakeClock, ScriptedCondenser
+from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, TierSizes
+from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
+from reactor_memory.tiers.writing import TextForm, TierWriter
+from reactor_memory.tokens.estimate import EstimateCounter
+from reactor_memory.tokens.messages import MessageCounter
+from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.workers.guarding import ProviderGuard
+from reactor_memory.workers.spending import SpendingCaps
+
+
+def guard_over(store: InMemoryStore, *, cap: int = 0) -> ProviderGuard:
+    return ProviderGuard(
+        redactor=unredacted,
+        caps=SpendingCaps(summaries=store, clock=FakeClock(), max_tokens_per_session=cap, max_tokens_per_day=0),
+        breaker=CircuitBreaker(failures=100, open_seconds=1, monotonic=lambda: 0.0),
+        timeout_seconds=5,
+    )
+
+
+def writer_over(
+    store: InMemoryStore,
+    condenser: ScriptedCondenser,
+    *,
+    chunk_tokens: int = 100_000,
+    max_tokens: int = 50_000,
+    cap: int = 0,
+) -> TierWriter:
+    return TierWriter(
+        condenser,
+        fallback=ScriptedCondenser(),
+        guard=guard_over(store, cap=cap),
+        counter=MessageCounter(EstimateCounter()),
+        forms={
+            CONDENSED: TextForm(prompt="condense", max_tokens=max_tokens),
+            COMPRESSED: TextForm(prompt="compress", max_tokens=max_tokens),
+        },
+        chunk_tokens=chunk_tokens,
+    )
+
+
+def tiers_over(
+    store: InMemoryStore, condenser: ScriptedCondenser, sizes: TierSizes, **options: object
+) -> ProgressiveTiers:
+    return ProgressiveTiers(
+        messages=store,
+        ranges=store,
+        writer=writer_over(store, condenser),
+        counter=MessageCounter(EstimateCounter()),
+        clock=FakeClock(),
+        options=TierOptions(sizes=sizes, **options),  # type: ignore[arg-type]
+    )
