@@ -16,24 +16,28 @@ from msgspec.structs import replace
 
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
 from reactor_memory.models import Session, Value
-from reactor_memory.protocols import Clock, SessionTransfer, StoredConversation, StoredMessage
+from reactor_memory.protocols import Clock, SessionTransfer, StoredConversation, StoredMessage, StoredUser
 
 PAGE = 500
 """Messages that are in memory, and in one transaction, at once."""
 
 
 class Copied(Value, frozen=True, kw_only=True):
-    """What the source holds of what was asked for, and how many of its messages were not in the target before."""
+    """What the source holds of what was asked for, and how many of its messages, and versions of notes, were not in the
+    target before.
+    """
 
     sessions: int = 0
     messages: int = 0
     copied: int = 0
+    notes_copied: int = 0
 
     def __add__(self, other: Copied) -> Copied:
         return Copied(
             sessions=self.sessions + other.sessions,
             messages=self.messages + other.messages,
             copied=self.copied + other.copied,
+            notes_copied=self.notes_copied + other.notes_copied,
         )
 
 
@@ -42,7 +46,8 @@ Advance = Callable[[int], None]
 
 
 class SessionCopier:
-    """Copies groups of sessions from `source` to `target`, both open: those of `owner_id`, or all.
+    """Copies groups of sessions, and the notes and active sessions of users, from `source` to `target`, both open:
+    those of `owner_id`, or all.
 
     Nobody should write to a session while it is copied. What the target holds already stays as it is, so a session may
     have grown there meanwhile; if it has grown in the source only, the rest is copied.
@@ -83,6 +88,9 @@ class SessionCopier:
         async with aclosing(self._groups()) as groups:
             async for group_id in groups:
                 done += await self.copy_group(group_id, advance)
+        async with aclosing(self._users()) as users:
+            async for user_id in users:
+                done += Copied(notes_copied=await self._copy_user(user_id))
         return done
 
     async def copy_group(self, group_id: str, advance: Advance) -> Copied:
@@ -101,6 +109,21 @@ class SessionCopier:
             for group_id in page:
                 yield group_id
             after = page[-1]
+
+    async def _users(self) -> AsyncGenerator[str]:
+        if self._owner_id is not None:
+            yield self._owner_id
+            return
+        after = ""
+        while page := await self._source.list_users(after=after):
+            for user_id in page:
+                yield user_id
+            after = page[-1]
+
+    async def _copy_user(self, user_id: str) -> int:
+        missing = _missing(await self._source.export_user(user_id), await self._target.export_user(user_id))
+        await self._target.import_user(missing)
+        return len(missing.notes)
 
     async def _present(self, group_id: str) -> dict[str, StoredConversation]:
         return {stored.session.session_id: stored for stored in await self._target.export_group(group_id)}
@@ -162,6 +185,22 @@ class SessionCopier:
 
 async def _message_at(store: SessionTransfer, conversation_id: str, seq: int) -> StoredMessage:
     return (await store.export_messages(conversation_id, after=seq - 1, limit=1))[0]
+
+
+def _missing(ours: StoredUser, theirs: StoredUser) -> StoredUser:
+    """What the target lacks. Notes that went on there stay as they are: no version is put behind another one."""
+    agents = {active.agent_name for active in theirs.active}
+    newest = {notes.agent_name: notes for notes in theirs.notes}
+    going_on = {agent_name: notes.version for agent_name, notes in newest.items() if notes in ours.notes}
+    return StoredUser(
+        user_id=ours.user_id,
+        active=tuple(active for active in ours.active if active.agent_name not in agents),
+        notes=tuple(
+            notes
+            for notes in ours.notes
+            if notes.agent_name not in newest or notes.version > going_on.get(notes.agent_name, notes.version)
+        ),
+    )
 
 
 def _tombstone(stored: StoredConversation) -> StoredConversation:

@@ -829,9 +829,17 @@ class StoredConversation(Value, frozen=True, kw_only=True):
         return 0 if self.session.deleted_at is not None else self.session.last_seq - self.first_seq + 1
 
 
+class StoredUser(Value, frozen=True, kw_only=True):
+    """What is kept of a user beside sessions: all versions of notes, in their order, and the active sessions."""
+
+    user_id: str
+    active: tuple[ActiveSession, ...] = ()
+    notes: tuple[Notes, ...] = ()
+
+
 class SessionTransfer(Protocol):
-    """Reads and writes sessions as they are stored, to move them to another store. No owner is checked: this is for who
-    runs the databases.
+    """Reads and writes sessions, and what belongs to users, as they are stored, to move them to another store. No owner
+    is checked: this is for who runs the databases.
     """
 
     async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
@@ -858,4 +866,14 @@ class SessionTransfer(Protocol):
 
     async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
         """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
+        ...
+
+    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        """The users behind `after`, in their order, of whom notes or active sessions are kept."""
+        ...
+
+    async def export_user(self, user_id: str) -> StoredUser: ...
+
+    async def import_user(self, stored: StoredUser) -> None:
+        """Store what is not there yet, in one transaction; nothing is replaced."""
         ...

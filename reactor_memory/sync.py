@@ -146,6 +146,8 @@ class SyncMemory:
     fork = _waiting(ConversationManager.fork)
     withdraw = _waiting(ConversationManager.withdraw)
     delete = _waiting(ConversationManager.delete)
+    erase = _waiting(ConversationManager.erase)
+    erase_user = _waiting(ConversationManager.erase_user)
 
     def stream_messages(self, session_id: str, *, user_id: str | None = None, after: int = 0) -> Iterator[Message]:
         """All messages after `after`, oldest first, read page by page."""

@@ -112,8 +112,9 @@ def imported(files: Sequence[Imported]) -> RenderableType:
 
 
 def copied(found: Copied) -> RenderableType:
-    made = table("sessions", "messages", "copied now", right=("sessions", "messages", "copied now"))
-    made.add_row(f"{found.sessions:,}", f"{found.messages:,}", f"{found.copied:,}")
+    columns = ("sessions", "messages", "copied now", "notes copied now")
+    made = table(*columns, right=columns)
+    made.add_row(f"{found.sessions:,}", f"{found.messages:,}", f"{found.copied:,}", f"{found.notes_copied:,}")
     return made
 
 

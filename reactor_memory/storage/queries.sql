@@ -1121,3 +1121,27 @@ VALUES (:group_id, :conversation_id, :seq, :message_id, :role, :visibility, :aut
 
 -- name: unmark_importing
 DELETE FROM background_work WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+
+-- name: list_users
+-- across groups
+SELECT user_id FROM (
+    SELECT user_id FROM active_sessions WHERE user_id > :after
+    UNION
+    SELECT user_id FROM long_term_notes WHERE user_id > :after) AS users
+ORDER BY user_id
+LIMIT :limit
+
+-- name: notes_of_user
+SELECT user_id, agent_name, version, notes, author, created_at FROM long_term_notes
+WHERE user_id = :user_id
+ORDER BY agent_name, version
+
+-- name: import_active
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :last_active_at, :created_at)
+ON CONFLICT (user_id, agent_name) DO NOTHING
+
+-- name: import_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+VALUES (:user_id, :agent_name, :version, :notes, :author, :created_at)
+ON CONFLICT (user_id, agent_name, version) DO NOTHING

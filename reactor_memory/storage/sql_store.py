@@ -41,6 +41,7 @@ from reactor_memory.protocols import (
     Refold,
     StoredConversation,
     StoredMessage,
+    StoredUser,
     StoreHealth,
     Withdrawn,
 )
@@ -337,3 +338,12 @@ class SqlStore(ABC):
 
     async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
         await self._write(transfer.finish_import, conversation_id, due_at=due_at)
+
+    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        return await self._read(user_rows.list_users, after=after, limit=limit)
+
+    async def export_user(self, user_id: str) -> StoredUser:
+        return await self._read(user_rows.export_user, user_id)
+
+    async def import_user(self, stored: StoredUser) -> None:
+        await self._write(user_rows.import_user, stored)

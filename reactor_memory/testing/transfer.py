@@ -15,14 +15,17 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import Message, ToolCall
+from reactor_memory.models import Message, Notes, ToolCall
 from reactor_memory.protocols import (
     SUMMARIZE,
+    ActiveSessionStore,
     MessageStore,
+    NotesStore,
     RangeSummaryStore,
     SessionTransfer,
     StoredMessage,
     SummaryStore,
+    UserData,
 )
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
@@ -30,7 +33,16 @@ from reactor_memory.testing.log import seqs
 from reactor_memory.testing.range_summaries import summarise
 
 
-class Store(MessageStore, SummaryStore, RangeSummaryStore, SessionTransfer, Protocol):
+class Store(
+    MessageStore,
+    SummaryStore,
+    RangeSummaryStore,
+    ActiveSessionStore,
+    NotesStore,
+    UserData,
+    SessionTransfer,
+    Protocol,
+):
     """All of a store, in one object."""
 
     async def open(self) -> None: ...
@@ -57,6 +69,18 @@ async def contents(store: SessionTransfer) -> list[object]:
             messages = await store.export_messages(stored.session.session_id, after=0, limit=10_000)
             found.append((stored, messages))
     return found
+
+
+async def notes_of(store: SessionTransfer) -> list[object]:
+    return [await store.export_user(user_id) for user_id in await store.list_users()]
+
+
+async def note(store: Store, user_id: str, *texts: str, agent_name: str = "agent") -> None:
+    """Append versions of notes."""
+    for text in texts:
+        last = (await store.read_notes(user_id, agent_name)).version
+        new = Notes(user_id=user_id, agent_name=agent_name, version=last + 1, text=text, author="a", created_at=last)
+        assert await store.put_notes(new)
 
 
 async def fill(store: Store) -> None:
@@ -232,6 +256,54 @@ class Copies:
         assert await store.export_messages("nothing", after=0, limit=5) == ()
 
 
+class UserCopies:
+    """What belongs to users travels with their sessions."""
+
+    async def test_notes_and_active_sessions_arrive(self, store: Store, target: Store) -> None:
+        await note(store, "u", "one", "two")
+        await note(store, "u", "other", agent_name="b")
+        await note(store, "v", "one")
+        await store.get_or_create_active("u", "agent", "s1", now=1_000)
+        await store.get_or_create_active("w", "agent", "s2", now=2_000)
+        await store.switch_active("w", "agent", expected="s2", new=None, now=3_000)
+        assert (await copier(store, target).copy(ignore)).notes_copied == 4
+        assert await notes_of(target) == await notes_of(store)
+        assert (await copier(store, target).copy(ignore)).notes_copied == 0
+        await note(target, "u", "three")
+
+    async def test_those_of_one_user_only(self, store: Store, target: Store) -> None:
+        await note(store, "u", "one")
+        await note(store, "v", "one")
+        await copier(store, target, owner_id="u").copy(ignore)
+        assert await target.list_users() == ("u",)
+        assert await store.list_users(after="u") == ("v",)
+        assert await store.list_users(limit=1) == ("u",)
+
+    async def test_new_versions_follow_and_notes_that_went_on_stay(self, store: Store, target: Store) -> None:
+        await note(store, "u", "one")
+        await note(store, "v", "one")
+        await store.get_or_create_active("u", "agent", "s1", now=1_000)
+        await copier(store, target).copy(ignore)
+        await note(store, "u", "two", "three")
+        await note(store, "v", "two", "three")
+        await note(target, "v", "my own")
+        await target.switch_active("u", "agent", expected="s1", new="mine", now=2_000)
+        assert (await copier(store, target).copy(ignore)).notes_copied == 2
+        assert (await target.export_user("u")).notes == (await store.export_user("u")).notes
+        assert [each.text for each in (await target.export_user("v")).notes] == ["one", "my own"]
+        active = await target.get_active("u", "agent")
+        assert active is not None
+        assert active.session_id == "mine"
+
+    async def test_notes_whose_beginning_is_gone_go_on(self, store: Store, target: Store) -> None:
+        await note(store, "u", "one", "two")
+        await store.forget_user("u", now=9_000)
+        await copier(store, target).copy(ignore)
+        assert await notes_of(target) == await notes_of(store)
+        await note(target, "u", "new")
+        assert (await target.read_notes("u", "agent")).version == 4
+
+
 class Imports:
     """One step at a time."""
 
@@ -297,5 +369,5 @@ def _with_text(stored: StoredMessage, text: str) -> StoredMessage:
 
 
 @pytest.mark.anyio
-class SessionTransferConformance(Copies, Imports):
+class SessionTransferConformance(Copies, UserCopies, Imports):
     """What every `SessionTransfer` promises. The fixtures `store`, `target` and `back` give opened, empty ones."""

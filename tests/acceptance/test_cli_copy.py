@@ -55,7 +55,7 @@ def source(folder: Path) -> Path:
 
 def test_a_copy_holds_what_the_original_holds(run: Run, source: Path, folder: Path) -> None:
     done = run("copy", source.name, "to.db", "--json")
-    assert done.json == {"sessions": 4, "messages": 7 + 2 + 4 + 6, "copied": 19}
+    assert done.json == {"sessions": 4, "messages": 7 + 2 + 4 + 6, "copied": 19, "notes_copied": 0}
     for session, user in (("ann", "ann"), ("bob", "bob"), ("open", "nobody")):
         there = run("show", session, "--user", user, "--store", "to.db", "--all", "--json")
         assert there.json == run("show", session, "--user", user, "--store", source.name, "--all", "--json").json
@@ -66,8 +66,8 @@ def test_a_copy_holds_what_the_original_holds(run: Run, source: Path, folder: Pa
 
 def test_a_table_says_what_was_copied(run: Run, source: Path) -> None:
     done = run("copy", source, "to.db")
-    assert (done.code, done.err, done.out.split()[-3:]) == (0, "", ["4", "19", "19"])
-    assert run("copy", source, "to.db").out.split()[-3:] == ["4", "19", "0"]
+    assert (done.code, done.err, done.out.split()[-4:]) == (0, "", ["4", "19", "19", "0"])
+    assert run("copy", source, "to.db").out.split()[-4:] == ["4", "19", "0", "0"]
 
 
 def test_a_save_that_is_repeated_in_the_new_database_is_recognised(run: Run, source: Path, folder: Path) -> None:
@@ -82,6 +82,7 @@ def test_one_user_or_one_session(run: Run, source: Path) -> None:
         "sessions": 1,
         "messages": 4,
         "copied": 4,
+        "notes_copied": 0,
     }
     assert run("show", "ann", "--user", "ann", "--store", "one.db").code == 2
     assert "--session" in run("copy", source, "x.db", "--user", "ann", "--session", "bob").err
