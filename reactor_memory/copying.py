@@ -98,9 +98,7 @@ class SessionCopier:
         done = await self.compare_group(group_id)
         present = await self._present(group_id)
         for stored in await self._source.export_group(group_id):
-            copied = await self._copy(stored, present.get(stored.session.session_id))
-            advance(stored.message_count)
-            done += Copied(copied=copied)
+            done += Copied(copied=await self._copy(stored, present.get(stored.session.session_id), advance))
         return done
 
     async def _groups(self) -> AsyncGenerator[str]:
@@ -141,19 +139,21 @@ class SessionCopier:
             if both[0].message.message_id != both[1].message.message_id:
                 raise CopyConflictError(ours.session_id)
 
-    async def _copy(self, stored: StoredConversation, known: StoredConversation | None) -> int:
+    async def _copy(self, stored: StoredConversation, known: StoredConversation | None, advance: Advance) -> int:
         """Copy what is missing of one conversation; how many messages."""
         if stored.session.deleted_at is not None:
             await self._copy_tombstone(stored, known)
             return 0
         if known is not None and known.session.deleted_at is not None:
+            advance(stored.message_count)
             return 0
         if known is None:
             await self._target.import_conversation(stored)
         session_id, begin = stored.session.session_id, stored.first_seq - 1
         arrived = begin if known is None else known.session.last_seq
         unfinished = known is None or known.importing
-        copied = await self._copy_messages(session_id, arrived)
+        advance(min(arrived - begin, stored.message_count))
+        copied = await self._copy_messages(session_id, arrived, advance)
         if copied or unfinished:
             await self._check_equal(session_id, begin if unfinished else arrived)
             await self._target.finish_import(session_id, due_at=self._clock())
@@ -161,17 +161,20 @@ class SessionCopier:
 
     async def _copy_tombstone(self, stored: StoredConversation, known: StoredConversation | None) -> None:
         """Of a deleted conversation only its id arrives, so that it is not used again."""
+        if known is not None and known.importing and known.session.deleted_at is None:
+            raise CopyConflictError(stored.session.session_id)
         if known is None:
             await self._target.import_conversation(_tombstone(stored))
-        if known is None or (known.importing and known.session.deleted_at is not None):
+        if known is None or known.importing:
             await self._target.finish_import(stored.session.session_id, due_at=None)
 
-    async def _copy_messages(self, session_id: str, after: int) -> int:
+    async def _copy_messages(self, session_id: str, after: int, advance: Advance) -> int:
         copied = 0
         while page := await self._source.export_messages(session_id, after=after, limit=PAGE):
             if not await self._target.import_messages(session_id, page):
                 raise CopyConflictError(session_id)
             copied += len(page)
+            advance(len(page))
             after = page[-1].seq
         return copied
 

@@ -860,7 +860,7 @@ class SessionTransfer(Protocol):
 
     async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
         """Store messages that follow one another, durably; False, and nothing stored, if the first of them is not the
-        next one of the conversation.
+        next one of the conversation, or if that was deleted.
         """
         ...
 

@@ -91,11 +91,12 @@ class InMemoryTransfer(ABC):
 
     async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
         conversation = self._conversations()[conversation_id]
-        if conversation.session.last_seq != messages[0].seq - 1:
+        session = conversation.session
+        if session.last_seq != messages[0].seq - 1 or session.deleted_at is not None:
             return False
         for stored in messages:
             _import(conversation, _apart(stored))
-        conversation.session = replace(conversation.session, last_seq=messages[-1].seq)
+        conversation.session = replace(session, last_seq=messages[-1].seq)
         return True
 
     async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:

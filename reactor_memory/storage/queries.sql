@@ -1108,7 +1108,7 @@ VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
 
 -- name: advance_import
 UPDATE conversations SET last_seq = :last_seq
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq = :before
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq = :before AND deleted_at IS NULL
 RETURNING last_seq
 
 -- name: import_message

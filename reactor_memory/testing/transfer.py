@@ -333,6 +333,25 @@ class Imports:
         assert not await target.import_messages("s", page[:2])
         assert await target.export_messages("s", after=0, limit=9) == page[:2]
 
+    async def test_a_deleted_conversation_takes_no_more_messages(self, store: Store, target: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        (stored,) = await store.export_group("s")
+        await target.import_conversation(stored)
+        await target.delete("s", None, now=wall_clock(), purge=True)
+        assert not await target.import_messages("s", await store.export_messages("s", after=0, limit=2))
+        assert (await copier(store, target).copy(ignore)).copied == 0
+        assert await target.export_messages("s", after=0, limit=9) == ()
+
+    async def test_a_session_that_was_deleted_while_it_was_copied_is_told(self, store: Store, target: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        (stored,) = await store.export_group("s")
+        await target.import_conversation(stored)
+        await store.delete("s", None, now=wall_clock(), purge=True)
+        with pytest.raises(CopyConflictError):
+            await copier(store, target).copy(ignore)
+        await target.delete("s", None, now=wall_clock(), purge=True)
+        assert (await copier(store, target).copy(ignore)).copied == 0
+
     async def test_messages_are_exported_in_pages(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(5))
         assert [each.seq for each in await store.export_messages("s", after=1, limit=3)] == [2, 3, 4]
