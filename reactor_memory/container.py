@@ -32,7 +32,7 @@ from reactor_memory.chat_memory.service import ChatMemoryService
 from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
-from reactor_memory.errors import ConfigurationError
+from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.models import Message
@@ -921,6 +921,8 @@ async def open_memory(
     `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
     """
     container = Container(settings=settings if settings is not None else Settings())
+    if container.settings().telemetry.enabled:
+        _observe(container)
     if configure is not None:
         configure(container)
     opened = AsyncExitStack()
@@ -929,6 +931,25 @@ async def open_memory(
         yield container
     finally:
         await _close_all(opened)
+
+
+def _observe(container: Container) -> None:
+    """Let parts that are observed take the place of those that they extend. What a caller overrides is not observed."""
+    try:
+        from reactor_memory import telemetry
+    except ImportError:
+        raise MissingExtraError("telemetry.enabled", package="opentelemetry-api", extra="otel") from None
+    instruments = telemetry.Telemetry()
+    _extend(container.conversation_manager, telemetry.ObservedManager, telemetry=instruments)
+    _extend(container.context_loader, telemetry.ObservedLoader, telemetry=instruments)
+    _extend(container.recaller, telemetry.ObservedRecaller, telemetry=instruments)
+    _extend(container.extractor, telemetry.ObservedExtractor, telemetry=instruments)
+
+
+def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:
+    """Make `extended` with these arguments, beside those that the part is made with."""
+    part.set_provides(extended)
+    part.add_kwargs(**arguments)
 
 
 async def _close_all(opened: AsyncExitStack) -> None:

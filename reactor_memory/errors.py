@@ -15,7 +15,8 @@
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
     │   ├── IdempotencyConflictError
-    │   └── ActiveSessionConflictError
+    │   ├── ActiveSessionConflictError
+    │   └── CopyConflictError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── ChatModelError
@@ -140,6 +141,17 @@ class ActiveSessionConflictError(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id, "cannot become active: what is active has changed; resolve again")
+
+
+class CopyConflictError(SessionError):
+    """The target of a copy holds another session under this id, or somebody wrote to the session meanwhile."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            session_id,
+            "the target holds other messages or another session under this id, and nothing is overwritten; delete it "
+            "there, or leave it out",
+        )
 
 
 class BudgetExceededError(ReactorMemoryError):

@@ -18,6 +18,7 @@ from reactor_memory.models import (
     IdleGroup,
     Item,
     ItemChange,
+    JsonObject,
     Layout,
     Lease,
     Ledger,
@@ -861,4 +862,103 @@ class ChatModel(Protocol):
 
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `stream` was never called."""
+        ...
+
+
+COPY = "copy"
+"""The kind of the row of background work that a conversation has until it was imported to its end."""
+
+
+class StoredMessage(Value, frozen=True, kw_only=True):
+    """A message with all that a store keeps of it, in view or not.
+
+    `state` is None in view, else ``withdrawn``, ``archived`` (`archived_by` this summary, which ends at
+    `archived_until`) or ``erased``. The first message of a batch with an idempotency key says what is remembered of it.
+    """
+
+    message: Message
+    state: str | None = None
+    archived_by: str | None = None
+    archived_until: int | None = None
+    batch_key: str | None = None
+    batch_fingerprint: str | None = None
+    batch_size: int | None = None
+
+    @property
+    def seq(self) -> int:
+        return self.message.seq or 0
+
+
+class StoredConversation(Value, frozen=True, kw_only=True):
+    """A conversation with all that a store keeps of it, but for its messages and what is derived from them.
+
+    `importing`: it was begun by `import_conversation` and is not finished.
+    """
+
+    session: Session
+    agent_name: str | None = None
+    metadata: JsonObject = {}
+    purged_at: int | None = None
+    pins: tuple[Pin, ...] = ()
+    summaries: tuple[RangeSummary, ...] = ()
+    importing: bool = False
+
+    @property
+    def first_seq(self) -> int:
+        """The first message of its own."""
+        return self.session.branch[-1].start_seq
+
+    @property
+    def message_count(self) -> int:
+        """Messages of its own, in view or not; of a deleted conversation none count."""
+        return 0 if self.session.deleted_at is not None else self.session.last_seq - self.first_seq + 1
+
+
+class StoredUser(Value, frozen=True, kw_only=True):
+    """What is kept of a user beside sessions: all versions of notes, in their order, and the active sessions."""
+
+    user_id: str
+    active: tuple[ActiveSession, ...] = ()
+    notes: tuple[Notes, ...] = ()
+
+
+class SessionTransfer(Protocol):
+    """Reads and writes sessions, and what belongs to users, as they are stored, to move them to another store. No owner
+    is checked: this is for who runs the databases.
+    """
+
+    async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
+        ...
+
+    async def export_group(self, group_id: str) -> tuple[StoredConversation, ...]:
+        """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
+        ...
+
+    async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
+        """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
+        ...
+
+    async def import_conversation(self, stored: StoredConversation) -> bool:
+        """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
+        ...
+
+    async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
+        """Store messages that follow one another, durably; False, and nothing stored, if the first of them is not the
+        next one of the conversation, or if that was deleted.
+        """
+        ...
+
+    async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
+        """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
+        ...
+
+    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        """The users behind `after`, in their order, of whom notes or active sessions are kept."""
+        ...
+
+    async def export_user(self, user_id: str) -> StoredUser: ...
+
+    async def import_user(self, stored: StoredUser) -> None:
+        """Store what is not there yet, in one transaction; nothing is replaced."""
         ...

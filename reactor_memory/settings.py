@@ -428,6 +428,14 @@ class BackgroundSettings(Section):
         return self
 
 
+class TelemetrySettings(Section):
+    """Spans and metrics for the OpenTelemetry providers of the process (extra ``otel``)."""
+
+    prefix = "telemetry"
+
+    enabled: bool = False
+
+
 class Price(BaseModel):
     """What a million tokens cost, in any currency. `cached_input` is input that a prompt cache has."""
 
@@ -515,6 +523,7 @@ class Settings(BaseSettings):
     tokens: TokenSettings = TokenSettings()
     limits: LimitSettings = LimitSettings()
     background: BackgroundSettings = BackgroundSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     prices: PriceSettings = PriceSettings()
     chat: ChatSettings = ChatSettings()
     plugins: PluginSettings = PluginSettings()

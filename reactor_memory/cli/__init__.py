@@ -31,6 +31,7 @@ commands = LazyGroup(
         "chat": Lazy("reactor_memory.cli.chatting:chat", "Talk with a model, or offline with an echo, in a session."),
         "import": Lazy("reactor_memory.cli.transfer:import_", "Store the sessions of JSONL files."),
         "export": Lazy("reactor_memory.cli.transfer:export", "Write a session as a line of JSONL."),
+        "copy": Lazy("reactor_memory.cli.copying:copy", "Copy sessions from one database to another."),
         "sessions": Lazy("reactor_memory.cli.sessions:sessions", "List sessions, newest activity first."),
         "show": Lazy("reactor_memory.cli.sessions:show", "Print the messages of a session."),
         "context": Lazy("reactor_memory.cli.memory:context", "Print what the model would see next, and why."),

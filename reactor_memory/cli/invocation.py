@@ -107,7 +107,7 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
     @click.option(
         "--store",
         metavar="URL",
-        callback=_as_url,
+        callback=as_url,
         help="Database, instead of the one in the settings: sqlite:///file.db, postgresql://host/name, or a file name.",
     )
     @click.option("--user", "user_id", metavar="ID", help="Who asks. An owned session answers its owner only.")
@@ -124,5 +124,6 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
     return run
 
 
-def _as_url(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+def as_url(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """A file name stands for its SQLite database."""
     return value if value is None or "://" in value else f"sqlite:///{quote(value)}"

@@ -35,6 +35,7 @@ from reactor_memory.models import (
 
 if TYPE_CHECKING:
     from reactor_memory.cli.importing import Imported
+    from reactor_memory.copying import Copied
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MEMORY_STYLE = "yellow"
@@ -110,6 +111,13 @@ def imported(files: Sequence[Imported]) -> RenderableType:
     made = table("file", "sessions", "messages", "stored now", right=("sessions", "messages", "stored now"))
     for each in files:
         made.add_row(printable(each.file), f"{each.sessions:,}", f"{each.messages:,}", f"{each.stored:,}")
+    return made
+
+
+def copied(found: Copied) -> RenderableType:
+    columns = ("sessions", "messages", "copied now", "notes copied now")
+    made = table(*columns, right=columns)
+    made.add_row(f"{found.sessions:,}", f"{found.messages:,}", f"{found.copied:,}", f"{found.notes_copied:,}")
     return made
 
 

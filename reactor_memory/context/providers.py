@@ -1,62 +1,126 @@
 """Messages in the forms that providers take.
 
-Text, calls and results are converted; content parts are passed on as they are, so they reach only the provider that
-they came from unharmed. `agent` is shown as assistant, `summary` as system. The results of a call follow it directly
-and several results of one call become one, as every provider demands.
+`agent` is shown as assistant, `summary` as system. The results of a call follow it directly and several results of one
+call become one, as every provider demands. Ids of calls and names of tools stay as they are unless the provider would
+refuse them: then the same history always gives the same other ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 import msgspec
 
+from reactor_memory.context.content_parts import (
+    ANTHROPIC_ASSISTANT,
+    ANTHROPIC_RESULT,
+    ANTHROPIC_USER,
+    GEMINI,
+    OPENAI_ASSISTANT,
+    OPENAI_TEXT,
+    OPENAI_USER,
+    RESPONSES_INPUT,
+    Form,
+    is_reasoning,
+)
 from reactor_memory.context.turns import find_pairs
 from reactor_memory.models import JsonObject, Message, ToolCall
 
 _ASSISTANT = ("assistant", "agent")
 _SYSTEM = ("system", "summary")
-_REASONING = ("thinking", "redacted_thinking", "reasoning")
 _OPENAI_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_IN_GEMINI_NAMES = re.compile(r"[^a-zA-Z0-9_.:-]")
+_LONGEST_NAME = 64
+_LONGEST_ID = 40
 
 EARLIER_NOT_SHOWN = "[earlier messages are not shown]"
 """Stands first where a provider wants a user message first and the context begins with the assistant."""
+
+EMPTY = "[empty]"
+"""Stands for a user message, or the result of a failed call, that has nothing to show where a provider wants something.
+"""
+
+
+class Exchange(NamedTuple):
+    """A message that is no result, with its calls and their results under the ids that the provider gets."""
+
+    message: Message
+    calls: Sequence[ToolCall]
+    results: Mapping[str, Sequence[Message]]
+
+    @property
+    def role(self) -> str:
+        role = self.message.role
+        return "assistant" if role in _ASSISTANT else "system" if role in _SYSTEM else "user"
 
 
 def to_openai(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
     """The messages of a chat completion (https://platform.openai.com/docs/api-reference/chat)."""
     converted: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-    for message, results in _exchanges(messages):
-        converted.append(_openai_message(message))
-        for call_id, answers in _by_call(results).items():
-            text = "\n".join(answer.content for answer in answers)
-            parts = [part for answer in answers for part in answer.parts]
-            converted.append({"role": "tool", "tool_call_id": call_id, "content": _openai_content(text, parts)})
+    for exchange in _exchanges(messages):
+        converted.append(_openai_message(exchange))
+        for call_id, answers in exchange.results.items():
+            text, parts = _joined(answers)
+            converted.append({"role": "tool", "tool_call_id": call_id, "content": _content(OPENAI_TEXT, text, parts)})
     return converted
 
 
-def _openai_message(message: Message) -> JsonObject:
-    converted: JsonObject = {
-        "role": "assistant" if message.role in _ASSISTANT else "system" if message.role in _SYSTEM else "user",
-        "content": _openai_content(message.content, message.parts),
-    }
+def _openai_message(exchange: Exchange) -> JsonObject:
+    message, role = exchange.message, exchange.role
+    form = {"user": OPENAI_USER, "assistant": OPENAI_ASSISTANT}.get(role, OPENAI_TEXT)
+    converted: JsonObject = {"role": role, "content": _content(form, message.content, message.parts)}
     if message.name and _OPENAI_NAME.fullmatch(message.name):
         converted["name"] = message.name
-    if message.tool_calls:
+    if exchange.calls:
         converted["content"] = converted["content"] or None
-        converted["tool_calls"] = [_openai_call(call) for call in message.tool_calls]
+        converted["tool_calls"] = [_openai_call(call) for call in exchange.calls]
     return converted
 
 
-def _openai_content(text: str, parts: Sequence[JsonObject]) -> str | list[JsonObject]:
-    return _with_text(parts, {"type": "text", "text": text} if text else None) if parts else text
+def _content(form: Form, text: str, parts: Sequence[JsonObject]) -> str | list[JsonObject]:
+    """Plain text, unless there are parts beside it."""
+    shown = form.of(parts)
+    return _with_text(shown, form.text(text) if text else None) if shown else text
 
 
 def _openai_call(call: ToolCall) -> JsonObject:
-    arguments = call.arguments if isinstance(call.arguments, str) else _json_text(call.arguments)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return {"id": call.id, "type": "function", "function": {"name": _name(call), "arguments": _arguments_text(call)}}
+
+
+def to_openai_responses(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
+    """The `input` of the Responses API (https://platform.openai.com/docs/api-reference/responses).
+
+    Reasoning that the API gave goes back as an item of its own, before what it led to.
+    """
+    items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
+    for exchange in _exchanges(messages):
+        message = exchange.message
+        items += [part for part in message.parts if part.get("type") == "reasoning" and "summary" in part]
+        content = _responses_content(exchange)
+        if content or not exchange.calls:
+            items.append({"role": exchange.role, "content": content})
+        items += [_responses_call(call) for call in exchange.calls]
+        for call_id, answers in exchange.results.items():
+            output = _content(RESPONSES_INPUT, *_joined(answers))
+            items.append({"type": "function_call_output", "call_id": call_id, "output": output})
+    return items
+
+
+def _responses_content(exchange: Exchange) -> str | list[JsonObject]:
+    """What the assistant said is plain text: as a list it would have to be an item that the API itself made."""
+    message = exchange.message
+    if exchange.role != "assistant":
+        return _content(RESPONSES_INPUT, message.content, message.parts)
+    return "\n".join([message.content or "", *(str(part["text"]) for part in OPENAI_TEXT.of(message.parts))]).strip(
+        "\n"
+    )
+
+
+def _responses_call(call: ToolCall) -> JsonObject:
+    return {"type": "function_call", "call_id": call.id, "name": _name(call), "arguments": _arguments_text(call)}
 
 
 def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> JsonObject:
@@ -66,29 +130,34 @@ def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> J
     refuses, are left out; neighbours of one role become one message.
     """
     turns: list[JsonObject] = []
-    for message, results in _exchanges(_conversation(messages)):
-        _add(turns, "assistant" if message.role in _ASSISTANT else "user", _anthropic_blocks(message))
-        _add(turns, "user", [_anthropic_result(key, answers) for key, answers in _by_call(results).items()])
+    for exchange in _exchanges(_conversation(messages), not_in_ids=_NOT_IN_NAMES):
+        _add(turns, exchange.role, _anthropic_blocks(exchange))
+        _add(turns, "user", [_anthropic_result(key, answers) for key, answers in exchange.results.items()])
     _begin_with_user(turns, {"role": "user", "content": [{"type": "text", "text": EARLIER_NOT_SHOWN}]})
+    _end_without_space(turns)
     texts = [{"type": "text", "text": text} for text in _system_texts(messages, system)]
     return {"system": texts, "messages": turns} if texts else {"messages": turns}
 
 
-def _anthropic_blocks(message: Message) -> list[JsonObject]:
+def _anthropic_blocks(exchange: Exchange) -> list[JsonObject]:
     calls: list[JsonObject] = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _arguments(call)} for call in message.tool_calls
+        {"type": "tool_use", "id": call.id, "name": _name(call), "input": _arguments(call)} for call in exchange.calls
     ]
-    text: JsonObject | None = {"type": "text", "text": message.content} if message.content.strip() else None
-    return [*_with_text(message.parts, text), *calls]
+    if exchange.role == "assistant":
+        return [*_anthropic_content(ANTHROPIC_ASSISTANT, exchange.message), *calls]
+    return _anthropic_content(ANTHROPIC_USER, exchange.message) or [ANTHROPIC_USER.text(EMPTY)]
+
+
+def _anthropic_content(form: Form, message: Message) -> list[JsonObject]:
+    return _with_text(form.of(message.parts), form.text(message.content) if message.content.strip() else None)
 
 
 def _anthropic_result(call_id: str, answers: Sequence[Message]) -> JsonObject:
-    content: list[JsonObject] = []
-    for answer in answers:
-        text: JsonObject | None = {"type": "text", "text": answer.content} if answer.content.strip() else None
-        content += _with_text(answer.parts, text)
-    result: JsonObject = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-    return {**result, "is_error": True} if any(answer.metadata.get("is_error") for answer in answers) else result
+    result: JsonObject = {"type": "tool_result", "tool_use_id": call_id}
+    content = [block for answer in answers for block in _anthropic_content(ANTHROPIC_RESULT, answer)]
+    if any(answer.metadata.get("is_error") for answer in answers):
+        return {**result, "content": content or [ANTHROPIC_RESULT.text(EMPTY)], "is_error": True}
+    return {**result, "content": content} if content else result
 
 
 def _add(turns: list[JsonObject], role: str, blocks: list[JsonObject]) -> None:
@@ -100,6 +169,12 @@ def _add(turns: list[JsonObject], role: str, blocks: list[JsonObject]) -> None:
         turns.append({"role": role, "content": blocks})
 
 
+def _end_without_space(turns: list[JsonObject]) -> None:
+    """A text of the assistant that ends the request may not end with white space: the model is to go on from there."""
+    if turns and turns[-1]["role"] == "assistant" and "text" in (last := turns[-1]["content"][-1]):
+        turns[-1]["content"][-1] = {**last, "text": last["text"].rstrip()}
+
+
 def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> JsonObject:
     """`contents` and `system_instruction` in the dict form of google-genai.
 
@@ -108,15 +183,15 @@ def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> Json
     call may follow the user or a result only.
     """
     contents: list[JsonObject] = []
-    for message, results in _exchanges(_conversation(messages)):
-        parts = _gemini_parts(message)
-        role = "model" if message.role in _ASSISTANT else "user"
+    for exchange in _exchanges(_conversation(messages)):
+        parts = _gemini_parts(exchange)
+        role = "model" if exchange.role == "assistant" else "user"
         if role == "model" and contents and contents[-1]["role"] == "model":
             contents[-1]["parts"] += parts
         elif parts:
             contents.append({"role": role, "parts": parts})
-        names = {call.id: call.name for call in message.tool_calls}
-        responses = [_gemini_response(key, names[key], answers) for key, answers in _by_call(results).items()]
+        names = {call.id: _gemini_name(call) for call in exchange.calls}
+        responses = [_gemini_response(key, names[key], answers) for key, answers in exchange.results.items()]
         if responses:
             contents.append({"role": "user", "parts": responses})
     _begin_with_user(contents, {"role": "user", "parts": [{"text": EARLIER_NOT_SHOWN}]})
@@ -124,13 +199,16 @@ def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> Json
     return {"contents": contents, "system_instruction": {"parts": texts}} if texts else {"contents": contents}
 
 
-def _gemini_parts(message: Message) -> list[JsonObject]:
-    text: JsonObject | None = {"text": message.content} if message.content else None
-    return [*_with_text(message.parts, text), *map(_gemini_call, message.tool_calls)]
+def _gemini_parts(exchange: Exchange) -> list[JsonObject]:
+    message = exchange.message
+    said = _with_text(GEMINI.of(message.parts), GEMINI.text(message.content) if message.content else None)
+    if exchange.role == "assistant":
+        return [*said, *map(_gemini_call, exchange.calls)]
+    return [part for part in said if not is_reasoning(part)] or [GEMINI.text(EMPTY)]
 
 
 def _gemini_call(call: ToolCall) -> JsonObject:
-    part: JsonObject = {"function_call": {"id": call.id, "name": call.name, "args": _arguments(call)}}
+    part: JsonObject = {"function_call": {"id": call.id, "name": _gemini_name(call), "args": _arguments(call)}}
     if signature := call.metadata.get("thought_signature"):
         part["thought_signature"] = signature
     return part
@@ -140,22 +218,62 @@ def _gemini_response(call_id: str, name: str, answers: Sequence[Message]) -> Jso
     values = [_json_value(answer.content) for answer in answers]
     value = values[0] if len(values) == 1 else values
     response = cast("JsonObject", value) if isinstance(value, dict) else {"result": value}
-    return {"function_response": {"id": call_id, "name": name, "response": response}}
+    converted: JsonObject = {"id": call_id, "name": name, "response": response}
+    if files := [part for part in GEMINI.of(_joined(answers)[1]) if "inline_data" in part or "file_data" in part]:
+        converted["parts"] = files
+    return {"function_response": converted}
 
 
-def _exchanges(messages: Sequence[Message]) -> Iterable[tuple[Message, list[Message]]]:
-    """Each message that is no result, with the results of its calls."""
+def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | None = None) -> Iterator[Exchange]:
+    """The messages that are no results, each with the calls and results that belong to it.
+
+    Only the assistant calls tools; what stands as calls of others is not shown.
+    """
+    ids = _CallIds(not_in_ids)
     results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
     for index, message in enumerate(messages):
-        if message.role != "tool":
-            yield message, results.get(index, [])
+        if message.role == "tool":
+            continue
+        made = message.tool_calls if message.role in _ASSISTANT else ()
+        names = {call.id: ids.of(call.id) for call in made}
+        calls = [msgspec.structs.replace(call, id=names[call.id]) for call in made]
+        yield Exchange(message, calls, _by_call(results.get(index, ()), names))
 
 
-def _by_call(results: Sequence[Message]) -> dict[str, list[Message]]:
+class _CallIds:
+    """Ids under which every call of a request can be told from the others, as providers demand: an id that came
+    before, or that the provider refuses, gets another form.
+    """
+
+    def __init__(self, refused: re.Pattern[str] | None) -> None:
+        self._refused = refused
+        self._times: dict[str, int] = {}
+
+    def of(self, given: str) -> str:
+        accepted = (self._refused.sub("_", given) if self._refused else given) or "call"
+        accepted = accepted[:_LONGEST_ID]
+        times = self._times.get(accepted, 0)
+        free = accepted
+        while free in self._times:
+            times += 1
+            free = f"{accepted[: _LONGEST_ID - 8]}_{times}"
+        self._times[accepted] = times
+        self._times.setdefault(free, 0)
+        return free
+
+
+def _by_call(results: Sequence[Message], ids: Mapping[str, str]) -> dict[str, list[Message]]:
+    """The results by the ids that the calls got. Those of no call that is shown are left out."""
     answers: dict[str, list[Message]] = {}
     for result in results:
-        answers.setdefault(result.tool_call_id or "", []).append(result)
+        if (call_id := ids.get(result.tool_call_id or "")) is not None:
+            answers.setdefault(call_id, []).append(result)
     return answers
+
+
+def _joined(answers: Sequence[Message]) -> tuple[str, list[JsonObject]]:
+    """Several results of one call as one."""
+    return "\n".join(answer.content for answer in answers), [part for answer in answers for part in answer.parts]
 
 
 def _conversation(messages: Sequence[Message]) -> list[Message]:
@@ -163,8 +281,12 @@ def _conversation(messages: Sequence[Message]) -> list[Message]:
 
 
 def _system_texts(messages: Sequence[Message], system: str | None) -> list[str]:
-    texts = [message.content for message in messages if message.role in _SYSTEM]
+    texts = [text for message in messages if message.role in _SYSTEM for text in _texts(message)]
     return [text for text in (system or "", *texts) if text.strip()]
+
+
+def _texts(message: Message) -> list[str]:
+    return [message.content, *(part["text"] for part in OPENAI_TEXT.of(message.parts))]
 
 
 def _begin_with_user(turns: list[JsonObject], opening: JsonObject) -> None:
@@ -174,9 +296,19 @@ def _begin_with_user(turns: list[JsonObject], opening: JsonObject) -> None:
 
 def _with_text(parts: Sequence[JsonObject], text: JsonObject | None) -> list[JsonObject]:
     """`parts` with the text where providers want it: after reasoning, before everything else."""
-    reasoning = [part for part in parts if part.get("type") in _REASONING or part.get("thought")]
-    others = [part for part in parts if part not in reasoning]
+    reasoning = [part for part in parts if is_reasoning(part)]
+    others = [part for part in parts if not is_reasoning(part)]
     return [*reasoning, *([text] if text else []), *others]
+
+
+def _name(call: ToolCall) -> str:
+    return _NOT_IN_NAMES.sub("_", call.name)[:_LONGEST_NAME] or "tool"
+
+
+def _gemini_name(call: ToolCall) -> str:
+    """It must begin with a letter or an underscore."""
+    name = _NOT_IN_GEMINI_NAMES.sub("_", call.name) or "tool"
+    return (name if name[0].isalpha() or name[0] == "_" else f"_{name}")[:_LONGEST_NAME]
 
 
 def _arguments(call: ToolCall) -> JsonObject:
@@ -189,13 +321,14 @@ def _arguments(call: ToolCall) -> JsonObject:
     return cast("JsonObject", value) if isinstance(value, dict) else {"_raw": call.arguments}
 
 
+def _arguments_text(call: ToolCall) -> str:
+    """The JSON text as the model wrote it, malformed or not."""
+    return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+
+
 def _json_value(text: str) -> object:
     """What `text` says as JSON, or the text itself."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
-
-
-def _json_text(value: JsonObject) -> str:
-    return msgspec.json.encode(value).decode()

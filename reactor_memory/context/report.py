@@ -234,6 +234,10 @@ class Context:
         """The `messages` of a chat completion."""
         return providers.to_openai(self.messages, system=self.system)
 
+    def to_openai_responses(self) -> list[JsonObject]:
+        """The `input` of a request to the Responses API."""
+        return providers.to_openai_responses(self.messages, system=self.system)
+
     def to_anthropic(self) -> JsonObject:
         """`messages`, and `system` if there is any, of a request to the Messages API."""
         return providers.to_anthropic(self.messages, system=self.system)

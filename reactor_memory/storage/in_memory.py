@@ -33,6 +33,7 @@ from reactor_memory.models import (
     Fact,
     FactCorrection,
     IdleGroup,
+    JsonObject,
     Layout,
     Lease,
     Ledger,
@@ -77,6 +78,7 @@ from reactor_memory.storage.derived import all_gone, overlaps, refolded
 from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
 from reactor_memory.storage.in_memory_items import InMemoryItems
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
+from reactor_memory.storage.in_memory_transfer import InMemoryTransfer
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -96,6 +98,9 @@ class _Conversation:
     pins: tuple[Pin, ...] = ()
     ranges: Ranges = field(default_factory=Ranges)
     purged: bool = False
+    agent_name: str | None = None
+    metadata: JsonObject = field(default_factory=JsonObject)
+    importing: bool = False
 
     def entomb(self, start_seq: int, end_seq: int) -> int:
         """As `storage.erasing.entomb`, for the messages of one range."""
@@ -117,6 +122,7 @@ class _Conversation:
         self.pins = ()
         self.ranges.clear()
         self.session = replace(self.session, title=None)
+        self.metadata = {}
         self.purged = True
 
 
@@ -184,7 +190,7 @@ class _State:
     users: UserRows = field(default_factory=UserRows)
 
 
-class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
+class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTransfer):
     """Every kind of store in one object. What it holds lives as long as it does."""
 
     def __init__(self) -> None:
@@ -228,7 +234,8 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
             created_at=request.now,
             updated_at=request.now,
         )
-        return self._data.conversations.setdefault(request.session_id, _Conversation(session=session, first_seq=1))
+        new = _Conversation(session=session, first_seq=1, agent_name=request.agent_name)
+        return self._data.conversations.setdefault(request.session_id, new)
 
     def _store(self, conversation: _Conversation, request: AppendRequest) -> Appended:
         before = conversation.session.last_seq
@@ -714,6 +721,19 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
             if of_kind == kind and self._lives(session_id) and (work.parked or work.attempts)
         )
         return tuple(islice(troubled, limit))
+
+    # Moving sessions to another store
+
+    def _conversations(self) -> dict[str, _Conversation]:
+        return self._data.conversations
+
+    def _place(self, session: Session) -> _Conversation:
+        placed = _Conversation(session=session, first_seq=session.branch[-1].start_seq)
+        self._data.conversations[session.session_id] = placed
+        return placed
+
+    def _make_due(self, session_id: str, now: int) -> None:
+        self._work(session_id, SUMMARIZE).make_due(now)
 
     # Finding sessions
 

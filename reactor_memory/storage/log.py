@@ -62,7 +62,7 @@ BEFORE_ALL: MessageKey = ("", "", 0)
 
 _FIRST_CHUNK = 64
 
-_SESSION_COLUMNS = 11
+SESSION_COLUMNS = 11
 """Of a row of `session_with_pins`; then come those of a pin."""
 
 
@@ -97,8 +97,8 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
     rows = yield Step("session_with_pins", key_of(session_id))
     if not rows:
         return None, ()
-    session = check_access(session_from(rows[0][:_SESSION_COLUMNS]), user_id)
-    pins = [row[_SESSION_COLUMNS:] for row in rows]
+    session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
+    pins = [row[SESSION_COLUMNS:] for row in rows]
     return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None])
 
 

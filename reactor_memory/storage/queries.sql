@@ -1186,3 +1186,83 @@ RETURNING end_seq
 SELECT start_seq, end_seq FROM segments
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = 2
 ORDER BY end_seq
+
+
+-- Moving sessions to another store
+
+-- name: list_groups
+-- across groups
+SELECT group_id FROM conversations
+WHERE group_id > :after AND conversation_id = group_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
+ORDER BY group_id
+LIMIT :limit
+
+-- name: conversations_to_export
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at, agent_name, metadata, purged_at,
+       EXISTS (SELECT 1 FROM background_work AS work
+               WHERE work.group_id = :group_id AND work.conversation_id = conversations.conversation_id
+                 AND work.kind = :kind) AS importing
+FROM conversations
+WHERE group_id = :group_id
+ORDER BY created_at, conversation_id
+
+-- name: messages_to_export
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq > :after
+ORDER BY seq
+LIMIT :limit
+
+-- name: import_conversation
+INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, title, metadata, last_seq, path,
+                           forked_from_id, forked_at_seq, created_at, updated_at, deleted_at, purged_at)
+VALUES (:group_id, :conversation_id, :owner_id, :agent_name, :title, :metadata, :last_seq, :path,
+        :forked_from_id, :forked_at_seq, :created_at, :updated_at, :deleted_at, :purged_at)
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+RETURNING conversation_id
+
+-- name: mark_importing
+INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
+VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
+
+-- name: advance_import
+UPDATE conversations SET last_seq = :last_seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq = :before AND deleted_at IS NULL
+RETURNING last_seq
+
+-- name: import_message
+INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
+                      tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,
+                      state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size)
+VALUES (:group_id, :conversation_id, :seq, :message_id, :role, :visibility, :author_id, :content, :parts,
+        :tool_calls, :tool_call_id, :name, :metadata, :token_count, :tokenizer, :created_at,
+        :state, :archived_by, :archived_until, :batch_key, :batch_fingerprint, :batch_size)
+
+-- name: unmark_importing
+DELETE FROM background_work WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+
+-- name: list_users
+-- across groups
+SELECT user_id FROM (
+    SELECT user_id FROM active_sessions WHERE user_id > :after
+    UNION
+    SELECT user_id FROM long_term_notes WHERE user_id > :after) AS users
+ORDER BY user_id
+LIMIT :limit
+
+-- name: notes_of_user
+SELECT user_id, agent_name, version, notes, author, created_at FROM long_term_notes
+WHERE user_id = :user_id
+ORDER BY agent_name, version
+
+-- name: import_active
+INSERT INTO active_sessions (user_id, agent_name, active_session_id, last_active_at, created_at)
+VALUES (:user_id, :agent_name, :session_id, :last_active_at, :created_at)
+ON CONFLICT (user_id, agent_name) DO NOTHING
+
+-- name: import_notes
+INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
+VALUES (:user_id, :agent_name, :version, :notes, :author, :created_at)
+ON CONFLICT (user_id, agent_name, version) DO NOTHING

@@ -100,7 +100,7 @@ def message_from(row: Row) -> Message:
         tool_calls=_TOOL_CALLS.decode(tool_calls) if tool_calls else (),
         tool_call_id=tool_call_id,
         name=name,
-        metadata=_OBJECT.decode(metadata) if metadata else {},
+        metadata=object_from(metadata),
         visibility=visibility,
         author_id=author_id,
         created_at=created_at,
@@ -109,6 +109,10 @@ def message_from(row: Row) -> Message:
         token_count=token_count,
         tokenizer=tokenizer,
     )
+
+
+def object_from(column: str | None) -> JsonObject:
+    return _OBJECT.decode(column) if column else {}
 
 
 def message_values(message: Message) -> dict[str, Any]:

@@ -43,10 +43,13 @@ from reactor_memory.protocols import (
     IndexPart,
     RecallQuery,
     Refold,
+    StoredConversation,
+    StoredMessage,
+    StoredUser,
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, erasing, items, log, range_summaries, recall, user_rows
+from reactor_memory.storage import derived, erasing, items, log, range_summaries, recall, transfer, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -351,3 +354,32 @@ class SqlStore(ABC):
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         await self._write(items.change_items, user_id, changes, now=now)
+
+    # Moving sessions to another store
+
+    async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        return await self._read(transfer.list_groups, owner_id, after=after, limit=limit)
+
+    async def export_group(self, group_id: str) -> tuple[StoredConversation, ...]:
+        return await self._read(transfer.export_group, group_id)
+
+    async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
+        return await self._read(transfer.export_messages, conversation_id, after=after, limit=limit)
+
+    async def import_conversation(self, stored: StoredConversation) -> bool:
+        return await self._write(transfer.import_conversation, stored)
+
+    async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
+        return await self._write(transfer.import_messages, conversation_id, messages)
+
+    async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
+        await self._write(transfer.finish_import, conversation_id, due_at=due_at)
+
+    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        return await self._read(user_rows.list_users, after=after, limit=limit)
+
+    async def export_user(self, user_id: str) -> StoredUser:
+        return await self._read(user_rows.export_user, user_id)
+
+    async def import_user(self, stored: StoredUser) -> None:
+        await self._write(user_rows.import_user, stored)

@@ -6,8 +6,11 @@ statements say (row-level security, for roles that it binds); the name is forgot
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from reactor_memory.models import ActiveSession, Notes
-from reactor_memory.storage.steps import Row, Step, Steps
+from reactor_memory.protocols import StoredUser
+from reactor_memory.storage.steps import Batch, Row, Step, Steps
 
 NEWEST = 2**63 - 1
 """Above every version."""
@@ -77,16 +80,29 @@ def list_notes(user_id: str, agent_name: str, *, until: int = NEWEST, limit: int
 
 def put_notes(notes: Notes) -> Steps[bool]:
     yield from name_user(notes.user_id)
-    values = {
-        "user_id": notes.user_id,
-        "agent_name": notes.agent_name,
-        "version": notes.version,
-        "notes": notes.text,
-        "author": notes.author,
-        "created_at": notes.created_at,
-    }
-    rows = yield Step("insert_notes", values)
+    rows = yield Step("insert_notes", _notes_values(notes))
     return bool(rows)
+
+
+# Moving to another store
+
+
+def list_users(*, after: str, limit: int) -> Steps[tuple[str, ...]]:
+    yield Step("name_all_users", {})
+    rows = yield Step("list_users", {"after": after, "limit": limit})
+    return tuple(row[0] for row in rows)
+
+
+def export_user(user_id: str) -> Steps[StoredUser]:
+    active = yield from list_active(user_id)
+    notes = yield Step("notes_of_user", {"user_id": user_id})
+    return StoredUser(user_id=user_id, active=active, notes=tuple(map(_notes, notes)))
+
+
+def import_user(stored: StoredUser) -> Steps[None]:
+    yield from name_user(stored.user_id)
+    yield Batch("import_active", [structs.asdict(active) for active in stored.active])
+    yield Batch("import_notes", [_notes_values(notes) for notes in stored.notes])
 
 
 def _active_session(row: Row) -> ActiveSession:
@@ -105,3 +121,14 @@ def _notes(row: Row) -> Notes:
     return Notes(
         user_id=user_id, agent_name=agent_name, version=version, text=text, author=author, created_at=created_at
     )
+
+
+def _notes_values(notes: Notes) -> dict[str, object]:
+    return {
+        "user_id": notes.user_id,
+        "agent_name": notes.agent_name,
+        "version": notes.version,
+        "notes": notes.text,
+        "author": notes.author,
+        "created_at": notes.created_at,
+    }

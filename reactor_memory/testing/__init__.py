@@ -48,6 +48,7 @@ pytest.register_assert_rewrite(
             "range_summaries",
             "recall",
             "summaries",
+            "transfer",
             "work",
         )
     )
@@ -69,6 +70,7 @@ from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance 
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
+from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
 
 __all__ = [
     "ActiveSessionStoreConformance",
@@ -81,6 +83,7 @@ __all__ = [
     "RecallIndexConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
+    "SessionTransferConformance",
     "StoreAsIndexConformance",
     "StrategyConformance",
     "SummaryStoreConformance",

@@ -18,6 +18,7 @@ COMMANDS = (
     "chat",
     "import",
     "export",
+    "copy",
     "sessions",
     "show",
     "context",

@@ -5,7 +5,8 @@ They are written from the side of the provider and share no code with what makes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,24 +14,43 @@ from reactor_memory.context.report import Context
 
 Json = dict[str, Any]
 
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
+_ANTHROPIC_ROLES = {
+    "thinking": "assistant",
+    "redacted_thinking": "assistant",
+    "tool_use": "assistant",
+    "tool_result": "user",
+    "image": "user",
+    "document": "user",
+}
+
 
 def provider_problems(context: Context) -> list[str]:
     """What a provider would refuse in the request that `context` becomes; an empty list when none would."""
     return [
         *openai_problems(context.to_openai()),
+        *responses_problems(context.to_openai_responses()),
         *anthropic_problems(context.to_anthropic()["messages"]),
         *gemini_problems(context.to_gemini()["contents"]),
     ]
 
 
 def openai_problems(messages: Sequence[Json]) -> Iterator[str]:
-    """Results stand directly behind the message with their calls. Calls may be open in the last message only."""
+    """Results stand directly behind the message with their calls. Calls may be open in the last message only. Ids have
+    up to 40 characters. Results are texts.
+    """
     waiting: set[str] = set()
     for message in messages:
         if message["role"] != "tool":
             if waiting:
                 yield "openai: a call has no result"
+            if message.get("tool_calls") and message["role"] != "assistant":
+                yield "openai: someone else than the assistant calls a tool"
             waiting = {call["id"] for call in message.get("tool_calls", ())}
+            if any(not 1 <= len(call_id) <= 40 for call_id in waiting):
+                yield "openai: an id of a call is empty or too long"
+            yield from _refused_names("openai", _NAME, (c["function"]["name"] for c in message.get("tool_calls", ())))
         elif message["tool_call_id"] in waiting:
             waiting.remove(message["tool_call_id"])
         else:
@@ -39,8 +59,31 @@ def openai_problems(messages: Sequence[Json]) -> Iterator[str]:
         yield "openai: a call has no result"
 
 
+def responses_problems(items: Sequence[Json]) -> Iterator[str]:
+    """Each output answers a call before it; a call waits until the last item at most; ids are unique and short."""
+    waiting: set[str] = set()
+    seen: set[str] = set()
+    for item in items:
+        kind = item.get("type")
+        if kind == "function_call":
+            if item["call_id"] in seen or not 1 <= len(item["call_id"]) <= 64:
+                yield "responses: an id of a call is used twice, empty or too long"
+            seen.add(item["call_id"])
+            waiting.add(item["call_id"])
+        elif kind == "function_call_output":
+            if item["call_id"] not in waiting:
+                yield "responses: an output has no call"
+            waiting.discard(item["call_id"])
+        elif waiting:
+            yield "responses: a call has no output"
+    if waiting and items[-1].get("type") != "function_call":
+        yield "responses: a call has no output"
+
+
 def anthropic_problems(messages: Sequence[Json]) -> Iterator[str]:
-    """Roles take turns and the user begins; the results of a message's calls open the next message."""
+    """Roles take turns and the user begins; the results of a message's calls open the next message. Ids are unique and
+    plain, no text is blank, failed results have content, reasoning and calls are the assistant's, and files the user's.
+    """
     yield from _not_begun_by_user("anthropic", messages)
     if any(before["role"] == after["role"] for before, after in pairwise(messages)):
         yield "anthropic: two messages of one role"
@@ -49,9 +92,39 @@ def anthropic_problems(messages: Sequence[Json]) -> Iterator[str]:
             yield "anthropic: a message is empty"
         if any(block["type"] == "text" and not block["text"].strip() for block in message["content"]):
             yield "anthropic: a text is blank"
+    blocks = [(message["role"], block) for message in messages for block in message["content"]]
+    yield from _anthropic_blocks(blocks)
+    if messages and messages[-1]["role"] == "assistant" and _text(messages[-1]) != _text(messages[-1]).rstrip():
+        yield "anthropic: the text at the end ends with white space"
     nothing: Json = {"role": "user", "content": []}
     for before, after in pairwise([nothing, *messages]):
         yield from _anthropic_exchange(before["content"], after["content"])
+
+
+def _anthropic_blocks(blocks: Sequence[tuple[str, Json]]) -> Iterator[str]:
+    calls = [block for _, block in blocks if block["type"] == "tool_use"]
+    ids = [call["id"] for call in calls]
+    if len(set(ids)) < len(ids):
+        yield "anthropic: an id is used twice"
+    if not all(re.fullmatch(r"[a-zA-Z0-9_-]+", call_id) for call_id in ids):
+        yield "anthropic: an id has other characters than letters, digits, _ and -"
+    yield from _refused_names("anthropic", _NAME, (call["name"] for call in calls))
+    for role, block in blocks:
+        if role != _ANTHROPIC_ROLES.get(block["type"], role):
+            yield f"anthropic: {block['type']} by the {role}"
+        if block["type"] == "tool_result":
+            yield from _anthropic_result(block)
+
+
+def _anthropic_result(result: Json) -> Iterator[str]:
+    if result.get("is_error") and not result.get("content"):
+        yield "anthropic: a failed result is empty"
+    if any(block["type"] == "text" and not block["text"].strip() for block in result.get("content", ())):
+        yield "anthropic: a text of a result is blank"
+
+
+def _text(message: Json) -> str:
+    return message["content"][-1].get("text", "")
 
 
 def _anthropic_exchange(before: Sequence[Json], after: Sequence[Json]) -> Iterator[str]:
@@ -68,6 +141,11 @@ def gemini_problems(contents: Sequence[Json]) -> Iterator[str]:
     yield from _not_begun_by_user("gemini", contents)
     if not all(content["parts"] for content in contents):
         yield "gemini: a content is empty"
+    parts = [part for content in contents for part in content["parts"]]
+    names = [part["function_call"]["name"] for part in parts if "function_call" in part]
+    yield from _refused_names("gemini", _GEMINI_NAME, names)
+    if any(part.get("thought") for content in contents if content["role"] == "user" for part in content["parts"]):
+        yield "gemini: reasoning by the user"
     nothing: Json = {"role": "user", "parts": []}
     for before, after in pairwise([nothing, *contents]):
         yield from _gemini_exchange(before, after)
@@ -86,6 +164,11 @@ def _gemini_exchange(before: Json, after: Json) -> Iterator[str]:
 
 def _parts_with(kind: str, content: Json) -> int:
     return sum(kind in part for part in content["parts"])
+
+
+def _refused_names(provider: str, allowed: re.Pattern[str], names: Iterable[str]) -> Iterator[str]:
+    if not all(allowed.fullmatch(name) for name in names):
+        yield f"{provider}: a name of a tool is refused"
 
 
 def _not_begun_by_user(provider: str, messages: Sequence[Json]) -> Iterator[str]:

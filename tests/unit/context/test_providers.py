@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import json
-
+import pytest
 from google.genai import types
-from hypothesis import given, settings
 
-from reactor_memory.context.providers import EARLIER_NOT_SHOWN, to_anthropic, to_gemini, to_openai
+from reactor_memory.context.content_parts import NOT_SHOWN
+from reactor_memory.context.providers import (
+    EARLIER_NOT_SHOWN,
+    EMPTY,
+    to_anthropic,
+    to_gemini,
+    to_openai,
+    to_openai_responses,
+)
 from reactor_memory.context.report import Context
 from reactor_memory.context.trimming import trim
-from reactor_memory.models import Message, ToolCall
-from tests.unit.context.histories import count, count_text, plain_histories
+from reactor_memory.models import JsonObject, Message, ToolCall
+from tests.unit.context.histories import count, count_text
 
 CALLS = [
     ToolCall(id="1", name="find", arguments={"city": "Köln"}, metadata={"thought_signature": "aGVsbG8="}),
@@ -85,14 +91,14 @@ def test_anthropic_gets_blocks_and_alternating_roles() -> None:
 
 def test_anthropic_keeps_reasoning_before_the_text_and_marks_failed_results() -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "sig"}
-    image = {"type": "image", "source": {}}
+    report: JsonObject = {"type": "server_tool_use", "id": "9", "name": "web_search", "input": {}}
     messages = [
         Message.user("hi"),
-        Message.assistant("text", parts=(image, thought), tool_calls=[ToolCall(id="1", name="t")]),
+        Message.assistant("text", parts=(report, thought), tool_calls=[ToolCall(id="1", name="t")]),
         Message.tool("no", tool_call_id="1", metadata={"is_error": True}),
     ]
     _, call, results = to_anthropic(messages)["messages"]
-    assert [block["type"] for block in call["content"]] == ["thinking", "text", "image", "tool_use"]
+    assert [block["type"] for block in call["content"]] == ["thinking", "text", "server_tool_use", "tool_use"]
     assert results["content"][0]["is_error"] is True
 
 
@@ -159,22 +165,119 @@ def test_a_context_converts_itself_with_its_system_prompt() -> None:
     assert context.to_gemini()["system_instruction"] == {"parts": [{"text": "kind"}]}
 
 
-@settings(deadline=None, max_examples=200)
-@given(messages=plain_histories())
-def test_whatever_was_trimmed_is_what_providers_accept(messages: list[Message]) -> None:
-    shown = trim(messages, 10**9, count=count, count_text=count_text).messages
+PICTURES = [
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+    {"type": "input_image", "image_url": "data:image/png;base64,aGk="},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+    {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
+    {"inline_data": {"mime_type": "image/png", "data": "aGk="}},
+]
 
-    open_ids: list[str] = []
-    for message in to_openai(shown):
-        if message["role"] == "tool":
-            open_ids.remove(message["tool_call_id"])
-            continue
-        assert not open_ids
-        open_ids = [call["id"] for call in message.get("tool_calls", ())]
 
-    anthropic = to_anthropic(shown)["messages"]
-    assert [message["role"] for message in anthropic] == [("user", "assistant")[i % 2] for i in range(len(anthropic))]
-    json.dumps(anthropic)
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_picture_reaches_every_provider_whoever_it_came_from(picture: dict[str, object]) -> None:
+    messages = [Message.user("look", parts=(picture,))]
+    assert to_openai(messages)[0]["content"][1] == PICTURES[0]
+    assert to_openai_responses(messages)[0]["content"][1]["image_url"] == PICTURES[1]["image_url"]
+    assert to_anthropic(messages)["messages"][0]["content"][1] == PICTURES[2]
+    assert to_gemini(messages)["contents"][0]["parts"][1] == PICTURES[4]
 
-    for content in to_gemini(shown)["contents"]:
-        types.Content.model_validate(content)
+
+@pytest.mark.parametrize("url", ["https://example.org/a.png", "data:,hello"])
+def test_a_picture_that_is_elsewhere_stays_there(url: str) -> None:
+    messages = [Message.user("look", parts=({"type": "image", "source": {"type": "url", "url": url}},))]
+    assert to_openai(messages)[0]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
+    assert to_gemini(messages)["contents"][0]["parts"][1] == {"file_data": {"file_uri": url}}
+
+
+def test_where_a_part_has_no_place_stands_a_mark() -> None:
+    audio = {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}
+    drawing = {"inline_data": {"mime_type": "image/svg+xml", "data": "aGk="}}
+    asked = Message.user("listen", parts=(audio, drawing))
+    drawn = Message.assistant("there", parts=(PICTURES[0],))
+    assert to_openai([asked])[0]["content"][1] == audio
+    marks = [block["text"] for block in to_anthropic([asked])["messages"][0]["content"]]
+    assert marks == ["listen", NOT_SHOWN, NOT_SHOWN]
+    assert to_openai([drawn])[0]["content"] == [{"type": "text", "text": text} for text in ("there", NOT_SHOWN)]
+    assert to_openai_responses([drawn]) == [{"role": "assistant", "content": f"there\n{NOT_SHOWN}"}]
+
+
+def test_reasoning_goes_only_to_who_made_it() -> None:
+    anthropic = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    gemini = {"text": "hm", "thought": True, "thought_signature": "aGk="}
+    openai: JsonObject = {"type": "reasoning", "id": "rs_1", "summary": []}
+    messages = [Message.user("hi"), Message.assistant("yes", parts=(anthropic, gemini, openai))]
+    assert to_openai(messages)[1]["content"] == "yes"
+    assert to_openai_responses(messages)[1:] == [openai, {"role": "assistant", "content": "yes"}]
+    assert to_anthropic(messages)["messages"][1]["content"] == [anthropic, {"type": "text", "text": "yes"}]
+    assert to_gemini(messages)["contents"][1]["parts"] == [gemini, {"text": "yes"}]
+
+
+def test_the_parts_of_results_reach_who_takes_them() -> None:
+    result = Message.tool("here", tool_call_id="1", parts=(PICTURES[0],))
+    messages = [Message.user("hi"), Message.assistant(tool_calls=[ToolCall(id="1", name="t")]), result]
+    assert [part["text"] for part in to_openai(messages)[2]["content"]] == ["here", NOT_SHOWN]
+    assert [part["type"] for part in to_openai_responses(messages)[2]["output"]] == ["input_text", "input_image"]
+    (block,) = to_anthropic(messages)["messages"][2]["content"]
+    assert [part["type"] for part in block["content"]] == ["text", "image"]
+    (response,) = to_gemini(messages)["contents"][2]["parts"]
+    assert response["function_response"]["parts"] == [PICTURES[4]]
+
+
+def test_an_id_that_is_used_again_or_refused_gets_another_form() -> None:
+    messages = [Message.user("hi")]
+    for key in ("a", "a", "b/c", "", "x" * 50):
+        messages += [Message.assistant(tool_calls=[ToolCall(id=key, name="t")]), Message.tool("r", tool_call_id=key)]
+    blocks = [block for message in to_anthropic(messages)["messages"] for block in message["content"]]
+    called = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    assert called == ["a", "a_1", "b_c", "call", "x" * 40]
+    assert [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"] == called
+    assert [message["tool_call_id"] for message in to_openai(messages) if message["role"] == "tool"][2] == "b/c"
+
+
+def test_names_of_tools_are_written_as_each_provider_allows() -> None:
+    call = Message.assistant(tool_calls=[ToolCall(id="1", name="9shop.find it")])
+    messages = [Message.user("hi"), call, Message.tool("r", tool_call_id="1")]
+    assert to_openai(messages)[1]["tool_calls"][0]["function"]["name"] == "9shop_find_it"
+    called, answered = to_gemini(messages)["contents"][1:]
+    assert called["parts"][0]["function_call"]["name"] == "_9shop.find_it"
+    assert answered["parts"][0]["function_response"]["name"] == "_9shop.find_it"
+
+
+def test_a_user_who_says_nothing_still_has_a_turn() -> None:
+    messages = [Message.user("hi"), Message.assistant("yes?"), Message.user(" ")]
+    assert to_anthropic(messages)["messages"][-1] == {"role": "user", "content": [{"type": "text", "text": EMPTY}]}
+    assert to_gemini([Message.user("")])["contents"] == [{"role": "user", "parts": [{"text": EMPTY}]}]
+
+
+def test_the_result_of_a_failed_call_is_never_empty_and_another_has_no_content() -> None:
+    calls = [ToolCall(id="1", name="t"), ToolCall(id="2", name="t")]
+    failed = Message.tool("", tool_call_id="1", metadata={"is_error": True})
+    messages = [Message.user("hi"), Message.assistant(tool_calls=calls), failed, Message.tool("", tool_call_id="2")]
+    assert to_anthropic(messages)["messages"][2]["content"] == [
+        {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": EMPTY}], "is_error": True},
+        {"type": "tool_result", "tool_use_id": "2"},
+    ]
+
+
+def test_an_answer_that_ends_the_request_has_no_space_at_its_end() -> None:
+    messages = [Message.user("hi"), Message.assistant("so \n")]
+    assert to_anthropic(messages)["messages"][-1]["content"] == [{"type": "text", "text": "so"}]
+    assert to_anthropic([*messages, Message.user("?")])["messages"][1]["content"][0]["text"] == "so \n"
+
+
+def test_only_the_assistant_calls_tools() -> None:
+    calls = (ToolCall(id="1", name="t"),)
+    messages = [Message.user("hi", tool_calls=calls), Message(role="summary", content="s", tool_calls=calls)]
+    messages.append(Message.tool("r", tool_call_id="1"))
+    assert to_openai(messages) == [{"role": "user", "content": "hi"}, {"role": "system", "content": "s"}]
+    assert len(to_anthropic(messages)["messages"]) == len(to_gemini(messages)["contents"]) == 1
+
+
+def test_responses_are_items_of_their_own() -> None:
+    system, first, second, *results, answer = to_openai_responses(LOOP)[1:]
+    assert (system["role"], first["type"], first["call_id"]) == ("user", "function_call", "1")
+    assert second["arguments"] == '{"seats": 2}'
+    assert [result["call_id"] for result in results] == ["2", "1"]
+    assert [result["output"] for result in results] == ['{"found": true}', "three hits"]
+    assert answer == {"role": "assistant", "content": "done"}

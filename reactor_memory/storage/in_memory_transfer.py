@@ -1,0 +1,152 @@
+"""Sessions in the memory of this process on their way to and from other stores (`protocols.SessionTransfer`)."""
+
+from __future__ import annotations
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from reactor_memory.models import JsonObject, Message, Pin, Session
+from reactor_memory.protocols import Appended, StoredConversation, StoredMessage
+from reactor_memory.storage.erasing import tombstone
+from reactor_memory.storage.in_memory_ranges import Ranges
+from reactor_memory.storage.log import with_forks_below
+
+T = TypeVar("T", StoredConversation, StoredMessage)
+
+
+class Conversation(Protocol):
+    """What is stored of a conversation."""
+
+    session: Session
+    first_seq: int
+    messages: list[Message]
+    withdrawn: set[int]
+    batches: dict[str, tuple[str, Appended]]
+    pins: tuple[Pin, ...]
+    ranges: Ranges
+    purged: bool
+    agent_name: str | None
+    metadata: JsonObject
+    importing: bool
+
+
+class InMemoryTransfer(ABC):
+    """The part of `InMemoryStore` that is a `SessionTransfer`."""
+
+    @abstractmethod
+    def _conversations(self) -> Mapping[str, Conversation]: ...
+
+    @abstractmethod
+    def _place(self, session: Session) -> Conversation:
+        """A new conversation without messages."""
+
+    @abstractmethod
+    def _make_due(self, session_id: str, now: int) -> None: ...
+
+    async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        roots = (each.session for each in self._conversations().values() if each.session.forked_from_id is None)
+        chosen = (root.group_id for root in roots if owner_id is None or root.owner_id == owner_id)
+        return tuple(heapq.nsmallest(limit, (group_id for group_id in chosen if group_id > after)))
+
+    async def export_group(self, group_id: str) -> tuple[StoredConversation, ...]:
+        found = {
+            key: conversation
+            for key, conversation in self._conversations().items()
+            if conversation.session.group_id == group_id
+        }
+        if not found:
+            return ()
+        below = with_forks_below(group_id, [conversation.session for conversation in found.values()])
+        return tuple(_apart(_exported(found[session_id])) for session_id in below)
+
+    async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
+        conversation = self._conversations().get(conversation_id)
+        if conversation is None:
+            return ()
+        batches = {first.first_seq: (key, text, first) for key, (text, first) in conversation.batches.items()}
+        start = max(after + 1 - conversation.first_seq, 0)
+        page = conversation.messages[start : start + limit]
+        return tuple(
+            _apart(_exported_message(conversation, message, batches.get(message.seq or 0))) for message in page
+        )
+
+    async def import_conversation(self, stored: StoredConversation) -> bool:
+        stored = _apart(stored)
+        session = stored.session
+        if session.session_id in self._conversations():
+            return False
+        conversation = self._place(replace(session, last_seq=session.last_seq - stored.message_count))
+        conversation.pins = stored.pins
+        conversation.purged = stored.purged_at is not None
+        conversation.agent_name = stored.agent_name
+        conversation.metadata = stored.metadata
+        conversation.importing = True
+        conversation.ranges.summaries.update((each.summary_id, each) for each in stored.summaries)
+        return True
+
+    async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
+        conversation = self._conversations()[conversation_id]
+        session = conversation.session
+        if session.last_seq != messages[0].seq - 1 or session.deleted_at is not None:
+            return False
+        for stored in messages:
+            _import(conversation, _apart(stored))
+        conversation.session = replace(session, last_seq=messages[-1].seq)
+        return True
+
+    async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
+        if due_at is not None:
+            self._make_due(conversation_id, due_at)
+        self._conversations()[conversation_id].importing = False
+
+
+def _apart(stored: T) -> T:
+    """The value, sharing nothing that can be changed."""
+    return msgspec.json.decode(msgspec.json.encode(stored), type=type(stored))
+
+
+def _exported(conversation: Conversation) -> StoredConversation:
+    return StoredConversation(
+        session=conversation.session,
+        agent_name=conversation.agent_name,
+        metadata=conversation.metadata,
+        purged_at=conversation.session.deleted_at if conversation.purged else None,
+        pins=conversation.pins,
+        summaries=tuple(conversation.ranges.summaries.values()),
+        importing=conversation.importing,
+    )
+
+
+def _exported_message(
+    conversation: Conversation, message: Message, batch: tuple[str, str, Appended] | None
+) -> StoredMessage:
+    seq = message.seq or 0
+    archived_by = conversation.ranges.archived.get(seq)
+    stored = StoredMessage(message=message)
+    if seq in conversation.withdrawn:
+        stored = replace(stored, state="erased" if tombstone(message) == message else "withdrawn")
+    elif archived_by is not None:
+        until = conversation.ranges.summaries[archived_by].end_seq
+        stored = replace(stored, state="archived", archived_by=archived_by, archived_until=until)
+    if batch is None:
+        return stored
+    key, fingerprint, first = batch
+    size = first.last_seq - first.first_seq + 1
+    return replace(stored, batch_key=key, batch_fingerprint=fingerprint, batch_size=size)
+
+
+def _import(conversation: Conversation, stored: StoredMessage) -> None:
+    conversation.messages.append(stored.message)
+    if stored.state in ("withdrawn", "erased"):
+        conversation.withdrawn.add(stored.seq)
+    if stored.archived_by is not None and stored.state == "archived":
+        conversation.ranges.archived[stored.seq] = stored.archived_by
+    if stored.batch_key is not None:
+        last_seq = stored.seq + (stored.batch_size or 1) - 1
+        first = Appended(first_seq=stored.seq, last_seq=last_seq)
+        conversation.batches[stored.batch_key] = (stored.batch_fingerprint or "", first)

@@ -1,0 +1,147 @@
+"""The operations that move sessions to another store (`protocols.SessionTransfer`), written once for all SQL stores.
+
+Each generator is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reactor_memory.models import Pin
+from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage
+from reactor_memory.storage import derived, log
+from reactor_memory.storage.erasing import tombstone
+from reactor_memory.storage.rows import (
+    key_of,
+    message_from,
+    message_values,
+    object_from,
+    pin_from,
+    pin_values,
+    range_summary_values,
+    session_from,
+    to_json,
+)
+from reactor_memory.storage.steps import Batch, Row, Step, Steps
+
+_MESSAGE_COLUMNS = 14
+"""Of a row of `messages_to_export`; then comes what a store keeps beside the message."""
+
+
+def list_groups(owner_id: str | None, *, after: str, limit: int) -> Steps[tuple[str, ...]]:
+    rows = yield Step("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
+    return tuple(row[0] for row in rows)
+
+
+def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
+    rows = yield Step("conversations_to_export", {"group_id": group_id, "kind": COPY})
+    found: dict[str, StoredConversation] = {}
+    for row in rows:
+        found[row[0]] = yield from _stored(row)
+    if group_id not in found:
+        return ()
+    return tuple(found[each] for each in log.with_forks_below(group_id, [each.session for each in found.values()]))
+
+
+def _stored(row: Row) -> Steps[StoredConversation]:
+    agent_name, metadata, purged_at, importing = row[log.SESSION_COLUMNS :]
+    session = session_from(row[: log.SESSION_COLUMNS])
+    return StoredConversation(
+        session=session,
+        agent_name=agent_name,
+        metadata=object_from(metadata),
+        purged_at=purged_at,
+        pins=(yield from _pins(session.session_id)),
+        summaries=tuple((yield from derived.range_summaries(session.session_id))),
+        importing=bool(importing),
+    )
+
+
+def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
+    rows = yield Step("session_with_pins", key_of(conversation_id))
+    pins = [row[log.SESSION_COLUMNS :] for row in rows]
+    return tuple(pin_from(pin) for pin in pins if pin[0] is not None)
+
+
+def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
+    rows = yield Step("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
+    return tuple(map(_stored_message, rows))
+
+
+def _stored_message(row: Row) -> StoredMessage:
+    state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size = row[_MESSAGE_COLUMNS:]
+    message = message_from(row[:_MESSAGE_COLUMNS])
+    return StoredMessage(
+        message=message,
+        state="erased" if state == "withdrawn" and tombstone(message) == message else state,
+        archived_by=archived_by if state == "archived" else None,
+        archived_until=archived_until if state == "archived" else None,
+        batch_key=batch_key,
+        batch_fingerprint=batch_fingerprint,
+        batch_size=batch_size,
+    )
+
+
+def import_conversation(stored: StoredConversation) -> Steps[bool]:
+    session_id = stored.session.session_id
+    if not (yield Step("import_conversation", _conversation_values(stored))):
+        return False
+    key = key_of(session_id)
+    yield Step("mark_importing", key | {"kind": COPY})
+    yield Batch("store_pin", [key | pin_values(pin) for pin in stored.pins])
+    yield Batch("insert_range_summary", [range_summary_values(session_id, each) for each in stored.summaries])
+    replaced = [each for each in stored.summaries if each.replaced_by is not None]
+    yield Batch(
+        "replace_range_summary",
+        [key | {"summary_id": each.summary_id, "replaced_by": each.replaced_by} for each in replaced],
+    )
+    return True
+
+
+def _conversation_values(stored: StoredConversation) -> dict[str, Any]:
+    session = stored.session
+    return {
+        **key_of(session.session_id),
+        "owner_id": session.owner_id,
+        "agent_name": stored.agent_name,
+        "title": session.title,
+        "metadata": to_json(stored.metadata),
+        "last_seq": session.last_seq - stored.message_count,
+        "path": None if session.forked_from_id is None else to_json(session.branch),
+        "forked_from_id": session.forked_from_id,
+        "forked_at_seq": session.forked_at_seq,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+        "deleted_at": session.deleted_at,
+        "purged_at": stored.purged_at,
+    }
+
+
+def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> Steps[bool]:
+    key = key_of(conversation_id)
+    advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq}
+    if not (yield Step("advance_import", key | advance)):
+        return False
+    yield Batch("import_message", [key | _stored_values(stored) for stored in messages])
+    return True
+
+
+def _stored_values(stored: StoredMessage) -> dict[str, Any]:
+    return {
+        **message_values(stored.message),
+        "seq": stored.seq,
+        "state": stored.state,
+        "archived_by": stored.archived_by,
+        "archived_until": stored.archived_until,
+        "batch_key": stored.batch_key,
+        "batch_fingerprint": stored.batch_fingerprint,
+        "batch_size": stored.batch_size,
+    }
+
+
+def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
+    key = key_of(conversation_id)
+    if due_at is not None:
+        yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
+    yield Step("unmark_importing", key | {"kind": COPY})

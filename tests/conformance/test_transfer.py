@@ -1,0 +1,92 @@
+"""Sessions move between stores of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.testing import SessionTransferConformance
+from reactor_memory.testing.transfer import Store
+from tests.postgres_server import PostgresServer
+
+Make: TypeAlias = Callable[[str, str], Store]
+
+PAIRS = [
+    ("memory", "memory"),
+    ("memory", "sqlite"),
+    ("sqlite", "memory"),
+    ("sqlite", "sqlite"),
+    pytest.param(("sqlite", "postgres"), marks=pytest.mark.postgres),
+    pytest.param(("postgres", "sqlite"), marks=pytest.mark.postgres),
+    pytest.param(("postgres", "postgres"), marks=pytest.mark.postgres),
+]
+
+
+@pytest.fixture(params=PAIRS, ids=" to ".join)
+def kinds(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    with ExitStack() as databases:
+
+        def make(name: str, kind: str) -> Store:
+            if kind == "memory":
+                return InMemoryStore()
+            if kind == "sqlite":
+                return SqliteStore(tmp_path / f"{name}.db")
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            return PostgresStore(databases.enter_context(server.database(migrated=True)))
+
+        yield make
+
+
+@pytest.fixture
+def closed_store(kinds: tuple[str, str], make: Make) -> Store:
+    return make("store", kinds[0])
+
+
+@pytest.fixture
+def closed_target(kinds: tuple[str, str], make: Make) -> Store:
+    return make("target", kinds[1])
+
+
+@pytest.fixture
+def closed_back(kinds: tuple[str, str], make: Make) -> Store:
+    return make("back", kinds[0])
+
+
+async def opened(store: Store) -> AsyncIterator[Store]:
+    await store.open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def store(closed_store: Store) -> AsyncIterator[Store]:
+    async for store in opened(closed_store):
+        yield store
+
+
+@pytest.fixture
+async def target(closed_target: Store) -> AsyncIterator[Store]:
+    async for store in opened(closed_target):
+        yield store
+
+
+@pytest.fixture
+async def back(closed_back: Store) -> AsyncIterator[Store]:
+    async for store in opened(closed_back):
+        yield store
+
+
+class TestTransfer(SessionTransferConformance):
+    pass

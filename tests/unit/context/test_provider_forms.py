@@ -1,0 +1,174 @@
+"""Whatever a history holds: the types of the official SDKs and the rules that the providers document accept it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from anthropic.types import MessageParam, TextBlockParam
+from google.genai import types
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
+
+from reactor_memory.context.providers import to_anthropic, to_gemini, to_openai, to_openai_responses
+from reactor_memory.context.trimming import trim
+from reactor_memory.models import Message, ToolCall
+from tests.proofs.provider_rules import (
+    anthropic_problems,
+    gemini_problems,
+    openai_problems,
+    responses_problems,
+)
+from tests.unit.context.histories import count, count_text, plain_histories
+
+OPENAI = TypeAdapter[Any](ChatCompletionMessageParam)
+RESPONSES = TypeAdapter[Any](ResponseInputItemParam)
+ANTHROPIC = TypeAdapter[Any](MessageParam)
+ANTHROPIC_SYSTEM = TypeAdapter[Any](TextBlockParam)
+
+URL = "https://example.org/a.png"
+DATA = "aGVsbG8="
+PARTS: list[dict[str, Any]] = [
+    {"type": "text", "text": "beside"},
+    {"type": "text", "text": " "},
+    {"type": "input_text", "text": "beside"},
+    {"type": "output_text", "text": "beside", "annotations": []},
+    {"text": "beside", "thought_signature": DATA},
+    {"type": "image_url", "image_url": {"url": URL, "detail": "low"}},
+    {"type": "input_audio", "input_audio": {"data": DATA, "format": "wav"}},
+    {"type": "file", "file": {"file_id": "f"}},
+    {"type": "file", "base64": DATA, "mime_type": "application/pdf"},
+    {"type": "refusal", "refusal": "no"},
+    {"type": "input_image", "image_url": f"data:image/webp;base64,{DATA}", "detail": "high"},
+    {"type": "input_file", "file_id": "f"},
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+    {"type": "reasoning", "reasoning": "hm"},
+    {"type": "thinking", "thinking": "hm", "signature": "s"},
+    {"type": "thinking", "thinking": "hm"},
+    {"type": "redacted_thinking", "data": "x"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": DATA}},
+    {"type": "image", "source": {"type": "url", "url": URL}},
+    {"type": "image", "url": URL},
+    {"type": "image", "base64": DATA, "mime_type": "image/svg+xml"},
+    {"type": "image"},
+    {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hi"}},
+    {"inline_data": {"mime_type": "image/png", "data": DATA}},
+    {"inline_data": {"mime_type": "audio/wav", "data": DATA}},
+    {"file_data": {"file_uri": URL, "mime_type": "image/png"}},
+    {"text": "hm", "thought": True},
+    {"function_call": {"name": "made_up", "args": {}}},
+    {"type": "tool_use", "id": "1", "name": "made_up", "input": {}},
+    {"something": "else"},
+    {},
+]
+ARGUMENTS: list[Any] = [{}, {"q": "é"}, "", " ", '{"q": 1}', '{"broken": ', "[1]", "null", '"text"']
+TEXTS = ["", " ", "\n", "hello", "é\u2028", '{"found": 1}', "[1, 2]", "null", "12", "ends with space "]
+IDS = ["a", "b", "", "toolu_01", "call|fc", "with space", "é", "x" * 70]
+NAMES = ["find", "shop.find", "9 lives", "é", "n" * 80]
+
+
+@st.composite
+def dressed(draw: st.DrawFn, history: list[Message]) -> list[Message]:
+    """The history with other texts, parts, roles, ids and arguments: whatever a log may hold."""
+    ids = {key: draw(st.sampled_from(IDS)) + "abc".index(key) * "'" for key in "abc"}
+    return [draw(_dressed_message(message, ids)) for message in history]
+
+
+@st.composite
+def _dressed_message(draw: st.DrawFn, message: Message, ids: Mapping[str, str]) -> Message:
+    role = message.role
+    if role == "assistant":
+        role = draw(st.sampled_from(["assistant", "assistant", "agent"]))
+    if role == "system":
+        role = draw(st.sampled_from(["system", "summary"]))
+    return replace(
+        message,
+        role=role,
+        content=draw(st.sampled_from(TEXTS)),
+        name=draw(st.sampled_from([None, None, "anna", "Anna Bo", "<x>"])),
+        parts=tuple(draw(st.lists(st.sampled_from(PARTS), max_size=2))),
+        tool_calls=tuple(draw(_dressed_call(call, ids)) for call in message.tool_calls),
+        tool_call_id=ids[message.tool_call_id] if message.tool_call_id else message.tool_call_id,
+        metadata=draw(st.sampled_from([{}, {"is_error": True}])),
+    )
+
+
+@st.composite
+def _dressed_call(draw: st.DrawFn, call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
+    return replace(
+        call,
+        id=ids[call.id],
+        name=draw(st.sampled_from(NAMES)),
+        arguments=draw(st.sampled_from(ARGUMENTS)),
+        metadata=draw(st.sampled_from([{}, {"thought_signature": DATA}])),
+    )
+
+
+def plain(value: Any) -> Any:
+    """What pydantic made, with its lazy lists read to their end: so everything in them is checked, too."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain(item) for item in cast("Iterable[Any]", value)]
+    return value
+
+
+def accept(adapter: TypeAdapter[Any], values: Iterable[Any]) -> None:
+    """The types take each value, and know every key of it."""
+    for value in values:
+        assert plain(adapter.validate_python(value)) == value
+
+
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_providers_take_whatever_a_context_shows(data: st.DataObject) -> None:
+    history = data.draw(plain_histories().flatmap(dressed))
+    shown = trim(history, 10**9, count=count, count_text=count_text).messages
+
+    openai = to_openai(shown, system="Be kind.")
+    accept(OPENAI, openai)
+    assert list(openai_problems(openai)) == []
+
+    responses = to_openai_responses(shown, system="Be kind.")
+    accept(RESPONSES, responses)
+    assert list(responses_problems(responses)) == []
+
+    anthropic = to_anthropic(shown)
+    accept(ANTHROPIC, anthropic["messages"])
+    accept(ANTHROPIC_SYSTEM, anthropic.get("system", ()))
+    assert list(anthropic_problems(anthropic["messages"])) == []
+
+    gemini = to_gemini(shown)
+    for content in [*gemini["contents"], *([gemini["system_instruction"]] if "system_instruction" in gemini else [])]:
+        types.Content.model_validate(content)
+    assert list(gemini_problems(gemini["contents"])) == []
+    assert json.loads(json.dumps([openai, responses, anthropic, gemini])) == [openai, responses, anthropic, gemini]
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_nothing_that_was_said_or_called_is_lost(data: st.DataObject) -> None:
+    """Every text, every call and every result that a context shows reaches each provider, in its order."""
+    history = data.draw(plain_histories().flatmap(dressed))
+    shown = trim(history, 10**9, count=count, count_text=count_text).messages
+    calls = sum(len(message.tool_calls) for message in shown)
+    signatures = sum("thought_signature" in call.metadata for message in shown for call in message.tool_calls)
+
+    openai = to_openai(shown)
+    assert sum(len(message.get("tool_calls", ())) for message in openai) == calls
+    assert [message["role"] for message in openai if message["role"] != "tool"] == [
+        {"agent": "assistant", "summary": "system"}.get(message.role, message.role)
+        for message in shown
+        if message.role != "tool"
+    ]
+    assert sum(item.get("type") == "function_call" for item in to_openai_responses(shown)) == calls
+    blocks = [block for message in to_anthropic(shown)["messages"] for block in message["content"]]
+    assert sum(block["type"] == "tool_use" for block in blocks) == calls
+    parts = [part for content in to_gemini(shown)["contents"] for part in content["parts"]]
+    assert sum("function_call" in part for part in parts) == calls
+    assert sum("function_call" in part and "thought_signature" in part for part in parts) == signatures
