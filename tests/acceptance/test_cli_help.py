@@ -44,6 +44,7 @@ COMMANDS = (
 
 UNCOMMON = {
     "bench": ("--store", "--json"),
+    "copy": ("FROM_URL TO_URL", "--user ID", "--json"),
     "chat": ("--store URL", "--user ID"),
     "mcp": ("--store URL", "--user ID"),
 }
