@@ -286,6 +286,10 @@ def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
     return NoopStrategy()
 
 
+def summarizing_memory_management(settings: Settings) -> None:
+    """It needs parts of the container, so the container makes it."""
+
+
 PROGRESSIVE = "progressive"
 NOOP = "noop"
 SUMMARIZING = "summarize"
@@ -325,7 +329,7 @@ OWN_PARTS = Plugin(
         },
         "recall_index": {"none": no_recall_index},
         "redactor": {"none": no_redactor},
-        "memory_management": {NOOP: noop_memory_management},
+        "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
         "clock": {"system": system_clock},
     },
 )
@@ -417,10 +421,8 @@ def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
 def memory_management_of(
     report: ConditionReport, name: str, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
 ) -> MemoryManagementStrategy:
-    """The strategy of the chat memory. ``summarize`` needs parts of the container, so it is made there."""
-    if name == SUMMARIZING and name not in report.factories["memory_management"]:
-        return summarizing()
-    return selected(report, "memory_management", name, "chat_memory.strategy", settings)
+    """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
+    return selected(report, "memory_management", name, "chat_memory.strategy", settings) or summarizing()
 
 
 def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
