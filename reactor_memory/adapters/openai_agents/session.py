@@ -21,7 +21,7 @@ class ReactorMemorySession:
     items for a run are the blocks of memory (the notes of `agent_name`, facts, narrative, pins) and then the newest
     items, whole turns, in at most `budget` tokens; without `budget`, as the settings say. Without `memory` they are all
     items. ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it
-    cuts off beyond the budget is in neither: give a budget rather than a limit.
+    cuts off of what the budget would hold is not in memory either: give a budget rather than a limit.
     """
 
     def __init__(
