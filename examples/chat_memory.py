@@ -1,6 +1,6 @@
 """A chat memory that summarises every six messages, offline.
 
-    python examples/chat_memory.py
+python examples/chat_memory.py
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ TALK = [
 
 async def main() -> None:
     settings = Settings(
-        store={"url": "memory://"}, chat_memory={"strategy": "summarize", "summarize_every_n": 6, "retention": "archive"}
+        store={"url": "memory://"},
+        chat_memory={"strategy": "summarize", "summarize_every_n": 6, "retention": "archive"},
     )
     async with open_memory(settings) as container:
         memory = container.chat_memory()

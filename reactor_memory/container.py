@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import unquote
+from uuid import uuid4
 
 import anyio
 import msgspec
@@ -31,12 +32,16 @@ from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.models import Message
+from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
+    ActiveSessionStore,
     Condenser,
     ContextSource,
+    ItemsStore,
     MemoryManagementStrategy,
     MessageStore,
+    NotesStore,
     RangeSummaryStore,
     RecallIndex,
     Redactor,
@@ -47,6 +52,7 @@ from reactor_memory.protocols import (
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
+from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.tiers.background import TierScheduler
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
@@ -293,6 +299,24 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
+def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
+    if not hasattr(message_store, "get_or_create_active"):
+        raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
+    return cast("ActiveSessionStore", message_store)
+
+
+def notes_store_of(message_store: MessageStore) -> NotesStore:
+    if not hasattr(message_store, "put_notes"):
+        raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
+    return cast("NotesStore", message_store)
+
+
+def items_store_of(message_store: MessageStore) -> ItemsStore:
+    if not hasattr(message_store, "change_items"):
+        raise ConfigurationError("store.url", "the store keeps no items; override items_store")
+    return cast("ItemsStore", message_store)
+
+
 def user_data_of(*stores: object) -> tuple[UserData, ...]:
     """Those of the stores that keep something about users, each once."""
     return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
@@ -461,6 +485,10 @@ def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
 
 def seconds_of_days(days: int) -> float:
     return days * 86_400.0
+
+
+def new_session_id() -> str:
+    return str(uuid4())
 
 
 def on_or_off(enabled: bool) -> str:
@@ -648,6 +676,10 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
+    notes_store = providers.Singleton(notes_store_of, message_store)
+    shown_notes = providers.Selector(
+        providers.Callable(on_or_off, settings.provided.notes.enabled), on=notes_store, off=providers.Object(None)
+    )
     context_loader = providers.Singleton(
         ContextLoader,
         source=context_source,
@@ -658,6 +690,7 @@ class Container(containers.DeclarativeContainer):
         recaller=recaller,
         counter=message_counter,
         options=providers.Callable(loading_options, settings),
+        notes=shown_notes,
     )
     conversation_manager = providers.Singleton(
         ConversationManager,
@@ -675,6 +708,22 @@ class Container(containers.DeclarativeContainer):
         options=providers.Callable(manager_options, settings),
     )
 
+    active_session_store = providers.Singleton(active_session_store_of, message_store)
+    session_directory = providers.Singleton(
+        SessionDirectory,
+        active=active_session_store,
+        messages=message_store,
+        clock=clock,
+        new_id=providers.Object(new_session_id),
+    )
+    items_store = providers.Singleton(items_store_of, message_store)
+    long_term_memory = providers.Singleton(
+        LongTermMemory,
+        store=notes_store,
+        clock=clock,
+        max_chars=settings.provided.notes.max_chars,
+        allow_destructive=settings.provided.notes.allow_destructive,
+    )
     chat_summarizer = providers.Singleton(
         selected,
         conditions,

@@ -15,6 +15,7 @@
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
     │   ├── IdempotencyConflictError
+    │   ├── ActiveSessionConflictError
     │   └── CopyConflictError
     ├── BudgetExceededError
     ├── SummarizationError
@@ -132,6 +133,13 @@ class IdempotencyConflictError(SessionError):
             "the idempotency key was used before with other content; use a new key for new messages",
         )
         self.key = key
+
+
+class ActiveSessionConflictError(SessionError):
+    """Another session became active meanwhile. Ask which one it is, and decide again."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "cannot become active: what is active has changed; resolve again")
 
 
 class CopyConflictError(SessionError):

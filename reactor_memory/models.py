@@ -480,6 +480,27 @@ class Notes(Value, frozen=True, kw_only=True):
     created_at: int = 0
 
 
+class Item(Value, frozen=True, kw_only=True):
+    """A JSON object that an application keeps under a namespace and a key.
+
+    A namespace is a path: labels with points between them.
+    """
+
+    namespace: str
+    key: str
+    value: JsonObject
+    created_at: int
+    updated_at: int
+
+
+class ItemChange(Value, frozen=True, kw_only=True):
+    """What an item becomes; without a `value` it is removed."""
+
+    namespace: str
+    key: str
+    value: JsonObject | None = None
+
+
 class FactCorrection(Value, frozen=True, kw_only=True):
     """What a person says of the fact (anchor, key); without a `value` it is retracted.
 

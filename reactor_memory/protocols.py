@@ -14,6 +14,8 @@ from reactor_memory.models import (
     BranchRange,
     Extraction,
     Fact,
+    Item,
+    ItemChange,
     JsonObject,
     Layout,
     Lease,
@@ -777,6 +779,33 @@ class NotesStore(Protocol):
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
         """The newest versions, newest first."""
+        ...
+
+
+class ItemsStore(Protocol):
+    """What applications keep by namespace and key, each user's apart; `user_id` "" is nobody in particular.
+
+    A namespace is a path of labels with points between them; "" is above all others.
+    """
+
+    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
+        """The items under these namespaces and keys, in this order; None for what is not there."""
+        ...
+
+    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
+        """The items of the namespace and of all below it, changed last first; at most `limit`."""
+        ...
+
+    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
+        """The namespaces that hold an item, in the order of their code points."""
+        ...
+
+    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
+        """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
+        ...
+
+    async def erase_items(self, user_id: str) -> int:
+        """Remove all items of the user; how many."""
         ...
 
 

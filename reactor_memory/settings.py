@@ -366,6 +366,16 @@ class ContextSettings(Section):
         return self
 
 
+class NotesSettings(Section):
+    """Long-term notes of an agent about a user. `enabled` puts them into every context."""
+
+    prefix = "notes"
+
+    enabled: bool = False
+    max_chars: PositiveInt = 4000
+    allow_destructive: bool = True
+
+
 class TokenSettings(Section):
     """How tokens are counted."""
 
@@ -484,6 +494,7 @@ class Settings(BaseSettings):
     tiers: TierSettings = TierSettings()
     chat_memory: ChatMemorySettings = ChatMemorySettings()
     context: ContextSettings = ContextSettings()
+    notes: NotesSettings = NotesSettings()
     tokens: TokenSettings = TokenSettings()
     limits: LimitSettings = LimitSettings()
     background: BackgroundSettings = BackgroundSettings()

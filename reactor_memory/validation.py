@@ -67,6 +67,34 @@ def check_agent_name(value: object) -> None:
         _check_id("agent_name", value)
 
 
+def check_user_and_agent(user_id: object, agent_name: object) -> None:
+    """Raises `InvalidInputError`. What belongs to a user and an agent needs both."""
+    _check_id("user_id", user_id)
+    _check_id("agent_name", agent_name)
+
+
+def check_author(value: object) -> None:
+    """Raises `InvalidInputError`. None is allowed: nobody in particular."""
+    if value is not None:
+        _check_id("author", value)
+
+
+def check_text(field: str, value: object) -> None:
+    """Raises `InvalidInputError` for what no store can keep as a text."""
+    _check_text(field, value)
+
+
+def check_label(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what no store can keep as part of a key, and `LimitExceededError`."""
+    _check_label(field, cast("str", value), limits)
+
+
+def check_object(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what does not come back from a store as it was, and `LimitExceededError`."""
+    _check_object(field, value, limits.max_json_depth, "max_json_depth")
+    _check_limit(field, _json_size(value), limits.max_content_bytes, "bytes", "max_content_bytes")
+
+
 def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
     """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
     if not messages:

@@ -61,7 +61,8 @@ class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
     `pins` are added to the draft of any strategy. They are shown whether or not the window shows their messages too, so
-    that they stay where they are when it moves.
+    that they stay where they are when it moves. So are `notes_lines`, the long-term notes of the agent, which cost
+    `notes_tokens` as a whole.
     `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
     reaches. `fact_tokens` and `narrative_tokens` are what the whole blocks cost as messages, overhead included, if they
     were counted before. The lines were chosen among those of what was said before message `memory_before_seq`; a line
@@ -82,6 +83,8 @@ class Draft(Value, frozen=True, kw_only=True):
     narrative: Sequence[BlockLine] = ()
     fact_tokens: int | None = None
     narrative_tokens: int | None = None
+    notes_lines: Sequence[BlockLine] = ()
+    notes_tokens: int = 0
     frames: tuple[Frame, Frame] = (FACTS, NARRATIVE)
     pins: tuple[Pin, ...] = ()
     window: tuple[Message, ...] = ()
@@ -99,7 +102,7 @@ class Draft(Value, frozen=True, kw_only=True):
     @property
     def offers_memory(self) -> bool:
         """Whether there is anything but pins for which the window may have to make room."""
-        return bool(self.fact_lines or self.narrative or self.offers_recall)
+        return bool(self.fact_lines or self.narrative or self.notes_lines or self.offers_recall)
 
     @property
     def offers_recall(self) -> bool:

@@ -14,6 +14,7 @@ from reactor_memory.models import JsonObject, Message, Value
 
 Part: TypeAlias = Literal[
     "system",
+    "notes",
     "facts",
     "narrative",
     "compressed",

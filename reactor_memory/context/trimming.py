@@ -1,9 +1,9 @@
 """Fitting a draft, or a plain list of messages, into a budget of tokens.
 
 Protected are pins and the current turn. Given up, in this order: recalled messages that do not fit beside the smallest
-window, the window above its minimum, the narrative, facts by value, the remaining window, and then parts of the current
-turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored message is not counted
-again. The work grows with what is kept, not with what is dropped.
+window, the window above its minimum, the narrative, notes from their end, facts by value, the remaining window, and
+then parts of the current turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored
+message is not counted again. The work grows with what is kept, not with what is dropped.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from reactor_memory.context.accounting import (
     turn_part,
 )
 from reactor_memory.context.blocks import (
+    NOTES_HEADER,
     RECALLED_HEADER,
     Block,
     BlockRole,
@@ -75,6 +76,10 @@ def assemble(
         least = newest_turns(
             draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
         )
+        if draft.notes_lines:
+            notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
+            room -= notes.tokens
+            shown.append(_block("notes", NOTES_HEADER, limits.memory_role, draft.notes_lines, notes, limits))
         facts, narrative = _fit_memory(draft, least, room, limits, count_text)
         room -= facts.tokens + narrative.tokens
         shown.append(_framed(draft.frames[0], draft.fact_lines, facts, limits))
@@ -210,6 +215,16 @@ def _fit_memory(
     if len(fitted[0].kept) == len(facts.lines) and len(fitted[1].kept) == len(narrative.lines):
         return fitted
     return fit(min(left - reserved, int(limits.max_memory_share * left)))
+
+
+def _fit_notes(draft: Draft, room: int, limits: ContextLimits, count_text: CountText) -> FittedBlock:
+    """The notes in what all the facts would leave of `room`."""
+    facts = draft.fact_tokens
+    if facts is None:
+        facts = fit_block(Block(draft.frames[0].header, draft.fact_lines), room, limits.overhead, count_text).tokens
+    return fit_block(
+        Block(NOTES_HEADER, draft.notes_lines, draft.notes_tokens), room - facts, limits.overhead, count_text
+    )
 
 
 def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:

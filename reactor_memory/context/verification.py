@@ -17,6 +17,7 @@ from reactor_memory.models import Message, Pin
 
 _ORDER: tuple[Part, ...] = (
     "system",
+    "notes",
     "facts",
     "narrative",
     "compressed",
@@ -28,6 +29,7 @@ _ORDER: tuple[Part, ...] = (
     "current",
 )
 _FIRST_LINE: dict[Part, str] = {
+    "notes": "Agent Notes:",
     "facts": "Conversation Facts:",
     "narrative": "Conversation Summary:",
     "compressed": "Conversation History (compressed):",

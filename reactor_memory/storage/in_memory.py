@@ -73,6 +73,7 @@ from reactor_memory.storage.branches import (
 )
 from reactor_memory.storage.derived import all_gone, overlaps, refolded
 from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
+from reactor_memory.storage.in_memory_items import InMemoryItems, ItemRows
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.in_memory_transfer import InMemoryTransfer
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
@@ -183,9 +184,10 @@ class _State:
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     users: UserRows = field(default_factory=UserRows)
+    items: ItemRows = field(default_factory=dict)
 
 
-class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryTransfer):
+class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTransfer):
     """Every kind of store in one object. What it holds lives as long as it does."""
 
     def __init__(self) -> None:
@@ -207,6 +209,10 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryTransfer):
     @property
     def _users(self) -> UserRows:
         return self._data.users
+
+    @property
+    def _items(self) -> ItemRows:
+        return self._data.items
 
     # The log
 

@@ -997,6 +997,42 @@ ON CONFLICT (user_id, agent_name, version) DO NOTHING
 RETURNING version
 
 
+-- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below
+-- `a` lie between `a.` and `a/`, the character that follows the point.
+
+-- name: item
+SELECT namespace, key, value, created_at, updated_at
+FROM items
+WHERE user_id = :user_id AND namespace = :namespace AND key = :key
+
+-- name: items_of_user
+SELECT namespace, key, value, created_at, updated_at
+FROM items
+WHERE user_id = :user_id
+ORDER BY updated_at DESC, namespace, key
+LIMIT :limit
+
+-- name: items_below
+SELECT namespace, key, value, created_at, updated_at
+FROM items
+WHERE user_id = :user_id AND (namespace = :namespace OR (namespace >= :first AND namespace < :beyond))
+ORDER BY updated_at DESC, namespace, key
+LIMIT :limit
+
+-- name: item_namespaces
+SELECT namespace FROM items WHERE user_id = :user_id GROUP BY namespace ORDER BY namespace
+
+-- name: put_item
+INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)
+VALUES (:user_id, :namespace, :key, :value, :now, :now)
+ON CONFLICT (user_id, namespace, key) DO UPDATE
+SET value = excluded.value, updated_at = excluded.updated_at
+
+-- name: remove_item
+DELETE FROM items WHERE user_id = :user_id AND namespace = :namespace AND key = :key
+
+-- name: erase_items
+DELETE FROM items WHERE user_id = :user_id RETURNING key
 -- Erasing
 
 -- name: entomb_messages

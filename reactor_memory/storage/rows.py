@@ -308,6 +308,10 @@ def layout_values(layout: Layout) -> dict[str, Any]:
     }
 
 
+def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
+    return len(lines), lines_text([line.text for line in lines]), line_details(lines)
+
+
 def range_summary_from(row: Row) -> RangeSummary:
     (
         summary_id,
@@ -361,10 +365,6 @@ def range_summary_values(session_id: str, summary: RangeSummary) -> dict[str, An
         "tokenizer": summary.tokenizer,
         "created_at": summary.created_at,
     }
-
-
-def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
-    return len(lines), lines_text([line.text for line in lines]), line_details(lines)
 
 
 def work_state_from(row: Row) -> WorkState:

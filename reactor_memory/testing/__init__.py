@@ -22,9 +22,9 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `StoreAsIndexConformance` is for a store that is its own index; `ActiveSessionStoreConformance` and
-`NotesStoreConformance` are for what a store keeps of users. `StrategyConformance` needs a fixture `store_url` and the
-settings that select the strategy. The suites run under asyncio, or whatever the fixture
+another object; `StoreAsIndexConformance` is for a store that is its own index; `ActiveSessionStoreConformance`,
+`NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of users. `StrategyConformance` needs a
+fixture `store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
 `anyio_backend` says.
 """
 
@@ -36,6 +36,7 @@ pytest.register_assert_rewrite(
         for name in (
             "active_sessions",
             "branching",
+            "items",
             "erasing",
             "lifecycle",
             "log",
@@ -60,6 +61,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
+from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
@@ -72,6 +74,7 @@ __all__ = [
     "ActiveSessionStoreConformance",
     "ErasureConformance",
     "FakeClock",
+    "ItemsStoreConformance",
     "MessageStoreConformance",
     "NotesStoreConformance",
     "RangeSummaryStoreConformance",

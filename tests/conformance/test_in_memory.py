@@ -8,6 +8,7 @@ from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -50,6 +51,10 @@ class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestInMemoryNotes(NotesStoreConformance):
+    pass
+
+
+class TestInMemoryItems(ItemsStoreConformance):
     pass
 
 

@@ -8,6 +8,7 @@ from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -52,6 +53,10 @@ class TestPostgresActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestPostgresNotes(NotesStoreConformance):
+    pass
+
+
+class TestPostgresItems(ItemsStoreConformance):
     pass
 
 

@@ -9,6 +9,7 @@ from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -62,6 +63,10 @@ class TestSqliteActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestSqliteNotes(NotesStoreConformance):
+    pass
+
+
+class TestSqliteItems(ItemsStoreConformance):
     pass
 
 

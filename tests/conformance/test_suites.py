@@ -6,6 +6,7 @@ from collections import Counter
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -24,6 +25,7 @@ SUITES = (
     StrategyConformance,
     ActiveSessionStoreConformance,
     NotesStoreConformance,
+    ItemsStoreConformance,
     ErasureConformance,
 )
 
