@@ -184,7 +184,7 @@ class _State:
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     users: UserRows = field(default_factory=UserRows)
-    items: ItemRows = field(default_factory=dict)
+    items: ItemRows = field(default_factory=ItemRows)
 
 
 class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTransfer):

@@ -10,7 +10,7 @@ from reactor_memory.models import Item, ItemChange
 from reactor_memory.storage.items import value_from_json, value_to_json
 
 
-class _Kept(NamedTuple):
+class Kept(NamedTuple):
     """A value as JSON, so that nobody else holds it."""
 
     value: str
@@ -18,7 +18,7 @@ class _Kept(NamedTuple):
     updated_at: int
 
 
-ItemRows: TypeAlias = dict[tuple[str, str, str], _Kept]
+ItemRows: TypeAlias = dict[tuple[str, str, str], Kept]
 """Found by user, namespace and key."""
 
 
@@ -52,7 +52,7 @@ class InMemoryItems(ABC):
             if text is None:
                 self._items.pop(row, None)
             else:
-                self._items[row] = _Kept(text, now if before is None else before.created_at, now)
+                self._items[row] = Kept(text, now if before is None else before.created_at, now)
 
     async def erase_items(self, user_id: str) -> int:
         own = [row for row in self._items if row[0] == user_id]
