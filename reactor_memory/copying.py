@@ -46,8 +46,8 @@ Advance = Callable[[int], None]
 
 
 class SessionCopier:
-    """Copies groups of sessions, and the notes and active sessions of users, from `source` to `target`, both open:
-    those of `owner_id`, or all.
+    """Copies groups of sessions, and the notes, active sessions and items of users, from `source` to `target`, both
+    open: those of `owner_id`, or all.
 
     Nobody should write to a session while it is copied. What the target holds already stays as it is, so a session may
     have grown there meanwhile; if it has grown in the source only, the rest is copied.
@@ -112,6 +112,7 @@ class SessionCopier:
         if self._owner_id is not None:
             yield self._owner_id
             return
+        yield ""
         after = ""
         while page := await self._source.list_users(after=after):
             for user_id in page:
@@ -203,6 +204,7 @@ def _missing(ours: StoredUser, theirs: StoredUser) -> StoredUser:
             for notes in ours.notes
             if notes.agent_name not in newest or notes.version > going_on.get(notes.agent_name, notes.version)
         ),
+        items=ours.items,
     )
 
 

@@ -915,11 +915,15 @@ class StoredConversation(Value, frozen=True, kw_only=True):
 
 
 class StoredUser(Value, frozen=True, kw_only=True):
-    """What is kept of a user beside sessions: all versions of notes, in their order, and the active sessions."""
+    """What is kept of a user beside sessions: all versions of notes, in their order, the active sessions, and items.
+
+    The user "" is nobody in particular, and has items only.
+    """
 
     user_id: str
     active: tuple[ActiveSession, ...] = ()
     notes: tuple[Notes, ...] = ()
+    items: tuple[Item, ...] = ()
 
 
 class SessionTransfer(Protocol):
@@ -954,7 +958,7 @@ class SessionTransfer(Protocol):
         ...
 
     async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
-        """The users behind `after`, in their order, of whom notes or active sessions are kept."""
+        """The users behind `after`, in their order, of whom notes, active sessions or items are kept."""
         ...
 
     async def export_user(self, user_id: str) -> StoredUser: ...

@@ -10,10 +10,12 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.models import JsonObject, Message, Pin, Session
-from reactor_memory.protocols import Appended, StoredConversation, StoredMessage
+from reactor_memory.models import ActiveSession, Item, JsonObject, Message, Pin, Session
+from reactor_memory.protocols import Appended, StoredConversation, StoredMessage, StoredUser
 from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.in_memory_ranges import Ranges
+from reactor_memory.storage.in_memory_user_rows import KeptItem, UserRows
+from reactor_memory.storage.items import value_to_json
 from reactor_memory.storage.log import with_forks_below
 
 T = TypeVar("T", StoredConversation, StoredMessage)
@@ -103,6 +105,43 @@ class InMemoryTransfer(ABC):
         if due_at is not None:
             self._make_due(conversation_id, due_at)
         self._conversations()[conversation_id].importing = False
+
+    @property
+    @abstractmethod
+    def _users(self) -> UserRows: ...
+
+    @abstractmethod
+    async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]: ...
+
+    @abstractmethod
+    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]: ...
+
+    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
+        known = {key[0] for key in (*self._users.active, *self._users.notes) if key[0] > after}
+        known |= {user_id for user_id, items in self._users.items.items() if items and user_id > after}
+        return tuple(sorted(known)[:limit])
+
+    async def export_user(self, user_id: str) -> StoredUser:
+        agents = sorted(agent_name for owner, agent_name in self._users.notes if owner == user_id)
+        return StoredUser(
+            user_id=user_id,
+            active=await self.list_active(user_id),
+            notes=tuple(notes for agent_name in agents for notes in self._users.notes[user_id, agent_name]),
+            items=await self.list_items(user_id, ""),
+        )
+
+    async def import_user(self, stored: StoredUser) -> None:
+        for active in stored.active:
+            self._users.active.setdefault((stored.user_id, active.agent_name), active)
+        for notes in stored.notes:
+            versions = self._users.notes.setdefault((stored.user_id, notes.agent_name), [])
+            if notes.version not in {known.version for known in versions}:
+                versions.append(notes)
+                versions.sort(key=lambda each: each.version)
+        items = self._users.items.setdefault(stored.user_id, {})
+        for item in stored.items:
+            kept = KeptItem(value_to_json(item.value), item.created_at, item.updated_at)
+            items.setdefault((item.namespace, item.key), kept)
 
 
 def _apart(stored: T) -> T:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from reactor_memory.models import ActiveSession, Notes
-from reactor_memory.protocols import StoredUser
 
 
 class KeptItem(NamedTuple):
@@ -96,24 +95,6 @@ class InMemoryUserRows(ABC):
             after = rows.notes[key][-1].version + 1
             rows.notes[key] = [Notes(user_id=user_id, agent_name=key[1], version=after, created_at=now)]
         return forgotten + len(rows.items.pop(user_id, {}))
-
-    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
-        known = {user_id for user_id, _ in (*self._users.active, *self._users.notes) if user_id > after}
-        return tuple(sorted(known)[:limit])
-
-    async def export_user(self, user_id: str) -> StoredUser:
-        agents = sorted(agent_name for owner, agent_name in self._users.notes if owner == user_id)
-        notes = tuple(notes for agent_name in agents for notes in self._users.notes[user_id, agent_name])
-        return StoredUser(user_id=user_id, active=await self.list_active(user_id), notes=notes)
-
-    async def import_user(self, stored: StoredUser) -> None:
-        for active in stored.active:
-            self._users.active.setdefault((stored.user_id, active.agent_name), active)
-        for notes in stored.notes:
-            versions = self._users.notes.setdefault((stored.user_id, notes.agent_name), [])
-            if notes.version not in {known.version for known in versions}:
-                versions.append(notes)
-                versions.sort(key=lambda each: each.version)
 
     def _set_active(self, user_id: str, agent_name: str, session_id: str | None, now: int) -> ActiveSession:
         known = self._users.active.get((user_id, agent_name))

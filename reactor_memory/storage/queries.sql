@@ -1248,7 +1248,9 @@ DELETE FROM background_work WHERE group_id = :group_id AND conversation_id = :co
 SELECT user_id FROM (
     SELECT user_id FROM active_sessions WHERE user_id > :after
     UNION
-    SELECT user_id FROM long_term_notes WHERE user_id > :after) AS users
+    SELECT user_id FROM long_term_notes WHERE user_id > :after
+    UNION
+    SELECT user_id FROM items WHERE user_id > :after) AS users
 ORDER BY user_id
 LIMIT :limit
 
@@ -1266,3 +1268,8 @@ ON CONFLICT (user_id, agent_name) DO NOTHING
 INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
 VALUES (:user_id, :agent_name, :version, :notes, :author, :created_at)
 ON CONFLICT (user_id, agent_name, version) DO NOTHING
+
+-- name: import_item
+INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)
+VALUES (:user_id, :namespace, :key, :value, :created_at, :updated_at)
+ON CONFLICT (user_id, namespace, key) DO NOTHING

@@ -379,7 +379,7 @@ class SqlStore(ABC):
         return await self._read(user_rows.list_users, after=after, limit=limit)
 
     async def export_user(self, user_id: str) -> StoredUser:
-        return await self._read(user_rows.export_user, user_id)
+        return await self._read(transfer.export_user, user_id)
 
     async def import_user(self, stored: StoredUser) -> None:
-        await self._write(user_rows.import_user, stored)
+        await self._write(transfer.import_user, stored)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import structs
+
 from reactor_memory.models import Pin
-from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage
-from reactor_memory.storage import derived, log
+from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage, StoredUser
+from reactor_memory.storage import derived, items, log, user_rows
 from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.rows import (
     key_of,
@@ -145,3 +147,23 @@ def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
     if due_at is not None:
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
     yield Step("unmark_importing", key | {"kind": COPY})
+
+
+def export_user(user_id: str) -> Steps[StoredUser]:
+    return StoredUser(
+        user_id=user_id,
+        active=(yield from user_rows.list_active(user_id)),
+        notes=(yield from user_rows.all_notes(user_id)),
+        items=(yield from items.list_items(user_id, "", limit=None)),
+    )
+
+
+def import_user(stored: StoredUser) -> Steps[None]:
+    yield from user_rows.import_rows(stored)
+    yield Batch(
+        "import_item",
+        [
+            structs.asdict(item) | {"user_id": stored.user_id, "value": items.value_to_json(item.value)}
+            for item in stored.items
+        ],
+    )

@@ -93,13 +93,13 @@ def list_users(*, after: str, limit: int) -> Steps[tuple[str, ...]]:
     return tuple(row[0] for row in rows)
 
 
-def export_user(user_id: str) -> Steps[StoredUser]:
-    active = yield from list_active(user_id)
-    notes = yield Step("notes_of_user", {"user_id": user_id})
-    return StoredUser(user_id=user_id, active=active, notes=tuple(map(_notes, notes)))
+def all_notes(user_id: str) -> Steps[tuple[Notes, ...]]:
+    yield from name_user(user_id)
+    rows = yield Step("notes_of_user", {"user_id": user_id})
+    return tuple(map(_notes, rows))
 
 
-def import_user(stored: StoredUser) -> Steps[None]:
+def import_rows(stored: StoredUser) -> Steps[None]:
     yield from name_user(stored.user_id)
     yield Batch("import_active", [structs.asdict(active) for active in stored.active])
     yield Batch("import_notes", [_notes_values(notes) for notes in stored.notes])

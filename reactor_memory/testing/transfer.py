@@ -15,10 +15,11 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import Message, Notes, ToolCall
+from reactor_memory.models import ItemChange, Message, Notes, ToolCall
 from reactor_memory.protocols import (
     SUMMARIZE,
     ActiveSessionStore,
+    ItemsStore,
     MessageStore,
     NotesStore,
     RangeSummaryStore,
@@ -39,6 +40,7 @@ class Store(
     RangeSummaryStore,
     ActiveSessionStore,
     NotesStore,
+    ItemsStore,
     UserData,
     SessionTransfer,
     Protocol,
@@ -266,7 +268,12 @@ class UserCopies:
         await store.get_or_create_active("u", "agent", "s1", now=1_000)
         await store.get_or_create_active("w", "agent", "s2", now=2_000)
         await store.switch_active("w", "agent", expected="s2", new=None, now=3_000)
+        for user_id in ("", "x"):
+            changes = [ItemChange(namespace="a.b", key=key, value={"is": [key, 0.5]}) for key in ("k", "l")]
+            await store.change_items(user_id, changes, now=4_000)
+            await store.change_items(user_id, changes[:1], now=5_000)
         assert (await copier(store, target).copy(ignore)).notes_copied == 4
+        assert (await target.export_user("")).items == (await store.export_user("")).items != ()
         assert await notes_of(target) == await notes_of(store)
         assert (await copier(store, target).copy(ignore)).notes_copied == 0
         await note(target, "u", "three")
