@@ -23,8 +23,12 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 # An environment for each family of libraries of `make bench-peers`; what they require does not go together.
 PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
 
+# An environment for each framework of `make test-adapters`, for the same reason; `core` has none of them.
+ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
+COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
+
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-adapters test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -36,10 +40,17 @@ demo: $(RUNTIME)  ## the main job on a real conversation (DEMO=file for your own
 install: $(DEV)  ## .venv with everything for development
 
 test: $(DEV)  ## all tests but the long proofs
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) --ignore=tests/adapters -m 'not slow'
 
 test-slow: $(DEV)  ## the long proofs
-	$(PYTEST) -m slow
+	$(PYTEST) --ignore=tests/adapters -m slow
+
+test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%)  ## each adapter with its framework, in an environment of its own
+
+.SECONDARY: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
+
+test-adapter-%: build/adapters/%/.installed
+	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) -q
 
 test-all: test-3.11 test-3.12 test-3.13  ## test on each supported version of Python
 
@@ -78,6 +89,13 @@ check: lint types layers test  ## what to run before a commit
 lock: $(DEV)  ## write the locks again, keeping versions (LOCK=--upgrade for new ones)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE) $(LOCK) pyproject.toml -o requirements.lock
 	UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) $(LOCK) pyproject.toml -o requirements-dev.lock
+	@$(MAKE) --no-print-directory $(ADAPTER_FAMILIES:%=lock-adapter-%)
+
+lock-adapter-core: EXTRA :=
+lock-adapter-%: EXTRA = --extra $*
+lock-adapter-%: $(DEV)
+	UV_PYTHON_DOWNLOADS=never $(COMPILE_ADAPTER) $(EXTRA) $(LOCK) pyproject.toml tests/adapters/requirements-tests.in \
+		$(wildcard tests/adapters/requirements-$*.in) -o tests/adapters/requirements-$*.txt
 
 check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock build/locks/
@@ -115,4 +133,11 @@ build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)
 	@echo "Installing the libraries of $* into build/peers/$*"
 	@$(PY) -m venv --clear build/peers/$*
 	@$(PY) -m uv pip install -q --python build/peers/$*/bin/python -r $<
+	@touch $@
+
+build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | $(DEV)
+	@echo "Installing the package and its adapter for $* into build/adapters/$*"
+	@$(PY) -m venv --clear build/adapters/$*
+	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python -r $<
+	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reactor_memory.container import Container, open_memory
     from reactor_memory.context.report import Context, ContextReport
     from reactor_memory.errors import (
+        ActiveSessionConflictError,
         BudgetExceededError,
         ConfigurationError,
         IdempotencyConflictError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from reactor_memory.settings import Settings
 
 _HOME = {
+    "ActiveSessionConflictError": "errors",
     "BudgetExceededError": "errors",
     "ConfigurationError": "errors",
     "Container": "container",
@@ -62,6 +64,7 @@ _HOME = {
 __version__ = "0.1.0"
 
 __all__ = [
+    "ActiveSessionConflictError",
     "BudgetExceededError",
     "ConfigurationError",
     "Container",

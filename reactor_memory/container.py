@@ -14,25 +14,36 @@ import operator
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import unquote
+from uuid import uuid4
 
 import anyio
 import msgspec
 from dependency_injector import containers, providers
 
+from reactor_memory.chat_memory.service import ChatMemoryService
+from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
+from reactor_memory.models import Message
+from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
+    ActiveSessionStore,
+    Condenser,
     ContextSource,
+    ItemsStore,
+    MemoryManagementStrategy,
     MessageStore,
+    NotesStore,
+    RangeSummaryStore,
     RecallIndex,
     Redactor,
     Summarizer,
@@ -43,12 +54,21 @@ from reactor_memory.protocols import (
 from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
-from reactor_memory.settings import Settings, canonical_name
+from reactor_memory.sessions.directory import SessionDirectory
+from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
+from reactor_memory.tiers.background import TierScheduler
+from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
+from reactor_memory.tiers.condensing import ExtractionCondenser
+from reactor_memory.tiers.planning import Writing
+from reactor_memory.tiers.service import DISABLED, OTHER_STRATEGY, ProgressiveTiers, TierOptions
+from reactor_memory.tiers.strategy import Placement, Progressive, RangedContextSource
+from reactor_memory.tiers.writing import TextForm, TierWriter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
+from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.idle import NoSummaries
 from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
@@ -72,7 +92,10 @@ def in_memory_store(settings: Settings) -> MessageStore:
 def sqlite_store(settings: Settings) -> MessageStore:
     from reactor_memory.storage.sqlite import SqliteStore
 
-    return SqliteStore(_sqlite_path(settings.store.url), busy_timeout_seconds=settings.store.busy_timeout_seconds)
+    store = settings.store
+    return SqliteStore(
+        _sqlite_path(store.url), busy_timeout_seconds=store.busy_timeout_seconds, inline_loads=store.inline_loads
+    )
 
 
 def sqlite_file(settings: Settings) -> Path | None:
@@ -183,6 +206,15 @@ def automatic_strategy(settings: Settings) -> Strategy:
     return Hierarchical() if settings.summary.enabled else TakeLast()
 
 
+def progressive_strategy(settings: Settings) -> Strategy:
+    if settings.tiers.retention == "delete" and settings.summary.enabled:
+        raise ConfigurationError(
+            "tiers.retention", "delete would destroy what summary.enabled: true needs: archive them"
+        )
+    tiers = settings.tiers
+    return Progressive(Placement(compressed=tiers.compressed_role, condensed=tiers.condensed_role))
+
+
 def no_recall_index(settings: Settings) -> RecallIndex:
     return NoRecallIndex()
 
@@ -190,6 +222,14 @@ def no_recall_index(settings: Settings) -> RecallIndex:
 def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
+
+def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
+    return NoopStrategy()
+
+
+PROGRESSIVE = "progressive"
+NOOP = "noop"
+SUMMARIZING = "summarize"
 
 OWN_PARTS = Plugin(
     name="reactor-memory",
@@ -216,9 +256,11 @@ OWN_PARTS = Plugin(
             "auto": automatic_strategy,
             "take_last": take_last_strategy,
             "hierarchical": hierarchical_strategy,
+            PROGRESSIVE: progressive_strategy,
         },
         "recall_index": {"none": no_recall_index},
         "redactor": {"none": no_redactor},
+        "memory_management": {NOOP: noop_memory_management},
         "clock": {"system": system_clock},
     },
 )
@@ -259,16 +301,72 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
+def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
+    if not hasattr(message_store, "get_or_create_active"):
+        raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
+    return cast("ActiveSessionStore", message_store)
+
+
+def notes_store_of(message_store: MessageStore) -> NotesStore:
+    if not hasattr(message_store, "put_notes"):
+        raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
+    return cast("NotesStore", message_store)
+
+
+def items_store_of(message_store: MessageStore) -> ItemsStore:
+    if not hasattr(message_store, "change_items"):
+        raise ConfigurationError("store.url", "the store keeps no items; override items_store")
+    return cast("ItemsStore", message_store)
+
+
 def user_data_of(*stores: object) -> tuple[UserData, ...]:
     """Those of the stores that keep something about users, each once."""
     return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
 
 
-def context_source_of(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
-    """One store answers a load in one round trip; two stores are joined."""
-    if cast("object", summary_store) is message_store:
-        return message_store
-    return JoinedContextSource(message_store, summary_store)
+def context_source_of(message_store: MessageStore, summary_store: SummaryStore, strategy: Strategy) -> ContextSource:
+    """One store answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges` gets
+    summaries of ranges, too, for one round trip more.
+    """
+    one = cast("object", summary_store) is message_store
+    source = message_store if one else JoinedContextSource(message_store, summary_store)
+    if not getattr(strategy, "reads_ranges", False):
+        return source
+    return RangedContextSource(source, range_summary_store_of(message_store))
+
+
+def range_summary_store_of(message_store: MessageStore) -> RangeSummaryStore:
+    """The store of the log, which alone can take messages out of view together with their summary."""
+    if not hasattr(message_store, "put_range_summaries"):
+        raise ConfigurationError("store.url", "the store keeps no summaries of ranges: choose another one")
+    return cast("RangeSummaryStore", message_store)
+
+
+def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
+    """The summarizer itself if it can tell a run in fewer words, else what it extracts."""
+    if hasattr(summarizer, "condense"):
+        return cast("Condenser", summarizer)
+    return ExtractionCondenser(summarizer, count=counter.of_text)
+
+
+def memory_management_of(
+    report: ConditionReport, name: str, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
+) -> MemoryManagementStrategy:
+    """The strategy of the chat memory. ``summarize`` needs parts of the container, so it is made there."""
+    if name == SUMMARIZING and name not in report.factories["memory_management"]:
+        return summarizing()
+    return selected(report, "memory_management", name, "chat_memory.strategy", settings)
+
+
+def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
+    """Written as the condensed texts of tiers are."""
+
+    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
+        start, end = messages[0].seq or 0, messages[-1].seq or 0
+        writing = Writing(kind=CONDENSED, start_seq=start, end_seq=end, messages=tuple(messages))
+        return (await writer.write(conversation_id, writing)).text
+
+    return write
 
 
 # -- values out of the settings ---------------------------------------------------------------------------------------
@@ -276,7 +374,7 @@ def context_source_of(message_store: MessageStore, summary_store: SummaryStore) 
 
 def context_limits(settings: Settings) -> ContextLimits:
     summary, context = settings.summary, settings.context
-    return ContextLimits(
+    limits = ContextLimits(
         budget=context.max_tokens - context.reserved_output_tokens,
         overhead=settings.tokens.overhead_per_message,
         take_last_count=2 * settings.history.max_conversation_turns,
@@ -288,6 +386,45 @@ def context_limits(settings: Settings) -> ContextLimits:
         max_memory_share=summary.max_memory_share,
         memory_role=summary.memory_role,
     )
+    return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits
+
+
+def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
+    """A load of tiers reads what may wait to be summarised, and a long turn more."""
+    tiers = settings.tiers
+    waiting = tiers.auto_threshold + 1 + limits.longest_turn
+    return msgspec.structs.replace(
+        limits, take_last_count=max(limits.take_last_count, waiting), recent_message_count=tiers.recent_count
+    )
+
+
+def tier_options(settings: Settings) -> TierOptions:
+    tiers = settings.tiers
+    disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
+    return TierOptions(
+        sizes=TierSizes(
+            recent_count=tiers.recent_count,
+            condensed_count=tiers.condensed_count,
+            longest_turn=context_limits(settings).longest_turn,
+        ),
+        auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
+        retention=tiers.retention,
+        disabled=disabled if tiers.enabled else DISABLED,
+    )
+
+
+def tier_forms(settings: Settings) -> dict[Level, TextForm]:
+    tiers = settings.tiers
+    return {
+        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
+        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
+    }
+
+
+def tiered_or_not(settings: Settings) -> str:
+    """Whether tiers grow by themselves."""
+    options = tier_options(settings)
+    return on_or_off(options.auto_threshold is not None and not options.disabled)
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -304,7 +441,7 @@ def recall_options(settings: Settings) -> RecallOptions:
     return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
 
 
-LAYOUT_FORM = 2
+LAYOUT_FORM = 3
 """How layouts are stored. One of another form is not read, and made again."""
 
 
@@ -343,8 +480,17 @@ def microseconds(seconds: float) -> int:
     return int(seconds * 1e6)
 
 
+def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
+    """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
+    return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
+
+
 def seconds_of_days(days: int) -> float:
     return days * 86_400.0
+
+
+def new_session_id() -> str:
+    return str(uuid4())
 
 
 def on_or_off(enabled: bool) -> str:
@@ -381,7 +527,6 @@ class Container(containers.DeclarativeContainer):
     summary_store = providers.Singleton(
         summary_store_of, conditions, message_store, settings.provided.store.url, settings
     )
-    context_source = providers.Singleton(context_source_of, message_store, summary_store)
     recall_index = providers.Singleton(
         recall_index_of, conditions, message_store, settings.provided.context.recall_index, settings
     )
@@ -389,6 +534,8 @@ class Container(containers.DeclarativeContainer):
     strategy = providers.Singleton(
         selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
     )
+
+    context_source = providers.Singleton(context_source_of, message_store, summary_store, strategy)
 
     redactor = providers.Singleton(selected, conditions, "redactor", settings.provided.redactor, "redactor", settings)
 
@@ -457,7 +604,7 @@ class Container(containers.DeclarativeContainer):
             recent_message_count=settings.provided.summary.recent_message_count,
         ),
     )
-    summary_scheduler = providers.Selector(
+    summary_workers = providers.Selector(
         providers.Callable(on_or_off, settings.provided.summary.enabled),
         on=providers.Singleton(
             SummaryWorkers,
@@ -469,6 +616,47 @@ class Container(containers.DeclarativeContainer):
             options=providers.Callable(worker_options, settings),
         ),
         off=providers.Singleton(NoSummaries),
+    )
+
+    provider_guard = providers.Singleton(
+        ProviderGuard,
+        redactor=redactor,
+        caps=spending_caps,
+        breaker=breaker,
+        timeout_seconds=settings.provided.summary.timeout_seconds,
+    )
+    tier_writer = providers.Singleton(
+        TierWriter,
+        providers.Singleton(condenser_of, summarizer, message_counter),
+        fallback=providers.Singleton(
+            condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
+        ),
+        guard=provider_guard,
+        counter=message_counter,
+        forms=providers.Callable(tier_forms, settings),
+        chunk_tokens=settings.provided.tiers.chunk_tokens,
+    )
+    range_summary_store = providers.Singleton(range_summary_store_of, message_store)
+    tiers = providers.Singleton(
+        ProgressiveTiers,
+        messages=message_store,
+        ranges=range_summary_store,
+        writer=tier_writer,
+        counter=message_counter,
+        clock=clock,
+        options=providers.Callable(tier_options, settings),
+    )
+    summary_scheduler = providers.Selector(
+        providers.Callable(tiered_or_not, settings),
+        on=providers.Singleton(
+            TierScheduler,
+            summary_workers,
+            tiers=tiers,
+            max_concurrent_sessions=settings.provided.background.max_concurrent_sessions,
+            close_grace_seconds=settings.provided.background.close_grace_seconds,
+            run_jobs=settings.provided.background.enabled,
+        ),
+        off=summary_workers,
     )
     work_poller = providers.Singleton(
         WorkPoller,
@@ -500,6 +688,10 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
+    notes_store = providers.Singleton(notes_store_of, message_store)
+    shown_notes = providers.Selector(
+        providers.Callable(on_or_off, settings.provided.notes.enabled), on=notes_store, off=providers.Object(None)
+    )
     context_loader = providers.Singleton(
         ContextLoader,
         source=context_source,
@@ -510,6 +702,7 @@ class Container(containers.DeclarativeContainer):
         recaller=recaller,
         counter=message_counter,
         options=providers.Callable(loading_options, settings),
+        notes=shown_notes,
     )
     conversation_manager = providers.Singleton(
         ConversationManager,
@@ -525,6 +718,83 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
+    )
+
+    active_session_store = providers.Singleton(active_session_store_of, message_store)
+    session_directory = providers.Singleton(
+        SessionDirectory,
+        active=active_session_store,
+        messages=message_store,
+        clock=clock,
+        new_id=providers.Object(new_session_id),
+    )
+    items_store = providers.Singleton(items_store_of, message_store)
+    long_term_memory = providers.Singleton(
+        LongTermMemory,
+        store=notes_store,
+        clock=clock,
+        max_chars=settings.provided.notes.max_chars,
+        allow_destructive=settings.provided.notes.allow_destructive,
+    )
+    chat_summarizer = providers.Singleton(
+        selected,
+        conditions,
+        "summarizer",
+        settings.provided.chat_memory.summarizer,
+        "chat_memory.summarizer",
+        settings,
+    )
+    chat_writer = providers.Selector(
+        providers.Callable(chat_summarizer_kind, settings),
+        usual=tier_writer,
+        own=providers.Singleton(
+            TierWriter,
+            providers.Singleton(condenser_of, chat_summarizer, message_counter),
+            fallback=providers.Singleton(
+                condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
+            ),
+            guard=providers.Singleton(
+                ProviderGuard,
+                redactor=redactor,
+                caps=spending_caps,
+                breaker=providers.Singleton(
+                    CircuitBreaker,
+                    failures=settings.provided.summary.breaker_failures,
+                    open_seconds=settings.provided.summary.breaker_open_seconds,
+                    monotonic=time.monotonic,
+                ),
+                timeout_seconds=settings.provided.summary.timeout_seconds,
+            ),
+            counter=message_counter,
+            forms=providers.Callable(tier_forms, settings),
+            chunk_tokens=settings.provided.tiers.chunk_tokens,
+        ),
+    )
+    summarization_strategy = providers.Singleton(
+        SummarizationStrategy,
+        messages=message_store,
+        ranges=range_summary_store,
+        write=providers.Callable(chat_summaries_written_by, chat_writer),
+        count=message_counter.provided.of_text,
+        tokenizer=message_counter.provided.name,
+        clock=clock,
+        every=settings.provided.chat_memory.summarize_every_n,
+        retention=settings.provided.chat_memory.retention,
+    )
+    memory_management = providers.Singleton(
+        memory_management_of,
+        conditions,
+        settings.provided.chat_memory.strategy,
+        summarization_strategy.provider,
+        settings,
+    )
+    chat_memory = providers.Singleton(
+        ChatMemoryService,
+        manager=conversation_manager,
+        messages=message_store,
+        ranges=range_summary_store,
+        strategy=memory_management,
+        on_hook_error=settings.provided.chat_memory.on_hook_error,
     )
 
 
@@ -567,14 +837,26 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     for closer in container.conditions().closers:
         opened.push_async_callback(_finished, closer)
     container.conversation_manager()
+    if container.settings().chat_memory.strategy != NOOP:
+        container.chat_memory()
     message_store, summary_store = container.message_store(), container.summary_store()
-    if container.settings().summary.enabled:
-        opened.push_async_callback(container.summarizer().aclose)
+    for summarizer in _summarizers_in_use(container):
+        opened.push_async_callback(summarizer.aclose)
     stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
     for part in (*stores.values(), container.summary_scheduler()):
         opened.push_async_callback(part.close)
         await part.open()
     _warm_up(container.token_counter(), opened)
+
+
+def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
+    settings = container.settings()
+    is_chat_summarizing = settings.chat_memory.strategy == SUMMARIZING
+    is_shared = chat_summarizer_kind(settings) == "usual"
+    if settings.summary.enabled or settings.history.strategy == PROGRESSIVE or (is_chat_summarizing and is_shared):
+        yield container.summarizer()
+    if is_chat_summarizing and not is_shared:
+        yield container.chat_summarizer()
 
 
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:

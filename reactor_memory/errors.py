@@ -14,10 +14,15 @@
     │   ├── SessionNotFoundError
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
-    │   └── IdempotencyConflictError
+    │   ├── IdempotencyConflictError
+    │   └── ActiveSessionConflictError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── RedactionError
+    ├── ChatMemoryError                what the chat memory raises, with its cause
+    │   ├── ConversationNotFoundError
+    │   ├── DataValidationError
+    │   └── GenericMemoryError
     └── StoreError                     the database
         ├── StoreUnavailableError
         ├── StoreFullError
@@ -129,6 +134,13 @@ class IdempotencyConflictError(SessionError):
         self.key = key
 
 
+class ActiveSessionConflictError(SessionError):
+    """Another session became active meanwhile. Ask which one it is, and decide again."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "cannot become active: what is active has changed; resolve again")
+
+
 class BudgetExceededError(ReactorMemoryError):
     """Even the smallest context that keeps the promises does not fit.
 
@@ -174,6 +186,39 @@ class RedactionError(ReactorMemoryError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
         self.reason = reason
+
+
+class ChatMemoryError(ReactorMemoryError):
+    """The base of what `ChatMemoryService` raises. What went wrong is the cause (``__cause__``), where there is one."""
+
+    def __init__(self, conversation_id: str, problem: str) -> None:
+        super().__init__(f"conversation {conversation_id!r}: {problem}")
+        self.conversation_id = conversation_id
+
+    @property
+    def cause(self) -> BaseException | None:
+        return self.__cause__
+
+
+class ConversationNotFoundError(ChatMemoryError):
+    """The conversation was never begun, was cleared or was deleted."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(conversation_id, "does not exist")
+
+
+class DataValidationError(ChatMemoryError):
+    """A value given by the caller cannot be accepted. Nothing was stored or changed."""
+
+
+class GenericMemoryError(ChatMemoryError):
+    """Store, strategy or summarizer failed. With `messages_stored` the messages of the call are stored all the same:
+    adding them again would store them twice.
+    """
+
+    def __init__(self, conversation_id: str, problem: str, *, messages_stored: bool = False) -> None:
+        super().__init__(conversation_id, problem)
+        self.messages_stored = messages_stored
 
 
 class StoreError(ReactorMemoryError):

@@ -10,6 +10,7 @@ import anyio
 import msgspec
 
 from reactor_memory.context.draft import ContextLimits, Draft
+from reactor_memory.context.notes import NotesBlock, NotesRenderer
 from reactor_memory.context.pinning import pins_cost
 from reactor_memory.context.report import Context
 from reactor_memory.context.strategies import Missing, Plan, PlanRequest, Strategy
@@ -21,6 +22,7 @@ from reactor_memory.protocols import (
     ContextRows,
     ContextSource,
     MessageStore,
+    NotesStore,
     SummaryScheduler,
     SummaryStore,
 )
@@ -28,6 +30,8 @@ from reactor_memory.recalling import Recaller, question_of
 from reactor_memory.tokens.messages import MessageCounter
 
 log = logging.getLogger(__name__)
+
+_NO_NOTES = NotesBlock()
 
 LAZY_SEGMENTS = 2
 """A load waits for at most this many segments; more would take longer than a turn may."""
@@ -50,6 +54,7 @@ class LoadRequest(Value, frozen=True, kw_only=True):
 
     session_id: str
     user_id: str | None = None
+    agent_name: str | None = None
     current: tuple[Message, ...] = ()
     budget: int | None = None
     system: str | None = None
@@ -101,6 +106,7 @@ class ContextLoader:
         recaller: Recaller,
         counter: MessageCounter,
         options: LoadingOptions,
+        notes: NotesStore | None = None,
     ) -> None:
         self._source = source
         self._messages = messages
@@ -110,6 +116,8 @@ class ContextLoader:
         self._recaller = recaller
         self._counter = counter
         self._options = options
+        self._notes = notes
+        self._rendered_notes = NotesRenderer(count_text=counter.of_text, overhead=options.limits.overhead)
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
@@ -132,6 +140,7 @@ class ContextLoader:
             count=self._counter.of,
             count_text=self._counter.of_text,
             overhead=limits.overhead,
+            tokenizer=self._counter.name,
             session_id=request.session_id,
             system=request.system,
         )
@@ -144,6 +153,7 @@ class ContextLoader:
             loaded.limits,
             count=loaded.counter.of,
             count_text=self._counter.of_text,
+            tokenizer=self._counter.name,
             system=loaded.system,
         )
 
@@ -168,27 +178,42 @@ class ContextLoader:
     ) -> tuple[Session | None, Plan]:
         query = self._query(request, limits)
         rows = await self._source.read_context(query)
-        plan = self._decide(request, limits, rows, current_tokens, None)
+        notes = await self._read_notes(request) if self._notes is not None else _NO_NOTES
+        plan = self._decide(request, limits, rows, notes, current_tokens, None)
         if plan.wants_facts:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-            plan = self._decide(request, limits, rows, current_tokens, None)
+            plan = self._decide(request, limits, rows, notes, current_tokens, None)
         if plan.missing is None:
             return rows.session, plan
         outcome = await self._wait(request.session_id, plan.missing)
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-        return rows.session, self._decide(request, limits, rows, current_tokens, outcome)
+        return rows.session, self._decide(request, limits, rows, notes, current_tokens, outcome)
+
+    async def _read_notes(self, request: LoadRequest) -> NotesBlock:
+        """The notes as they are now: another session may have changed them since the last turn."""
+        if self._notes is None or request.user_id is None or request.agent_name is None:
+            return _NO_NOTES
+        notes = await self._notes.read_notes(request.user_id, request.agent_name)
+        return self._rendered_notes(notes.text)
 
     def _decide(
-        self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
+        self,
+        request: LoadRequest,
+        limits: ContextLimits,
+        rows: ContextRows,
+        notes: NotesBlock,
+        current_tokens: int,
+        outcome: str | None,
     ) -> Plan:
-        """Whatever the strategy, a draft has all the pins; the strategy shares out what they leave."""
-        if not rows.pins:
+        """Whatever the strategy, a draft has all the pins and notes; the strategy shares out what they leave."""
+        if not rows.pins and not notes.lines:
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
-        left = limits.budget - pins_cost(rows.pins, limits.memory_role, self._cost)
+        left = limits.budget - pins_cost(rows.pins, limits.memory_role, self._cost) - notes.planned(limits.budget)
         shared = msgspec.structs.replace(limits, budget=max(0, left))
         plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
-        return msgspec.structs.replace(plan, draft=msgspec.structs.replace(plan.draft, pins=rows.pins))
+        draft = msgspec.structs.replace(plan.draft, pins=rows.pins, notes_lines=notes.lines, notes_tokens=notes.tokens)
+        return msgspec.structs.replace(plan, draft=draft)
 
     def _plan_request(
         self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
@@ -199,6 +224,7 @@ class ContextLoader:
             limits=limits,
             count=self._cost,
             count_text=self._counter.of_text,
+            tokenizer=self._counter.name,
             current_tokens=current_tokens,
             outcome=outcome,
         )

@@ -147,6 +147,7 @@ class ConversationManager:
         session_id: str,
         *,
         user_id: str | None = None,
+        agent_name: str | None = None,
         message: Message | None = None,
         budget: int | None = None,
         system: str | None = None,
@@ -154,10 +155,13 @@ class ConversationManager:
         query: str | None = None,
         history: Iterable[Message] | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
+        traffic: Iterable[Message] = (),
     ) -> Context:
         """The context for the next call of the model.
 
-        `message` is the user message to come: counted, put last, not saved. `budget` (tokens) holds for the messages
+        `message` is the user message to come: counted, put last, not saved. `traffic` follows it: what model and tools
+        did since in this turn, nothing of it saved yet. With ``notes.enabled``, the context begins with the long-term
+        notes that `agent_name` keeps about `user_id`. `budget` (tokens) holds for the messages
         of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
         With a `query`, facts and older turns that answer it come back; without one (None), those that hold what
         `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
@@ -168,8 +172,18 @@ class ConversationManager:
         ``summary.lazy_timeout_seconds`` for a summary.
         """
         request = self._load_request(
-            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
         )
+        if traffic:
+            request = self._with_traffic(request, traffic)
         if history is not None:
             return self._loader.from_history(request, self._checked_history(history))
         loaded = await self._loader.load(request)
@@ -237,6 +251,7 @@ class ConversationManager:
         message: Message,
         *,
         user_id: str | None = None,
+        agent_name: str | None = None,
         budget: int | None = None,
         system: str | None = None,
         tools: Iterable[Any] | None = None,
@@ -250,7 +265,15 @@ class ConversationManager:
         the exception goes on.
         """
         request = self._load_request(
-            session_id, user_id, message, budget=budget, system=system, tools=tools, query=query, overflow=on_overflow
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
         )
         loaded = await self._loader.load(request)
         turn = Turn(
@@ -261,15 +284,23 @@ class ConversationManager:
         try:
             yield turn
         except BaseException:
-            await self._save_interrupted(session_id, message, user_id, idempotency_key)
+            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
             raise
         try:
-            await self.save_history(session_id, turn.saved_messages(), user_id=user_id, idempotency_key=idempotency_key)
+            await self.save_history(
+                session_id,
+                turn.saved_messages(),
+                user_id=user_id,
+                idempotency_key=idempotency_key,
+                agent_name=agent_name,
+            )
         except InvalidInputError:
-            await self._save_interrupted(session_id, message, user_id, idempotency_key)
+            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
             raise
 
-    async def _save_interrupted(self, session_id: str, message: Message, user_id: str | None, key: str | None) -> None:
+    async def _save_interrupted(
+        self, session_id: str, message: Message, user_id: str | None, agent_name: str | None, key: str | None
+    ) -> None:
         """Keep what the user said, also while being cancelled. The exception under way matters more than a fault here.
 
         The key of the whole turn stays free for the turn that succeeds.
@@ -277,7 +308,9 @@ class ConversationManager:
         failed_key = None if key is None else f"interrupted {blake2b(key.encode()).hexdigest()}"
         with anyio.CancelScope(shield=True):
             try:
-                await self.save_history(session_id, [message], user_id=user_id, idempotency_key=failed_key)
+                await self.save_history(
+                    session_id, [message], user_id=user_id, idempotency_key=failed_key, agent_name=agent_name
+                )
             except ReactorMemoryError as error:
                 log.warning(
                     "user message of a failed turn not saved",
@@ -648,9 +681,11 @@ class ConversationManager:
         tools: Iterable[Any] | None,
         query: str | None,
         overflow: Literal["raise", "drop_memory"],
+        agent_name: str | None = None,
     ) -> LoadRequest:
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
+        check_agent_name(agent_name)
         if budget is not None:
             _check_positive("budget", budget)
         if query is not None:
@@ -661,6 +696,7 @@ class ConversationManager:
         return LoadRequest(
             session_id=session_id,
             user_id=user_id,
+            agent_name=agent_name,
             current=tuple(map(_as_given, current)),
             budget=budget,
             system=system,
@@ -668,6 +704,15 @@ class ConversationManager:
             query=query,
             on_overflow=overflow,
         )
+
+    def _with_traffic(self, request: LoadRequest, traffic: Iterable[Message]) -> LoadRequest:
+        """The request of a turn that goes on."""
+        following = tuple(traffic)
+        for position, message in enumerate(following):
+            check_message(message, self._options.limits, field=f"traffic[{position}]")
+        if following and not request.current:
+            raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
+        return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
 
     def _checked(self, messages: Iterable[Message], *, field: str) -> Sequence[Message]:
         batch = tuple(messages)

@@ -14,6 +14,7 @@ class ModelCall(Value, frozen=True, kw_only=True):
     session_id: str
     message: Message
     user_id: str | None = None
+    agent_name: str | None = None
     messages: tuple[Message, ...] = ()
 
 
@@ -30,12 +31,18 @@ def memory_middleware(
 
     async def remember(call: ModelCall, call_next: CallNext) -> Message:
         async with manager.turn(
-            call.session_id, call.message, user_id=call.user_id, budget=budget, system=system
+            call.session_id,
+            call.message,
+            user_id=call.user_id,
+            agent_name=call.agent_name,
+            budget=budget,
+            system=system,
         ) as turn:
             known = ModelCall(
                 session_id=call.session_id,
                 message=call.message,
                 user_id=call.user_id,
+                agent_name=call.agent_name,
                 messages=tuple(turn.messages()),
             )
             answer = await call_next(known)

@@ -7,8 +7,8 @@ Positions (`seq`) count from 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeAlias, cast, overload
 
 import msgspec
 
@@ -286,17 +286,75 @@ def facts_to_json(facts: tuple[Fact, ...]) -> str:
     return msgspec.json.encode(facts).decode()
 
 
-class BlockLine(Value, frozen=True, kw_only=True, array_like=True):
+class BlockLine(Value, frozen=True, kw_only=True):
     """One line of a memory block. `tokens` is about what the line adds to its block.
 
     Lines of lower `value` are given up first; of equal value, the earlier one. `source_seqs` are the messages that
-    the line was made from. As JSON it is an array: every load decodes a layout full of lines, three times as fast.
+    the line was made from.
     """
 
     text: str
     tokens: int
     value: float = 0.0
     source_seqs: tuple[int, ...] = ()
+
+
+class BlockLines(Sequence[BlockLine]):
+    """The lines of a block as a store keeps them; equal to any sequence of the same lines.
+
+    `text` is what a context shows of all of them, one a line. The rest of each line is JSON (`line_details`), decoded
+    when somebody looks at a line: most loads show a whole block and look at none.
+    """
+
+    __slots__ = ("_details", "_length", "_lines", "text")
+
+    def __init__(self, text: str, details: bytes, length: int) -> None:
+        self.text = text
+        self._details = details
+        self._length = length
+        self._lines: tuple[BlockLine, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> BlockLine: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[BlockLine]: ...
+
+    def __getitem__(self, index: int | slice) -> BlockLine | Sequence[BlockLine]:
+        if self._lines is None:
+            texts = self.text.split("\n") if self._length else ()
+            self._lines = tuple(
+                [
+                    BlockLine(text=text, tokens=tokens, value=value, source_seqs=source_seqs)
+                    for text, (tokens, value, source_seqs) in zip(texts, _DETAILS.decode(self._details), strict=True)
+                ]
+            )
+        return self._lines[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self[:] == tuple(cast("Sequence[object]", other))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+_DETAILS = msgspec.json.Decoder(tuple[tuple[int, float, tuple[int, ...]], ...])
+
+
+def lines_text(lines: Sequence[str]) -> str:
+    """All lines, one a line."""
+    body = "\n".join(lines)
+    if len(body.splitlines()) == len(lines):
+        return body
+    # a line that breaks could pass for another line, or close the block
+    return "\n".join([" ".join(line.splitlines()) for line in lines])
+
+
+def line_details(lines: Sequence[BlockLine]) -> list[tuple[int, float, tuple[int, ...]]]:
+    """What `BlockLines` keeps of lines beside their text."""
+    return [(line.tokens, line.value, line.source_seqs) for line in lines]
 
 
 class Layout(Value, frozen=True, kw_only=True):
@@ -312,8 +370,8 @@ class Layout(Value, frozen=True, kw_only=True):
 
     seq: int
     window_start_seq: int
-    fact_lines: tuple[BlockLine, ...] = ()
-    narrative: tuple[BlockLine, ...] = ()
+    fact_lines: Sequence[BlockLine] = ()
+    narrative: Sequence[BlockLine] = ()
     fact_tokens: int = 0
     narrative_tokens: int = 0
     left_out: int = 0
@@ -444,6 +502,27 @@ class Notes(Value, frozen=True, kw_only=True):
     text: str = ""
     author: str | None = None
     created_at: int = 0
+
+
+class Item(Value, frozen=True, kw_only=True):
+    """A JSON object that an application keeps under a namespace and a key.
+
+    A namespace is a path: labels with points between them.
+    """
+
+    namespace: str
+    key: str
+    value: JsonObject
+    created_at: int
+    updated_at: int
+
+
+class ItemChange(Value, frozen=True, kw_only=True):
+    """What an item becomes; without a `value` it is removed."""
+
+    namespace: str
+    key: str
+    value: JsonObject | None = None
 
 
 class IdleGroup(Value, frozen=True, kw_only=True):

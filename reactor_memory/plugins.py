@@ -30,6 +30,7 @@ PLUG_POINTS = (
     "strategy",
     "recall_index",
     "redactor",
+    "memory_management",
     "clock",
 )
 

@@ -16,6 +16,8 @@ from reactor_memory.models import (
     Fact,
     FactCorrection,
     IdleGroup,
+    Item,
+    ItemChange,
     Layout,
     Lease,
     Ledger,
@@ -30,6 +32,7 @@ from reactor_memory.models import (
     Spending,
     Summary,
     SummaryHead,
+    Usage,
     Value,
     WorkState,
 )
@@ -81,6 +84,24 @@ class Summarizer(Protocol):
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
+
+
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -138,7 +159,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
     summary is a `Summary` if facts were asked for, else its head.
 
-    An unknown session is None, with none of them.
+    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
+    them.
     """
 
     session: Session | None = None
@@ -146,6 +168,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    ranges: tuple[RangeSummary, ...] = ()
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):
@@ -721,6 +744,25 @@ class RangeSummaryStore(Protocol):
         ...
 
 
+class MemoryManagementStrategy(Protocol):
+    """What a chat memory does after messages were added to it (`reactor_memory.chat_memory`)."""
+
+    async def post_add_messages_hook(
+        self,
+        conversation_id: str,
+        added_messages_count: int,
+        total_messages_count: int,
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
+        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
+        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
+        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
+        """
+        ...
+
+
 class ActiveSessionStore(Protocol):
     """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
 
@@ -772,4 +814,31 @@ class NotesStore(Protocol):
 
     async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
         """The newest versions, newest first."""
+        ...
+
+
+class ItemsStore(Protocol):
+    """What applications keep by namespace and key, each user's apart; `user_id` "" is nobody in particular.
+
+    A namespace is a path of labels with points between them; "" is above all others.
+    """
+
+    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
+        """The items under these namespaces and keys, in this order; None for what is not there."""
+        ...
+
+    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
+        """The items of the namespace and of all below it, changed last first; at most `limit`."""
+        ...
+
+    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
+        """The namespaces that hold an item, in the order of their code points."""
+        ...
+
+    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
+        """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
+        ...
+
+    async def erase_items(self, user_id: str) -> int:
+        """Remove all items of the user; how many."""
         ...

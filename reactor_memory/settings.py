@@ -35,6 +35,7 @@ from pydantic import (
     PositiveInt,
     PrivateAttr,
     SecretStr,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -49,6 +50,22 @@ from pydantic_settings import (
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.summarizers.addresses import is_loopback
+
+CONDENSED_PROMPT = """\
+Summarize the conversation below.
+Keep what was talked about, what was decided or concluded and why, what is still open, and every name, number and date
+that a later turn may need. Write few sentences, each with something in it.
+"""
+COMPRESSED_PROMPT = """\
+Summarize the conversation below as long-term memory, as briefly as you can.
+Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
+"""
+
+CONVERSATION_SUMMARY = "conversation_summary"
+"""The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
+
+SECTION_ALIASES = {"summarization": "tiers"}
+"""Other names of sections, in files and in the constructor."""
 
 ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
 CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
@@ -117,11 +134,19 @@ def _names(value: Any) -> Any:
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _prompt(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+_BOOL = TypeAdapter(bool)
 Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
 StoreUrl = Annotated[str, AfterValidator(_store_url)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
+Prompt = Annotated[str, AfterValidator(_prompt)]
 
 
 class Section(BaseModel):
@@ -156,6 +181,7 @@ class StoreSettings(Section):
     command_timeout_seconds: PositiveFloat = 30
     statement_cache_size: NonNegativeInt = 100
     busy_timeout_seconds: PositiveFloat = 5
+    inline_loads: bool = False
 
 
 class HistorySettings(Section):
@@ -213,6 +239,111 @@ class SummarySettings(Section):
         return self
 
 
+class TierSettings(Section):
+    """Progressive summarisation, for the strategy ``progressive``."""
+
+    prefix = "tiers"
+
+    enabled: bool = True
+    recent_count: NonNegativeInt = 20
+    condensed_count: NonNegativeInt = 50
+    auto_summarize: bool = True
+    auto_threshold: PositiveInt = 100
+    condensed_prompt: Prompt = CONDENSED_PROMPT
+    compressed_prompt: Prompt = COMPRESSED_PROMPT
+    condensed_max_tokens: Annotated[int, Field(ge=50)] = 1000
+    compressed_max_tokens: Annotated[int, Field(ge=50)] = 500
+    chunk_tokens: PositiveInt = 8000
+    retention: Literal["keep", "archive", "delete"] = "archive"
+    condensed_role: Literal["system", "user", "assistant"] = "assistant"
+    compressed_role: Literal["system", "user", "assistant"] = "system"
+
+    @model_validator(mode="after")
+    def _threshold_beyond_recent(self) -> Self:
+        if self.auto_threshold < self.recent_count:
+            raise self._refuse(
+                "auto_threshold", "must not be less than tiers.recent_count: nothing would be old enough"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _chunks_shrink(self) -> Self:
+        least = 2 * (max(self.condensed_max_tokens, self.compressed_max_tokens) + 20)
+        if self.chunk_tokens < least:
+            raise self._refuse("chunk_tokens", f"must be at least {least}: twice the tokens of a text, and 40 more")
+        return self
+
+
+class ChatMemorySettings(Section):
+    """The chat memory service, and what it does after messages were added.
+
+    Its settings have more than one name, and may stand below `strategy`, which then names the strategy by its `type`:
+    ``{"strategy": {"type": "summarize", "summarizeEveryN": 20}}``.
+    """
+
+    prefix = "chat_memory"
+
+    strategy: PluginName = "noop"
+    summarize_every_n: PositiveInt = 20
+    summarizer: PluginName = CONVERSATION_SUMMARY
+    retention: Literal["keep", "archive", "delete"] = "keep"
+    on_hook_error: Literal["log", "raise"] = "log"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name_each(cls, values: Any) -> Any:
+        return _chat_memory_values(cast("dict[str, Any]", values)) if isinstance(values, dict) else values
+
+
+_CHAT_MEMORY_NAMES = {
+    "type": "strategy",
+    "summarizeeveryn": "summarize_every_n",
+    "summarizeeverynmessages": "summarize_every_n",
+    "skillid": "summarizer",
+    "summarizationskillid": "summarizer",
+    "onhookerror": "on_hook_error",
+    "deletesummarizedmessages": "retention",
+}
+"""Other names of settings of the chat memory, without underscores and in lower case."""
+
+
+def _chat_memory_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` by the names of the settings. `ConfigurationError` for a setting that has a value under two names."""
+    values: dict[str, Any] = {}
+    for key, value in _below_strategy(given):
+        squeezed = key.replace("_", "").lower()
+        name = _CHAT_MEMORY_NAMES.get(squeezed, key)
+        if name in values:
+            raise ConfigurationError(f"chat_memory.{key}", f"is another name of {name}: give one of the two")
+        values[name] = _retention(key, value) if squeezed == "deletesummarizedmessages" else value
+    if values.get("strategy") == "none":
+        values["strategy"] = "noop"
+    return values
+
+
+def _with_chat_memory_names(layer: dict[str, Any]) -> dict[str, Any]:
+    """A source with the settings of the chat memory by their names, so that a stronger source wins over any name."""
+    section = layer.get("chat_memory")
+    if not isinstance(section, dict):
+        return layer
+    return {**layer, "chat_memory": _chat_memory_values(cast("dict[str, Any]", section))}
+
+
+def _below_strategy(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        if key == "strategy" and isinstance(value, dict):
+            yield from cast("dict[str, Any]", value).items()
+        else:
+            yield key, value
+
+
+def _retention(key: str, is_deleting: Any) -> str:
+    try:
+        return "delete" if _BOOL.validate_python(is_deleting) else "keep"
+    except ValidationError:
+        raise ConfigurationError(f"chat_memory.{key}", "must be true or false") from None
+
+
 class ContextSettings(Section):
     """The size of a context, in tokens."""
 
@@ -233,6 +364,16 @@ class ContextSettings(Section):
         if self.reserved_output_tokens >= self.max_tokens:
             raise self._refuse("reserved_output_tokens", "must be less than context.max_tokens")
         return self
+
+
+class NotesSettings(Section):
+    """Long-term notes of an agent about a user. `enabled` puts them into every context."""
+
+    prefix = "notes"
+
+    enabled: bool = False
+    max_chars: PositiveInt = 4000
+    allow_destructive: bool = True
 
 
 class TokenSettings(Section):
@@ -342,7 +483,10 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     summary: SummarySettings = SummarySettings()
+    tiers: TierSettings = TierSettings()
+    chat_memory: ChatMemorySettings = ChatMemorySettings()
     context: ContextSettings = ContextSettings()
+    notes: NotesSettings = NotesSettings()
     tokens: TokenSettings = TokenSettings()
     limits: LimitSettings = LimitSettings()
     background: BackgroundSettings = BackgroundSettings()
@@ -353,8 +497,16 @@ class Settings(BaseSettings):
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
 
+    @model_validator(mode="after")
+    def _originals_for_summaries(self) -> Self:
+        if self.chat_memory.retention == "delete" and self.summary.enabled:
+            problem = "delete would destroy what summary.enabled: true needs: archive them"
+            raise ConfigurationError("chat_memory.retention", problem)
+        return self
+
     def __init__(self, **values: Any) -> None:
-        file, environment, given = _file(), _environment(type(self)), _constructor(values)
+        sources = _file(), _environment(type(self)), _constructor(values)
+        file, environment, given = map(_with_chat_memory_names, sources)
         usual = _merged(_usual_variables(_merged([file, environment, given])))
         layers = {"file": file, "environment": _merged([usual, environment]), "constructor": given}
         origins = {key: name for name, layer in layers.items() for key, _ in _dotted(layer)}
@@ -412,7 +564,8 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _constructor(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
+    given = {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
+    return _with_own_names(given)
 
 
 def _set_fields(section: Section) -> dict[str, Any]:
@@ -475,11 +628,20 @@ def _settings_in(document: Any, path: Path) -> dict[str, Any]:
     sections = root.get(ROOT_KEY, ...)
     if sections is ... or not isinstance(sections, dict | None):
         raise ConfigurationError(str(path), f"needs the key {ROOT_KEY} with the settings below it")
-    return {
+    found = {
         name: _with_underscores(section) if isinstance(section, dict) else section
         for name, section in _with_underscores(sections or {}).items()
         if section is not None
     }
+    return _with_own_names(found)
+
+
+def _with_own_names(sections: dict[str, Any]) -> dict[str, Any]:
+    """The sections under their own names instead of their aliases."""
+    for alias, name in SECTION_ALIASES.items():
+        if alias in sections and name in sections:
+            raise ConfigurationError(alias, f"is another name of {name}: give one of the two")
+    return {SECTION_ALIASES.get(name, name): section for name, section in sections.items()}
 
 
 def _with_underscores(mapping: Any) -> dict[str, Any]:

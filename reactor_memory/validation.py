@@ -67,6 +67,34 @@ def check_agent_name(value: object) -> None:
         _check_id("agent_name", value)
 
 
+def check_user_and_agent(user_id: object, agent_name: object) -> None:
+    """Raises `InvalidInputError`. What belongs to a user and an agent needs both."""
+    _check_id("user_id", user_id)
+    _check_id("agent_name", agent_name)
+
+
+def check_author(value: object) -> None:
+    """Raises `InvalidInputError`. None is allowed: nobody in particular."""
+    if value is not None:
+        _check_id("author", value)
+
+
+def check_text(field: str, value: object) -> None:
+    """Raises `InvalidInputError` for what no store can keep as a text."""
+    _check_text(field, value)
+
+
+def check_label(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what no store can keep as part of a key, and `LimitExceededError`."""
+    _check_label(field, cast("str", value), limits)
+
+
+def check_object(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what does not come back from a store as it was, and `LimitExceededError`."""
+    _check_object(field, value, limits.max_json_depth, "max_json_depth")
+    _check_limit(field, _json_size(value), limits.max_content_bytes, "bytes", "max_content_bytes")
+
+
 def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
     """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
     if not messages:
@@ -141,16 +169,16 @@ def _check_kind(message: Message, field: str) -> None:
 
 
 def _check_content(field: str, value: str, limits: MessageLimits) -> None:
-    size = check_text(field, value)
+    size = _check_text(field, value)
     _check_limit(field, size, limits.max_content_bytes, "bytes", "max_content_bytes")
 
 
 def _check_label(field: str, value: str, limits: MessageLimits) -> None:
-    check_text(field, value)
+    _check_text(field, value)
     _check_limit(field, len(value), limits.max_id_length, "characters", "max_id_length")
 
 
-def check_text(field: str, value: object) -> int:
+def _check_text(field: str, value: object) -> int:
     """The bytes of the text, if it can be stored."""
     if type(value) is not str:
         raise InvalidMessageError(field, f"is a {_type_name(value)}, must be a str")
@@ -239,7 +267,7 @@ class _JsonCheck:
     def check(self, value: Any, depth: int = 0) -> None:
         kind = cast("type[object]", type(value))
         if kind is str:
-            check_text(self._field, value)
+            _check_text(self._field, value)
         elif kind is dict or kind is list:
             self._check_container(value, depth + 1)
         elif kind is int or kind is float:
@@ -254,7 +282,7 @@ class _JsonCheck:
             for key in value:
                 if type(key) is not str:
                     raise InvalidMessageError(self._field, f"has a key that is a {_type_name(key)}, must be a str")
-                check_text(self._field, key)
+                _check_text(self._field, key)
             value = list(value.values())
         for item in value:
             self.check(item, depth)

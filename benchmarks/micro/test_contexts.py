@@ -26,21 +26,25 @@ from reactor_memory.context.verification import verify
 def test_trim(benchmark: BenchmarkFixture, size: int) -> None:
     """Flat: what is dropped costs nothing."""
     messages = prose(size)
-    context = benchmark(trim, messages, BUDGET, count=COUNTER.of, count_text=COUNTER.of_text)
+    context = benchmark(trim, messages, BUDGET, count=COUNTER.of, count_text=COUNTER.of_text, tokenizer=COUNTER.name)
     assert verify(context, count=COUNTER.of) == []
     assert context.messages[-1] == messages[-1]
 
 
 def test_assemble_take_last(benchmark: BenchmarkFixture) -> None:
     draft = Draft(strategy="take_last", session_id="s", window=prose(1_000)[-20:], unread=((1, 980),))
-    context = benchmark(assemble, draft, [QUESTION], LIMITS, count=COUNTER.of, count_text=COUNTER.of_text)
+    context = benchmark(
+        assemble, draft, [QUESTION], LIMITS, count=COUNTER.of, count_text=COUNTER.of_text, tokenizer=COUNTER.name
+    )
     assert context.report.offered == {"window": 20, "current": 1}
 
 
 def test_assemble_hierarchical(benchmark: BenchmarkFixture) -> None:
     """Facts, narrative and window, as at every turn between two evictions."""
     draft = HIERARCHICAL(plan_request(SHORT)).draft
-    context = benchmark(assemble, draft, [QUESTION], LIMITS, count=COUNTER.of, count_text=COUNTER.of_text)
+    context = benchmark(
+        assemble, draft, [QUESTION], LIMITS, count=COUNTER.of, count_text=COUNTER.of_text, tokenizer=COUNTER.name
+    )
     assert {"facts", "narrative", "window", "current"} == set(context.report.parts)
 
 

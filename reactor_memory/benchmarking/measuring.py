@@ -1,8 +1,11 @@
-"""Takes the times: call by call in a new order each round, so that whatever slows the machine slows all alike."""
+"""Takes the times of one work after the other: the library and the reference, on sessions of all lengths, call by call
+in a new order each round, so that whatever slows the machine slows all alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
 from random import Random
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -33,19 +36,28 @@ class Times:
 async def take_times(
     cases: Sequence[Case], hop: Begin | None, *, rounds: int, random: Random, advance: Advance
 ) -> tuple[list[Times], list[int]]:
-    """The times of each case, and of the empty hop."""
+    """The times of each case, and of the empty hop. Works are not mixed: an append that waits for the disk lets the
+    caches grow cold, and what is called next pays for it.
+    """
     times, hops = [Times() for _ in cases], list[int]()
-    for number in range(-WARM_ROUNDS, rounds):
-        calls = [call for case, taken in zip(cases, times, strict=True) for call in _calls(case, taken, number)]
-        if hop is not None:
-            calls.append(_Call(hop, hops))
-        random.shuffle(calls)
-        for call in calls:
-            nanoseconds = await call.take()
-            if number >= 0:
-                call.times.append(nanoseconds)
-        advance(1)
+    for _, work in groupby(zip(cases, times, strict=True), key=lambda each: each[0].work):
+        measured = list(work)
+        for number in range(-WARM_ROUNDS, rounds):
+            calls = [call for case, taken in measured for call in _calls(case, taken, number)]
+            if hop is not None:
+                calls.append(_Call(hop, hops))
+            random.shuffle(calls)
+            for call in calls:
+                nanoseconds = await call.take()
+                if number >= 0:
+                    call.times.append(nanoseconds)
+            advance(1)
     return times, hops
+
+
+def rounds_of(cases: Sequence[Case], rounds: int) -> int:
+    """How many rounds `take_times` makes in all."""
+    return len({case.work for case in cases}) * (WARM_ROUNDS + rounds)
 
 
 class _Call(NamedTuple):

@@ -91,7 +91,7 @@ async def sqlite_raw(path: str, sync_path: str) -> AsyncGenerator[Raw]:
             memory=partial(on_reader, reference_sqlite.memory),
             cold=partial(reference_sqlite.cold, path),
             append=partial(on_writer, reference_sqlite.append),
-            commit=Commits(partial(on_writer, reference_sqlite.append)).append,
+            commit=Commits(partial(on_writer, reference_sqlite.insert)).append,
             hop=partial(on_reader, _nothing),
             turns=await on_reader(_turns),
             sync_turns=_turns(sync),

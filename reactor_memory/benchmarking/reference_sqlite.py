@@ -14,17 +14,14 @@ COLUMNS = (
     "seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata, "
     "token_count, tokenizer, created_at"
 )
-SESSION = (
-    "SELECT owner_id, last_seq, path, deleted_at, text FROM conversations "
-    f"LEFT JOIN pins USING (group_id, conversation_id) WHERE {KEY}"
-)
+PINS = "LEFT JOIN pins USING (group_id, conversation_id)"
+SESSION = f"SELECT owner_id, last_seq, path, deleted_at, text FROM conversations {PINS} WHERE {KEY}"
 NEWEST = f"SELECT {COLUMNS} FROM messages WHERE {KEY} AND state IS NULL ORDER BY seq DESC LIMIT ?2"
 SUMMARY = f"SELECT covered_seq, version, epoch, truncated, stale_ranges FROM conversation_summaries WHERE {KEY}"
-LAYOUT = (
-    "SELECT window_start_seq, seq, covered_seq, epoch, fact_lines, narrative FROM context_layouts "
-    f"WHERE {KEY} AND budget = ?2"
-)
+LINES = "window_start_seq, seq, covered_seq, epoch, fact_lines, narrative"
+LAYOUT = f"SELECT {LINES} FROM context_layouts WHERE {KEY} AND budget = ?2"
 WINDOW = f"SELECT {COLUMNS} FROM messages WHERE {KEY} AND seq >= ?2 AND state IS NULL ORDER BY seq DESC"
+ADVANCE = f"UPDATE conversations SET last_seq = last_seq + ?2, updated_at = ?3 WHERE {KEY}"
 INSERT = (
     f"INSERT INTO messages (group_id, conversation_id, batch_key, batch_fingerprint, batch_size, {COLUMNS}) "
     f"VALUES ({', '.join('?' * 19)})"
@@ -42,9 +39,12 @@ def memory(db: Connection, session: str, budget: int) -> list[Any]:
 
 
 def append(db: Connection, rows: list[Any]) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    db.executemany(INSERT, rows)
-    db.execute("COMMIT")
+    db.execute("BEGIN IMMEDIATE").execute(ADVANCE, (rows[0][0], len(rows), rows[0][-1]))
+    db.executemany(INSERT, rows).execute("COMMIT")
+
+
+def insert(db: Connection, rows: list[Any]) -> None:
+    db.execute("BEGIN IMMEDIATE").executemany(INSERT, rows).execute("COMMIT")
 
 
 async def run(connection: aiosqlite.Connection, work: Any, *arguments: Any) -> Any:

@@ -20,12 +20,12 @@ from reactor_memory.benchmarking.counting import counted
 from reactor_memory.benchmarking.databases import Database, OpenRaw, database
 from reactor_memory.benchmarking.filling import fill
 from reactor_memory.benchmarking.measuring import (
-    WARM_ROUNDS,
     Advance,
     Counts,
     Slices,
     Times,
     hop_us,
+    rounds_of,
     take_counts,
     take_slices,
     take_times,
@@ -152,7 +152,7 @@ class _Runner:
             bench.raw and bench.raw.hop,
             rounds=self._plan.calls,
             random=self._random,
-            advance=self._stage("measuring calls", self._plan.calls + WARM_ROUNDS),
+            advance=self._stage("measuring calls", rounds_of(measured, self._plan.calls)),
         )
         found = [
             latency(case, taken, self._plan.store, counts[at] if counts else None, remembered.get(loaded(case.size)))

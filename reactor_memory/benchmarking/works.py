@@ -46,9 +46,9 @@ def opened_bench(memories: Memories, raw: Raw | None, cold_settings: Settings) -
 
 
 def cases(bench: Bench, works: Sequence[Work], sizes: Sequence[int], calls: int) -> Iterator[Case]:
-    """Everything but `concurrent_32`, for each length of session."""
-    for size in sizes:
-        for work in works:
+    """Everything but `concurrent_32`, work by work, for each length of session."""
+    for work in works:
+        for size in sizes:
             if work == "append_turn":
                 yield _append(bench, size, calls)
             elif work in _LOADS:

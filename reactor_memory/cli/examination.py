@@ -23,6 +23,7 @@ SELECTED_BY = {
     "strategy": "history.strategy",
     "recall_index": "context.recall_index",
     "redactor": "redactor",
+    "memory_management": "chat_memory.strategy",
     "clock": "clock",
 }
 """The setting that selects an implementation, by plug point."""

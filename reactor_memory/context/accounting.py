@@ -56,36 +56,37 @@ class Heading(Value, frozen=True, kw_only=True):
 
 
 def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> ShownPart:
-    """A part that shows `cut` of the messages from `begin` on. What was cut off at its front is one entry."""
-    shown = messages[cut.start : cut.end]
+    """A part that shows `cut` of the messages from `begin` on. What was cut off at its front is one entry.
+
+    Nothing looks at `messages` later: the list may be the caller's, who goes on with it.
+    """
+    offered = messages[cut.start : cut.end]
+    shown = offered
     if cut.orphans:
-        shown = [message for index, message in enumerate(shown, cut.start) if index not in cut.orphans]
-    entries = partial(_cut_entries, name, messages, begin, cut, cost)
+        shown = [message for index, message in enumerate(offered, cut.start) if index not in cut.orphans]
+    front = _entry(name, messages, begin, cut.start - 1, "over_budget", None) if begin < cut.start else None
+    entries = partial(_cut_entries, name, front, offered, cut, cost)
     return ShownPart(name, shown, cut.tokens, cut.end - begin, entries)
 
 
-def _cut_entries(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> Entries:
-    entries: Entries = []
-    if begin < cut.start:
-        entries.append(("dropped", _entry(name, messages, begin, cut.start - 1, "over_budget", None)))
+def _cut_entries(name: Part, front: ReportEntry | None, offered: Sequence[Message], cut: Cut, cost: Count) -> Entries:
+    entries: Entries = [("dropped", front)] if front else []
     if not cut.orphans:
-        if cut.start < cut.end:
-            entries.append(("kept", _entry(name, messages, cut.start, cut.end - 1, "fits", cut.tokens)))
+        if offered:
+            kept = _entry(name, offered, 0, len(offered) - 1, "fits", cut.tokens, at=cut.start)
+            entries.append(("kept", kept))
         return entries
-    positions = range(cut.start, cut.end)
     fates = [
-        Fate("dropped", cut.orphans[index], cost(messages[index]))
+        Fate("dropped", cut.orphans[index], cost(message))
         if index in cut.orphans
-        else Fate("kept", "fits", cost(messages[index]))
-        for index in positions
+        else Fate("kept", "fits", cost(message))
+        for index, message in enumerate(offered, cut.start)
     ]
-    return entries + _runs(name, messages, positions, fates)
+    return entries + _runs(name, offered, range(len(offered)), fates, at=cut.start)
 
 
 def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
     """The pins, as the messages `pinned`."""
-    if not pins:
-        return ShownPart("pins")
     entries = partial(_pin_entries, pinned, cut, cost)
     return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, partial(_pin_sources, pins))
 
@@ -126,8 +127,6 @@ def turn_part(
     offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
 ) -> ShownPart:
     """The current turn: `clamp` and `fitted` count without the orphans."""
-    if not offered:
-        return ShownPart("current")
     entries = partial(_turn_entries, offered, orphans, clamp, fitted, cost)
     return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
 
@@ -170,25 +169,35 @@ def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
             yield Fate("kept", "protected", cost)
 
 
-def _runs(part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate]) -> Entries:
+def _runs(part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate], *, at: int = 0) -> Entries:
     """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
     entries: Entries = []
     begin, tokens, stored = 0, 0, [messages[index].seq is not None for index in positions]
-    for at, fate in enumerate(fates):
+    for end, fate in enumerate(fates):
         tokens += fate.tokens
-        if at + 1 == len(fates) or fates[at + 1][:2] != fate[:2] or stored[at + 1] != stored[at]:
-            entries.append((fate.outcome, _entry(part, messages, positions[begin], positions[at], fate.reason, tokens)))
-            begin, tokens = at + 1, 0
+        if end + 1 == len(fates) or fates[end + 1][:2] != fate[:2] or stored[end + 1] != stored[end]:
+            entry = _entry(part, messages, positions[begin], positions[end], fate.reason, tokens, at=at)
+            entries.append((fate.outcome, entry))
+            begin, tokens = end + 1, 0
     return entries
 
 
 def _entry(
-    part: Part, messages: Sequence[Message], first: int, last: int, reason: Reason, tokens: int | None
+    part: Part,
+    messages: Sequence[Message],
+    first: int,
+    last: int,
+    reason: Reason,
+    tokens: int | None,
+    *,
+    at: int = 0,
 ) -> ReportEntry:
+    """The entry of messages `first`..`last`, which stand at `at` + `first` and so on among all that was offered."""
     begin, end, count = messages[first].seq, messages[last].seq, last - first + 1
     if begin is not None and end is not None:
         return ReportEntry(part=part, first=begin, last=end, count=count, reason=reason, tokens=tokens)
-    return ReportEntry(part=part, first=first, last=last, count=count, reason=reason, tokens=tokens, by="position")
+    begin, end = at + first, at + last
+    return ReportEntry(part=part, first=begin, last=end, count=count, reason=reason, tokens=tokens, by="position")
 
 
 def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, kept: bool) -> ReportEntry:

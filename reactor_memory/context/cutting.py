@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.context.clamping import Count
@@ -28,16 +28,18 @@ def newest_turns(
     count: Count,
     overhead: int = 0,
     *,
+    tokenizer: str = "",
     enough: int = sys.maxsize,
 ) -> Cut:
     """The newest whole turns of `[start, end)` in `room` tokens, no more than make `enough` messages.
 
-    When not even the newest turn fits, its newest pairs and messages. Stops reading where the room ends.
+    When not even the newest turn fits, its newest pairs and messages. Stops reading where the room ends. `count` is not
+    asked for messages that `tokenizer` counted before.
     """
     if room <= 0 or enough <= 0:
         return Cut(end, end)
     begin, tokens, orphans = end, 0, dict[int, OrphanReason]()
-    for index, turn, lost in _turns_back(messages, start, end, room, count, overhead):
+    for index, turn, lost in _turns_back(messages, start, end, room, count, overhead, tokenizer):
         if tokens + turn > room:
             break
         begin, tokens = index, tokens + turn
@@ -50,19 +52,32 @@ def newest_turns(
     return Cut(begin, end, tokens, orphans)
 
 
+def total_cost(messages: Iterable[Message], cost: Count, overhead: int, tokenizer: str) -> int:
+    """Tokens with overhead. `cost` is not asked for messages that `tokenizer` counted before."""
+    return sum(
+        [
+            stored + overhead
+            if (stored := message.token_count) is not None and message.tokenizer == tokenizer
+            else cost(message)
+            for message in messages
+        ]
+    )
+
+
 def _turns_back(
-    messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int
+    messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int, tokenizer: str
 ) -> Iterator[tuple[int, int, dict[int, OrphanReason]]]:
     """The turns from the newest back: where each begins, what it costs without its orphans, and these.
 
-    Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so each message costs it
-    one call, and most turns no more than their messages.
+    Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so a stored message costs
+    it no call, and most turns no more than their messages.
     """
     tokens, traffic = 0, list[int]()
     for index in range(end - 1, start - 1, -1):
         message = messages[index]
         role = message.role
-        tokens += count(message) + overhead
+        stored = message.token_count
+        tokens += (stored if stored is not None and message.tokenizer == tokenizer else count(message)) + overhead
         if role != "user" and (role == "tool" or message.tool_calls):
             traffic.append(index)
         if role == "user" or index == start:

@@ -5,8 +5,10 @@ A draft holds everything that may appear in a context; `reactor_memory.context.t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from reactor_memory.context.blocks import FACTS, NARRATIVE, Frame
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, BlockLine, Form, Message, Pin, Value
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
@@ -59,12 +61,16 @@ class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
     `pins` are added to the draft of any strategy. They are shown whether or not the window shows their messages too, so
-    that they stay where they are when it moves.
+    that they stay where they are when it moves. So are `notes_lines`, the long-term notes of the agent, which cost
+    `notes_tokens` as a whole.
     `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
     reaches. `fact_tokens` and `narrative_tokens` are what the whole blocks cost as messages, overhead included, if they
     were counted before. The lines were chosen among those of what was said before message `memory_before_seq`; a line
     of facts needed the rank `floor` (value, newest source), and `form` says how they are written. `notes` are remarks
     for the reader of the report; the model never sees them.
+
+    `frames` say what the two blocks of memory are: facts and narrative, or what a strategy shows in their place, where
+    the second gives way to the first.
 
     `recalled_lines` are facts and `recalled` whole turns that answer the query, the best turn first. A turn of the
     window may be among them: it comes back if the others take its place there. For what was recalled, memory gives up
@@ -73,10 +79,13 @@ class Draft(Value, frozen=True, kw_only=True):
 
     strategy: str
     session_id: str
-    fact_lines: tuple[BlockLine, ...] = ()
-    narrative: tuple[BlockLine, ...] = ()
+    fact_lines: Sequence[BlockLine] = ()
+    narrative: Sequence[BlockLine] = ()
     fact_tokens: int | None = None
     narrative_tokens: int | None = None
+    notes_lines: Sequence[BlockLine] = ()
+    notes_tokens: int = 0
+    frames: tuple[Frame, Frame] = (FACTS, NARRATIVE)
     pins: tuple[Pin, ...] = ()
     window: tuple[Message, ...] = ()
     recalled_lines: tuple[BlockLine, ...] = ()
@@ -93,4 +102,8 @@ class Draft(Value, frozen=True, kw_only=True):
     @property
     def offers_memory(self) -> bool:
         """Whether there is anything but pins for which the window may have to make room."""
-        return bool(self.fact_lines or self.narrative or self.recalled_lines or self.recalled)
+        return bool(self.fact_lines or self.narrative or self.notes_lines or self.offers_recall)
+
+    @property
+    def offers_recall(self) -> bool:
+        return bool(self.recalled_lines or self.recalled)

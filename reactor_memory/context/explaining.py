@@ -158,7 +158,7 @@ def _memory(context: Context, draft: Draft, evidence: Evidence) -> _Memory:
     """The lines that were offered to the context, then those that were left out when the window last moved. A fact
     whose line is not shown may be shown by one that was recalled.
     """
-    offered = _offered("facts", draft.fact_lines, context)
+    offered = _offered(draft.frames[0].part, draft.fact_lines, context)
     lines = {(line.text, line.sources): line for line in offered}
     of_fact: dict[Fact, Line] = {}
     competing = (fact for fact in evidence.competing if fact.source_seq < draft.memory_before_seq)
@@ -212,12 +212,12 @@ def _left_out(text: BlockLine, floor: Rank) -> Line:
 
 def _narrative_lines(context: Context, draft: Draft, evidence: Evidence) -> Iterator[Line]:
     """The narrative with the segments that it tells of. Of a line, older sentences may have been left out."""
-    offered = _offered("narrative", draft.narrative, context)
+    offered = _offered(draft.frames[1].part, draft.narrative, context)
     shown = {line.text for line in offered}
     told = render_narrative(evidence.narrative if draft.memory_before_seq else "", count=len)
     left_out = [_left_out(text, (0.0, 0)) for text in told if text.text not in shown]
     for line in (*left_out, *offered):
-        yield replace(line, part="narrative", sources=_told_of(line.text, evidence.segments))
+        yield replace(line, part=draft.frames[1].part, sources=_told_of(line.text, evidence.segments))
 
 
 def _told_of(line: str, segments: Sequence[Segment]) -> tuple[int, ...]:

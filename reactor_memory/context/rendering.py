@@ -32,6 +32,7 @@ Thing: TypeAlias = tuple[str, str, str]
 
 MAX_LINE_CHARACTERS = 400
 MAX_TITLE_CHARACTERS = 100
+MOST_INDENT = 8
 SEPARATOR = "; "
 FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
@@ -157,6 +158,20 @@ def render_narrative(text: str, *, count: Count) -> tuple[BlockLine, ...]:
         BlockLine(text=line, tokens=count("\n" + line), value=position / len(plains))
         for position, line in enumerate(map(_unforged, plains), start=1)
     )
+
+
+def render_notes(text: str, *, count: Count) -> tuple[BlockLine, ...]:
+    """Notes as lines, indented as they are; the later a line, the lower its value."""
+    lines = [_unforged_notes_line(line) for line in text.splitlines() if plain(line)]
+    return tuple(
+        BlockLine(text=line, tokens=count("\n" + line), value=1 - position / len(lines))
+        for position, line in enumerate(lines)
+    )
+
+
+def _unforged_notes_line(line: str) -> str:
+    indent = len(line) - len(line.lstrip(" "))
+    return " " * min(indent, MOST_INDENT) + _unforged(plain(line))
 
 
 def _kept(char: str, before: str, after: str) -> str:

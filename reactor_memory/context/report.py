@@ -12,8 +12,22 @@ from reactor_memory.context import providers
 from reactor_memory.context.draft import Freshness
 from reactor_memory.models import JsonObject, Message, Value
 
-Part: TypeAlias = Literal["system", "facts", "narrative", "pins", "window", "recalled", "recalled_facts", "current"]
-"""A part of a context; the order here is their order in it. `system`: what a given history begins with."""
+Part: TypeAlias = Literal[
+    "system",
+    "notes",
+    "facts",
+    "narrative",
+    "compressed",
+    "condensed",
+    "pins",
+    "window",
+    "recalled",
+    "recalled_facts",
+    "current",
+]
+"""A part of a context; the order here is their order in it. `system`: what a given history begins with. `compressed`
+and `condensed`: what the strategy progressive shows instead of facts and narrative.
+"""
 
 Reason: TypeAlias = Literal[
     "protected",  # kept: pins and the current turn

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
 from reactor_memory.context.corrections import still_told
+from reactor_memory.context.cutting import total_cost
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
@@ -34,8 +35,8 @@ before the window: what it takes is no room for facts, and no text that a prompt
 
 
 class PlanRequest(Value, frozen=True, kw_only=True):
-    """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text.
-    `current_tokens` is the size of the message to come.
+    """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text,
+    `tokenizer` names what counts them. `current_tokens` is the size of the message to come.
 
     `outcome` is None on the first try; after waiting it says how that ended (`SummaryScheduler.ensure`, or
     ``catching_up`` when nobody waited because too much is missing).
@@ -46,6 +47,7 @@ class PlanRequest(Value, frozen=True, kw_only=True):
     limits: ContextLimits
     count: Count
     count_text: Callable[[str], int]
+    tokenizer: str = ""
     current_tokens: int = 0
     outcome: str | None = None
 
@@ -241,10 +243,14 @@ def _still_holds(request: PlanRequest, layout: Layout) -> bool:
         return False
     window = _from(messages, layout.window_start_seq)
     room = request.limits.budget - layout.fact_tokens - layout.narrative_tokens - _allowance(request)
-    tokens = sum(map(request.count, window))
+    tokens = _tokens_of(window, request)
     if request.limits.window_growth == "messages":
         return len(window) <= request.limits.trigger_message_count and tokens <= room
     return tokens <= min(room, request.limits.max_window_tokens)
+
+
+def _tokens_of(messages: Sequence[Message], request: PlanRequest) -> int:
+    return total_cost(messages, request.count, request.limits.overhead, request.tokenizer)
 
 
 def _allowance(request: PlanRequest) -> int:
@@ -258,7 +264,7 @@ def _memory_room(request: PlanRequest) -> int:
     """
     limits = request.limits
     window = request.rows.messages[_smallest_window(request, limits.budget) :]
-    minimum = min(sum(map(request.count, window)), int(limits.window_min_share * limits.budget))
+    minimum = min(_tokens_of(window, request), int(limits.window_min_share * limits.budget))
     return int(limits.max_memory_share * (limits.budget - minimum - _allowance(request)))
 
 

@@ -1,9 +1,9 @@
 """Fitting a draft, or a plain list of messages, into a budget of tokens.
 
 Protected are pins and the current turn. Given up, in this order: recalled messages that do not fit beside the smallest
-window, the window above its minimum, the narrative, facts by value, the remaining window, and then parts of the current
-turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored message is not counted
-again. The work grows with what is kept, not with what is dropped.
+window, the window above its minimum, the narrative, notes from their end, facts by value, the remaining window, and
+then parts of the current turn (`reactor_memory.context.clamping`). Nothing here reads a clock or does I/O, and a stored
+message is not counted again. The work grows with what is kept, not with what is dropped.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from reactor_memory.context.accounting import (
     turn_part,
 )
 from reactor_memory.context.blocks import (
-    FACTS_HEADER,
-    NARRATIVE_HEADER,
+    NOTES_HEADER,
     RECALLED_HEADER,
     Block,
+    BlockRole,
     FittedBlock,
-    block_text,
+    Frame,
     fit_block,
     fit_memory,
+    shown_text,
 )
 from reactor_memory.context.clamping import Count, CountText, FittedTurn, TurnClamp
 from reactor_memory.context.cutting import Cut, newest_turns, without_oldest
@@ -50,13 +51,15 @@ def assemble(
     *,
     count: Count,
     count_text: CountText,
+    tokenizer: str = "",
     system: str | None = None,
 ) -> Context:
     """The context that `limits` allow of `draft`, with the current turn last.
 
     `current` is the message to come and, inside a tool loop, this turn's traffic so far; when it does not begin with
     a user message, it continues the last turn of the window. `count` gives the tokens of a message without overhead,
-    for a stored one without tokenizing it; `count_text` those of a text. `system` is carried along, not counted.
+    and is not asked for messages of the window that `tokenizer` counted before; `count_text` gives those of a text.
+    `system` is carried along, not counted.
 
     Raises `BudgetExceededError` as `ContextLimits` describes, and `StoreCorruptError` if a pin that is shown is not,
     byte for byte, what was pinned.
@@ -64,27 +67,34 @@ def assemble(
     cost = _cost(count, limits.overhead)
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = _current_turn(current, limits.overhead, count, count_text)
-    pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins]
+    pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins] if draft.pins else ()
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
+    shown: list[ShownPart] = []
     least = Cut(window_end, window_end)
     if draft.offers_memory:
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
-        least = newest_turns(draft.window, 0, window_end, most, count, limits.overhead, enough=enough)
-    facts, narrative = _fit_memory(draft, least, room, limits, count_text)
-    room -= facts.tokens + narrative.tokens
-    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead)
-    window, lines, recalled = _recall(draft, window, least, room, limits, cost, count_text)
-    shown = [
-        _block("facts", FACTS_HEADER, draft.fact_lines, facts, limits),
-        _block("narrative", NARRATIVE_HEADER, draft.narrative, narrative, limits),
-        pin_part(draft.pins, pinned, pins, cost),
-        cut_part("window", draft.window, 0, window, cost),
-        recalled,
-        _block("recalled_facts", RECALLED_HEADER, draft.recalled_lines, lines, limits),
-        turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
-    ]
+        least = newest_turns(
+            draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
+        )
+        if draft.notes_lines:
+            notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
+            room -= notes.tokens
+            shown.append(_block("notes", NOTES_HEADER, limits.memory_role, draft.notes_lines, notes, limits))
+        facts, narrative = _fit_memory(draft, least, room, limits, count_text)
+        room -= facts.tokens + narrative.tokens
+        shown.append(_framed(draft.frames[0], draft.fact_lines, facts, limits))
+        shown.append(_framed(draft.frames[1], draft.narrative, narrative, limits))
+    if pinned:
+        shown.append(pin_part(draft.pins, pinned, pins, cost))
+    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
+    recalled: Sequence[ShownPart] = ()
+    if draft.offers_recall:
+        window, recalled = _recall(draft, window, least, room, limits, cost, count_text)
+    shown += (cut_part("window", draft.window, 0, window, cost), *recalled)
+    if current:
+        shown.append(turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost))
     context = make_context(_heading(draft, limits), shown, system=system)
-    if draft.pins:
+    if pinned:
         check_pins(draft.pins[pins.start :], context.part("pins"))
     return context
 
@@ -96,6 +106,7 @@ def trim(
     count: Count,
     count_text: CountText,
     overhead: int = 4,
+    tokenizer: str = "",
     session_id: str = "",
     system: str | None = None,
 ) -> Context:
@@ -113,16 +124,14 @@ def trim(
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
     leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead)
+    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead, tokenizer=tokenizer)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),
         turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
     ]
     heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
-    made = make_context(heading, shown)
-    # The list is the caller's, who may change it before the report is read
-    return Context(messages=made.messages, report=made.report, system=system)
+    return make_context(heading, shown, system=system)
 
 
 def _cost(count: Count, overhead: int) -> Count:
@@ -138,9 +147,14 @@ class _CurrentTurn(NamedTuple):
 
 
 def _current_turn(messages: Sequence[Message], overhead: int, count: Count, count_text: CountText) -> _CurrentTurn:
-    orphans = turns.find_orphans(messages, open_tail=True) if messages else {}
+    if not messages:
+        return _NO_TURN
+    orphans = turns.find_orphans(messages, open_tail=True)
     rest = [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
     return _CurrentTurn(messages, orphans, TurnClamp(rest, overhead=overhead, count=count, count_text=count_text))
+
+
+_NO_TURN = _CurrentTurn((), {}, TurnClamp((), overhead=0, count=lambda _: 0, count_text=len))
 
 
 def _join_last_turn(window: Sequence[Message], current: Sequence[Message]) -> tuple[Sequence[Message], int]:
@@ -192,10 +206,8 @@ def _fit_memory(
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    if not draft.offers_memory:
-        return FittedBlock(), FittedBlock()
-    facts = Block(FACTS_HEADER, draft.fact_lines, draft.fact_tokens)
-    narrative = Block(NARRATIVE_HEADER, draft.narrative, draft.narrative_tokens)
+    facts = Block(draft.frames[0].header, draft.fact_lines, draft.fact_tokens)
+    narrative = Block(draft.frames[1].header, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
     reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
@@ -205,30 +217,42 @@ def _fit_memory(
     return fit(min(left - reserved, int(limits.max_memory_share * left)))
 
 
+def _fit_notes(draft: Draft, room: int, limits: ContextLimits, count_text: CountText) -> FittedBlock:
+    """The notes in what all the facts would leave of `room`."""
+    facts = draft.fact_tokens
+    if facts is None:
+        facts = fit_block(Block(draft.frames[0].header, draft.fact_lines), room, limits.overhead, count_text).tokens
+    return fit_block(
+        Block(NOTES_HEADER, draft.notes_lines, draft.notes_tokens), room - facts, limits.overhead, count_text
+    )
+
+
 def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
     """About what all that was recalled takes."""
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), limits.budget, limits.overhead, count_text)
     return lines.tokens + sum((message.token_count or 0) + limits.overhead for message in draft.recalled)
 
 
+def _framed(frame: Frame, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
+    return _block(frame.part, frame.header, frame.role or limits.memory_role, lines, fitted, limits)
+
+
 def _block(
-    part: Part, header: str, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
+    part: Part, header: str, role: BlockRole, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
 ) -> ShownPart:
     if not lines:
         return ShownPart(part)
     message = None
     if fitted.kept:
-        text = block_text(header, [lines[index].text for index in fitted.kept])
-        message = Message(role=limits.memory_role, content=text, token_count=fitted.tokens - limits.overhead)
+        text = shown_text(header, lines, fitted.kept)
+        message = Message(role=role, content=text, token_count=fitted.tokens - limits.overhead)
     return block_part(part, message, lines, fitted)
 
 
 def _recall(
     draft: Draft, window: Cut, least: Cut, room: int, limits: ContextLimits, cost: Count, count_text: CountText
-) -> tuple[Cut, FittedBlock, ShownPart]:
+) -> tuple[Cut, Sequence[ShownPart]]:
     """What was recalled, and the window beside it: the turns above its minimum and its newest turn make room."""
-    if not draft.recalled and not draft.recalled_lines:
-        return window, FittedBlock(), ShownPart("recalled")
     newest_turn = draft.window[turns.last_turn_start(draft.window, 0, window.end) : window.end]
     left = room - max(least.tokens, sum(map(cost, newest_turn)))
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), left, limits.overhead, count_text)
@@ -238,7 +262,8 @@ def _recall(
         taken = lines.tokens + min(left, sum(map(cost, draft.recalled)))
         window = newest_turns(draft.window, 0, window.end, room - taken, cost)
         kept = _best_turns(_unseen(draft, window), left, cost)
-    return window, lines, _recalled_part(draft, window, kept, cost)
+    shown = _block("recalled_facts", RECALLED_HEADER, limits.memory_role, draft.recalled_lines, lines, limits)
+    return window, (_recalled_part(draft, window, kept, cost), shown)
 
 
 def _unseen(draft: Draft, window: Cut) -> Sequence[Message]:

@@ -15,12 +15,28 @@ import msgspec
 from reactor_memory.context.report import Context, Part, ReportEntry
 from reactor_memory.models import Message, Pin
 
-_ORDER: tuple[Part, ...] = ("system", "facts", "narrative", "pins", "window", "recalled", "recalled_facts", "current")
+_ORDER: tuple[Part, ...] = (
+    "system",
+    "notes",
+    "facts",
+    "narrative",
+    "compressed",
+    "condensed",
+    "pins",
+    "window",
+    "recalled",
+    "recalled_facts",
+    "current",
+)
 _FIRST_LINE: dict[Part, str] = {
+    "notes": "Agent Notes:",
     "facts": "Conversation Facts:",
     "narrative": "Conversation Summary:",
+    "compressed": "Conversation History (compressed):",
+    "condensed": "Conversation History (condensed):",
     "recalled_facts": "Recalled Conversation Facts:",
 }
+_OWN_ROLE: tuple[Part, ...] = ("compressed", "condensed")
 _LOGGED: tuple[Part, ...] = ("window", "recalled", "current")
 _ROLES = ("user", "assistant", "system", "tool", "agent", "summary")
 
@@ -92,7 +108,10 @@ def _check_roles(context: Context) -> Iterator[str]:
         if message.role not in _ROLES:
             yield f"roles: {part} has a message of an unknown role"
         if part in _FIRST_LINE:
-            block_roles.add(message.role)
+            if part not in _OWN_ROLE:
+                block_roles.add(message.role)
+            elif message.role not in ("system", "user", "assistant"):
+                yield f"roles: {part} is of a role for which no memory is"
             if message.content.partition("\n")[0] != _FIRST_LINE[part]:
                 yield f"roles: {part} does not begin with its header"
         if part == "system" and message.role not in ("system", "summary"):

@@ -19,7 +19,7 @@ from reactor_memory.models import JsonObject, Message, Value
 MAX_LINE_CHARACTERS = 400
 """A longer line of a memory block is no unit: everything in one line would always be found."""
 
-MEMORY_PARTS = frozenset({"facts", "narrative", "recalled_facts"})
+MEMORY_PARTS = frozenset({"facts", "narrative", "compressed", "condensed", "recalled_facts"})
 
 _MARKED = re.compile(r"\((?:failed|superseded|cancelled)\)")
 _RETRACTED = re.compile(

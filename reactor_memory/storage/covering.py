@@ -5,7 +5,7 @@ Pure functions of values, shared by all stores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -102,7 +102,7 @@ def _is_given_up(turn: Sequence[Message], call: int) -> bool:
     return any(message.role in ("assistant", "agent", "user") for message in turn[call + 1 :])
 
 
-def check_forks(summary: RangeSummary, conversation_id: str, group: Sequence[Session]) -> None:
+def check_forks(summary: RangeSummary, conversation_id: str, group: Iterable[Session]) -> None:
     """`InvalidInputError` if a fork shares messages whose content would be destroyed, and does not show the summary."""
     for session in group:
         for part in session.branch if session.deleted_at is None else ():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import Erased, ErasedBranch, Refold
-from reactor_memory.storage import derived, log
+from reactor_memory.storage import derived, items, log
 from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -101,7 +101,8 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]
     yield Batch("end_notes", ends)
     active = yield Step("delete_active_of_user", {"user_id": user_id})
-    return len(notes) + len(active)
+    kept = yield from items.erase_items(user_id)
+    return len(notes) + len(active) + kept
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

@@ -75,6 +75,7 @@ from reactor_memory.storage.branches import (
 )
 from reactor_memory.storage.derived import all_gone, overlaps, refolded
 from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
+from reactor_memory.storage.in_memory_items import InMemoryItems, ItemRows
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
@@ -181,9 +182,10 @@ class _State:
     work: dict[tuple[str, str], _Work] = field(default_factory=dict[tuple[str, str], _Work])
     spending: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     users: UserRows = field(default_factory=UserRows)
+    items: ItemRows = field(default_factory=dict)
 
 
-class InMemoryStore(InMemoryRanges, InMemoryUserRows):
+class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems):
     """Every kind of store in one object. What it holds lives as long as it does."""
 
     def __init__(self) -> None:
@@ -205,6 +207,10 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows):
     @property
     def _users(self) -> UserRows:
         return self._data.users
+
+    @property
+    def _items(self) -> ItemRows:
+        return self._data.items
 
     # The log
 
@@ -460,6 +466,9 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows):
             each.session = replace(each.session, deleted_at=deleted_at, owner_id=None)
         self._purge(each for each in owned if not each.purged)
         return tuple(each.session.session_id for each in owned)
+
+    async def forget_user(self, user_id: str, *, now: int) -> int:
+        return await super().forget_user(user_id, now=now) + await self.erase_items(user_id)
 
     async def scrub(self, *, rewrite: bool = False) -> None:
         """Nothing is written anywhere."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -76,7 +76,7 @@ class InMemoryRanges(ABC):
     def _required(self, session_id: str, user_id: str | None) -> Conversation: ...
 
     @abstractmethod
-    def _group(self, group_id: str) -> Sequence[Session]: ...
+    def _group(self, group_id: str) -> Iterable[Session]: ...
 
     @abstractmethod
     def _ranges_of(self, conversation_id: str) -> Ranges: ...

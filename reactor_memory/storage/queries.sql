@@ -873,6 +873,63 @@ ORDER BY own.conversation_id
 LIMIT :limit
 
 
+-- Summaries of ranges
+
+-- name: range_summaries
+SELECT summary_id, kind, start_seq, end_seq, message_count, message_ids, retention, replaced_by, started_at, ended_at,
+       text, token_count, tokenizer, created_at
+FROM range_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY start_seq, end_seq, summary_id
+
+-- name: insert_range_summary
+INSERT INTO range_summaries (group_id, conversation_id, summary_id, kind, start_seq, end_seq, message_count,
+                             message_ids, retention, started_at, ended_at, text, token_count, tokenizer, created_at)
+VALUES (:group_id, :conversation_id, :summary_id, :kind, :start_seq, :end_seq, :message_count,
+        :message_ids, :retention, :started_at, :ended_at, :text, :token_count, :tokenizer, :created_at)
+
+-- name: replace_range_summary
+UPDATE range_summaries SET replaced_by = :replaced_by
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+-- name: revive_range_summaries
+UPDATE range_summaries SET replaced_by = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND replaced_by = :summary_id
+
+-- name: delete_range_summary
+DELETE FROM range_summaries
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+-- name: delete_range_summaries
+DELETE FROM range_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: ids_in_view
+SELECT seq, message_id FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+ORDER BY seq
+
+-- name: archive_messages
+UPDATE messages SET state = 'archived', archived_by = :summary_id, archived_until = :end_seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
+
+-- name: unarchive_messages
+UPDATE messages SET state = NULL, archived_by = NULL, archived_until = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state = 'archived' AND archived_by = :summary_id
+
+-- name: range_summaries_of_other_tokenizers
+-- across groups
+SELECT group_id, conversation_id, summary_id, text FROM range_summaries
+WHERE tokenizer <> :tokenizer
+LIMIT :limit
+
+-- name: store_range_token_count
+UPDATE range_summaries SET token_count = :token_count, tokenizer = :tokenizer
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+
+
 -- What belongs to a user. On PostgreSQL such rows are fenced: they are there for a transaction that names the user.
 
 -- name: name_user
@@ -950,63 +1007,42 @@ ON CONFLICT (user_id, agent_name, version) DO NOTHING
 RETURNING version
 
 
--- Summaries of ranges
+-- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below
+-- `a` lie between `a.` and `a/`, the character that follows the point.
 
--- name: range_summaries
-SELECT summary_id, kind, start_seq, end_seq, message_count, message_ids, retention, replaced_by, started_at, ended_at,
-       text, token_count, tokenizer, created_at
-FROM range_summaries
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-ORDER BY start_seq, end_seq, summary_id
+-- name: item
+SELECT namespace, key, value, created_at, updated_at
+FROM items
+WHERE user_id = :user_id AND namespace = :namespace AND key = :key
 
--- name: insert_range_summary
-INSERT INTO range_summaries (group_id, conversation_id, summary_id, kind, start_seq, end_seq, message_count,
-                             message_ids, retention, started_at, ended_at, text, token_count, tokenizer, created_at)
-VALUES (:group_id, :conversation_id, :summary_id, :kind, :start_seq, :end_seq, :message_count,
-        :message_ids, :retention, :started_at, :ended_at, :text, :token_count, :tokenizer, :created_at)
-
--- name: replace_range_summary
-UPDATE range_summaries SET replaced_by = :replaced_by
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
-
--- name: revive_range_summaries
-UPDATE range_summaries SET replaced_by = NULL
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND replaced_by = :summary_id
-
--- name: delete_range_summary
-DELETE FROM range_summaries
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
-
--- name: delete_range_summaries
-DELETE FROM range_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
-
--- name: ids_in_view
-SELECT seq, message_id FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
-ORDER BY seq
-
--- name: archive_messages
-UPDATE messages SET state = 'archived', archived_by = :summary_id, archived_until = :end_seq
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
-
--- name: unarchive_messages
-UPDATE messages SET state = NULL, archived_by = NULL, archived_until = NULL
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state = 'archived' AND archived_by = :summary_id
-
--- name: range_summaries_of_other_tokenizers
--- across groups
-SELECT group_id, conversation_id, summary_id, text FROM range_summaries
-WHERE tokenizer <> :tokenizer
+-- name: items_of_user
+SELECT namespace, key, value, created_at, updated_at
+FROM items
+WHERE user_id = :user_id
+ORDER BY updated_at DESC, namespace, key
 LIMIT :limit
 
--- name: store_range_token_count
-UPDATE range_summaries SET token_count = :token_count, tokenizer = :tokenizer
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND summary_id = :summary_id
+-- name: items_below
+SELECT namespace, key, value, created_at, updated_at
+FROM items
+WHERE user_id = :user_id AND (namespace = :namespace OR (namespace >= :first AND namespace < :beyond))
+ORDER BY updated_at DESC, namespace, key
+LIMIT :limit
 
+-- name: item_namespaces
+SELECT namespace FROM items WHERE user_id = :user_id GROUP BY namespace ORDER BY namespace
 
+-- name: put_item
+INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)
+VALUES (:user_id, :namespace, :key, :value, :now, :now)
+ON CONFLICT (user_id, namespace, key) DO UPDATE
+SET value = excluded.value, updated_at = excluded.updated_at
+
+-- name: remove_item
+DELETE FROM items WHERE user_id = :user_id AND namespace = :namespace AND key = :key
+
+-- name: erase_items
+DELETE FROM items WHERE user_id = :user_id RETURNING key
 -- Erasing
 
 -- name: entomb_messages
@@ -1074,7 +1110,7 @@ VACUUM
 -- name: rewrite [postgres]
 -- across groups
 VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
-              range_summaries, fact_corrections, long_term_notes, active_sessions
+              range_summaries, fact_corrections, long_term_notes, active_sessions, items
 
 
 -- Corrections

@@ -13,6 +13,7 @@ import msgspec
 
 from reactor_memory.models import (
     BlockLine,
+    BlockLines,
     BranchRange,
     Fact,
     FactCorrection,
@@ -29,6 +30,8 @@ from reactor_memory.models import (
     ToolCall,
     Usage,
     WorkState,
+    line_details,
+    lines_text,
 )
 from reactor_memory.storage.branches import group_of, root_branch
 from reactor_memory.storage.steps import Row
@@ -37,8 +40,8 @@ _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])
 _TOOL_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _OBJECT = msgspec.json.Decoder(JsonObject)
-_FACT_BLOCK = msgspec.json.Decoder(tuple[int, tuple[BlockLine, ...], int, tuple[float, int], Form])
-_BLOCK = msgspec.json.Decoder(tuple[int, tuple[BlockLine, ...]])
+_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
+_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
 _encode = msgspec.json.encode
@@ -308,13 +311,13 @@ def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, A
 
 def layout_from(row: Row) -> Layout:
     seq, window_start_seq, covered_seq, epoch, facts_json, narrative_json = row
-    fact_tokens, fact_lines, left_out, floor, form = _FACT_BLOCK.decode(facts_json)
-    narrative_tokens, narrative = _BLOCK.decode(narrative_json)
+    fact_tokens, fact_count, facts, fact_details, left_out, floor, form = _FACT_BLOCK.decode(facts_json)
+    narrative_tokens, count, narrative, details = _BLOCK.decode(narrative_json)
     return Layout(
         seq=seq,
         window_start_seq=window_start_seq,
-        fact_lines=fact_lines,
-        narrative=narrative,
+        fact_lines=BlockLines(facts, fact_details, fact_count),
+        narrative=BlockLines(narrative, details, count),
         fact_tokens=fact_tokens,
         narrative_tokens=narrative_tokens,
         left_out=left_out,
@@ -329,11 +332,17 @@ def layout_values(layout: Layout) -> dict[str, Any]:
     return {
         "seq": layout.seq,
         "window_start_seq": layout.window_start_seq,
-        "fact_lines": to_json((layout.fact_tokens, layout.fact_lines, layout.left_out, layout.floor, layout.form)),
-        "narrative": to_json((layout.narrative_tokens, layout.narrative)),
+        "fact_lines": to_json(
+            (layout.fact_tokens, *_stored(layout.fact_lines), layout.left_out, layout.floor, layout.form)
+        ),
+        "narrative": to_json((layout.narrative_tokens, *_stored(layout.narrative))),
         "covered_seq": layout.covered_seq,
         "epoch": layout.epoch,
     }
+
+
+def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
+    return len(lines), lines_text([line.text for line in lines]), line_details(lines)
 
 
 def range_summary_from(row: Row) -> RangeSummary:

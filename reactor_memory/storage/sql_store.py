@@ -14,6 +14,8 @@ from reactor_memory.models import (
     Fact,
     FactCorrection,
     IdleGroup,
+    Item,
+    ItemChange,
     Layout,
     Lease,
     Ledger,
@@ -44,7 +46,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, erasing, log, range_summaries, recall, user_rows
+from reactor_memory.storage import derived, erasing, items, log, range_summaries, recall, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -335,3 +337,20 @@ class SqlStore(ABC):
 
     async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
         return await self._read(derived.list_work, kind, limit=limit)
+
+    # What applications keep
+
+    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
+        return await self._read(items.read_items, user_id, keys)
+
+    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
+        return await self._read(items.list_items, user_id, namespace, limit=limit)
+
+    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
+        return await self._read(items.list_item_namespaces, user_id)
+
+    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
+        await self._write(items.change_items, user_id, changes, now=now)
+
+    async def erase_items(self, user_id: str) -> int:
+        return await self._write(items.erase_items, user_id)

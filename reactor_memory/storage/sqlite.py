@@ -16,8 +16,8 @@ from typing import cast
 import aiosqlite
 import anyio
 
-from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError
-from reactor_memory.protocols import Appended, AppendRequest, StoreHealth
+from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError, StoreUnavailableError
+from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
 from reactor_memory.storage import log, recall
 from reactor_memory.storage.driver_errors import is_busy, translate, translated
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
@@ -38,11 +38,17 @@ class SqliteStore(SqlStore):
 
     A writer that finds the file locked by another process waits up to `busy_timeout_seconds`, then raises
     `StoreUnavailableError`.
+
+    With `inline_loads` a context is read on the thread of the event loop, by a connection of its own that waits for
+    nobody. That saves the way to another thread and back, most of what such a read costs, and holds up the loop for as
+    long as it takes: for files that the page cache of the system holds.
     """
 
-    def __init__(self, path: str | Path, *, busy_timeout_seconds: float = 5.0) -> None:
+    def __init__(self, path: str | Path, *, busy_timeout_seconds: float = 5.0, inline_loads: bool = False) -> None:
         self._path = Path(path)
         self._busy_timeout_seconds = busy_timeout_seconds
+        self._inline_loads = inline_loads
+        self._inline: sqlite3.Connection | None = None
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection | None = None
         self._appends = GroupCommit(self._commit_appends)
@@ -54,6 +60,9 @@ class SqliteStore(SqlStore):
             self._writer = await self._connect(_prepare_writer)
             try:
                 self._reader = await self._connect(_prepare_reader)
+                if self._inline_loads:
+                    self._inline = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+                    _prepare_reader(self._inline)
             except BaseException:
                 await self.close()
                 raise
@@ -105,6 +114,9 @@ class SqliteStore(SqlStore):
             await self._appends.finish()
             reader, self._reader = self._reader, None
             writer, self._writer = self._writer, None
+            inline, self._inline = self._inline, None
+            if inline is not None:
+                inline.close()
             for connection in (reader, writer):
                 if connection is not None:
                     await connection.close()
@@ -113,6 +125,15 @@ class SqliteStore(SqlStore):
         if self._writer is None:
             raise StoreClosedError
         return await self._appends.append(request)
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        if self._inline is None:
+            return await super().read_context(query)
+        try:
+            with translated():
+                return _run_in(self._inline, "BEGIN", log.read_context(query))
+        except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
+            return await super().read_context(query)
 
     async def scrub(self, *, rewrite: bool = False) -> None:
         """The full-text index keeps deleted terms until its parts are merged, the WAL what it is not rid of yet."""

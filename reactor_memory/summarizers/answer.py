@@ -63,6 +63,27 @@ def parse_answer(text: str) -> Extraction:
     raise SummarizationError("malformed", problem)
 
 
+class _CondensedAnswer(_Answered):
+    summary: str
+
+
+def parse_condensed(text: str) -> str:
+    """The text in an answer that `CONDENSED_SCHEMA` describes, bare or in one code fence. Blank counts as malformed."""
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        raise SummarizationError("malformed", f"the answer has {len(text)} characters")
+    fenced = _FENCED.fullmatch(text)
+    try:
+        summary = _clean(_CondensedAnswer.model_validate_json(fenced.group(1) if fenced else text).summary)
+    except ValidationError as error:
+        problem = f"the answer is not what was asked for, {error.error_count()} problems"
+    else:
+        problem = "the answer is blank"
+        if summary:
+            return summary
+    # Outside of the handler: the cause quotes the answer.
+    raise SummarizationError("malformed", problem)
+
+
 def _extraction(answer: _Answer) -> Extraction:
     facts = (_fact(answered) for answered in answer.facts[:MAX_FACTS])
     return Extraction(

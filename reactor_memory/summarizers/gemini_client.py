@@ -18,7 +18,7 @@ from reactor_memory.summarizers.connecting import OnDemand
 from reactor_memory.summarizers.failures import refusal, status_failure, transport_failure
 from reactor_memory.summarizers.gemini_failures import finish_failure, retry_info_seconds
 from reactor_memory.summarizers.language_model import Reply
-from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, Request
+from reactor_memory.summarizers.prompt import Request
 
 if TYPE_CHECKING:
     import httpx2
@@ -30,7 +30,9 @@ _API_VERSION = "v1"
 
 
 class GeminiClient:
-    """Asks `model` for an answer in `ANSWER_SCHEMA`. Never repeats a question by itself, follows no redirect."""
+    """Asks `model` for an answer in the schema of the request. Never repeats a question by itself, follows no
+    redirect.
+    """
 
     def __init__(
         self, model: str, api_key: str, *, base_url: str | None, timeout_seconds: float, max_output_tokens: int
@@ -70,7 +72,7 @@ class GeminiClient:
         return types.GenerateContentConfig(
             system_instruction=request.instruction,
             response_mime_type="application/json",
-            response_schema=ANSWER_SCHEMA,
+            response_schema=request.schema,
             max_output_tokens=self._max_output_tokens,
             automatic_continuation=False,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import anyio
@@ -11,11 +12,11 @@ from msgspec.structs import replace
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Extraction, Fact, Message, Usage
-from reactor_memory.protocols import TokenCounter
+from reactor_memory.protocols import Condensed, TokenCounter
 from reactor_memory.reading import sentences
-from reactor_memory.summarizers.answer import parse_answer
-from reactor_memory.summarizers.prompt import PROMPT_VERSION, Request, build_request
-from reactor_memory.summarizers.records import Record, chunks
+from reactor_memory.summarizers.answer import parse_answer, parse_condensed
+from reactor_memory.summarizers.prompt import PROMPT_VERSION, Request, build_condense_request, build_request
+from reactor_memory.summarizers.records import Record, chunks, records_of
 
 _LEAST_ROOM = 256
 _SHARE_OF_TIME = 0.98
@@ -94,6 +95,15 @@ class LanguageModelSummarizer:
         failure.tokens += _total(extractions).total
         raise failure
 
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed:
+        """What `messages` say, in a text as `prompt` wants it. One question, however long they are."""
+        request = await anyio.to_thread.run_sync(
+            lambda: build_condense_request(tuple(records_of(messages)), prompt, max_tokens=max_tokens)
+        )
+        reply, usage = await self._asked(request)
+        with _at_the_cost_of(usage):
+            return Condensed(text=parse_condensed(_usable(reply)), usage=usage)
+
     async def aclose(self) -> None:
         await self._client.aclose()
 
@@ -105,13 +115,16 @@ class LanguageModelSummarizer:
         return [request(chunk) for chunk in chunks(messages, room, self._counter)]
 
     async def _ask(self, request: Request) -> Extraction:
+        reply, usage = await self._asked(request)
+        with _at_the_cost_of(usage):
+            return replace(parse_answer(_usable(reply)), usage=usage)
+
+    async def _asked(self, request: Request) -> tuple[Reply, Usage]:
+        """The reply, and what it cost, estimated where the provider does not tell."""
         reply = await self._client.ask(request)
-        usage = reply.usage if reply.usage.total else await anyio.to_thread.run_sync(self._estimated, request, reply)
-        try:
-            return replace(_read(reply), usage=usage)
-        except SummarizationError as error:
-            error.tokens = usage.total
-            raise
+        if reply.usage.total:
+            return reply, reply.usage
+        return reply, await anyio.to_thread.run_sync(self._estimated, request, reply)
 
     def _estimated(self, request: Request, reply: Reply) -> Usage:
         return Usage(tokens_read=self._tokens_of(request), tokens_written=self._counter.count(reply.text))
@@ -146,10 +159,20 @@ def _end() -> float:
     return now + _SHARE_OF_TIME * (anyio.current_effective_deadline() - now)
 
 
-def _read(reply: Reply) -> Extraction:
+def _usable(reply: Reply) -> str:
     if reply.failure is not None:
         raise reply.failure
-    return parse_answer(reply.text)
+    return reply.text
+
+
+@contextmanager
+def _at_the_cost_of(usage: Usage) -> Generator[None]:
+    """A useless answer was paid for, too."""
+    try:
+        yield
+    except SummarizationError as error:
+        error.tokens = usage.total
+        raise
 
 
 def _total(extractions: Iterable[Extraction]) -> Usage:

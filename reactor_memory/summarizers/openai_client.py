@@ -38,7 +38,7 @@ class _Answer(NamedTuple):
 
 
 class OpenAIClient:
-    """Asks `model` for an answer in `ANSWER_SCHEMA`.
+    """Asks `model` for an answer in the schema of the request.
 
     A server that refuses the form of a question (the schema, the name of the limit) is asked again in a simpler one,
     which is kept for later questions. `response_format` other than ``auto`` fixes the form of the answer.

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.models import Value
-from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, Request
+from reactor_memory.summarizers.prompt import Request
 
 ResponseFormat: TypeAlias = Literal["auto", "json_schema", "json_object", "text"]
 
@@ -33,7 +33,7 @@ class Dialect(Value, frozen=True, kw_only=True):
             self.limits[0]: max_output_tokens,
         }
         if self.formats[0] == "json_schema":
-            schema = {"name": "memory", "strict": True, "schema": strict_schema(ANSWER_SCHEMA)}
+            schema = {"name": "memory", "strict": True, "schema": strict_schema(request.schema)}
             question["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif self.formats[0] == "json_object":
             question["response_format"] = {"type": "json_object"}

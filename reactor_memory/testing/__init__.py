@@ -20,11 +20,12 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a
-fixture `index` if the index is another object; `StoreAsIndexConformance` is for a store that is its own index;
-`RangeSummaryStoreConformance` for one that is a `RangeSummaryStore`, too;
-`ActiveSessionStoreConformance` and `NotesStoreConformance` are for what a store keeps of users. The suites run under
-asyncio, or whatever the fixture `anyio_backend` says.
+one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
+`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
+another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance`
+for one that is everything; `ActiveSessionStoreConformance`,
+`NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of users. The suites run under asyncio,
+or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -36,6 +37,7 @@ pytest.register_assert_rewrite(
             "active_sessions",
             "branching",
             "correcting",
+            "items",
             "erasing",
             "lifecycle",
             "log",
@@ -60,6 +62,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
+from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
@@ -70,6 +73,7 @@ __all__ = [
     "ActiveSessionStoreConformance",
     "ErasureConformance",
     "FakeClock",
+    "ItemsStoreConformance",
     "MessageStoreConformance",
     "NotesStoreConformance",
     "RangeSummaryStoreConformance",

@@ -19,7 +19,7 @@ from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
 from reactor_memory.protocols import ContextQuery, MessageStore, RangeSummaryStore, SummaryStore
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
-from reactor_memory.testing.log import seqs
+from reactor_memory.testing.log import nothing_left, seqs
 
 RETENTIONS: tuple[Retention, ...] = ("keep", "archive", "delete")
 UNDOABLE: tuple[Retention, ...] = ("keep", "archive")
@@ -119,6 +119,10 @@ async def everything(store: Store, session_id: str) -> tuple[object, ...]:
         await store.read_range_summaries(session_id, None),
         await store.read_range_summaries(session_id, None, live=False),
     )
+
+
+async def erase(store: Store, session_id: str, *ranges: tuple[int, int]) -> None:
+    await store.erase(session_id, None, ranges=ranges, now=wall_clock(), refold=nothing_left)
 
 
 def a_pair(call_id: str = "c") -> tuple[Message, Message]:
@@ -515,6 +519,46 @@ class WithdrawnUnderneath:
         assert await originals(store, "s") == [1, 2, 4, 5, 6]
 
 
+class ErasedUnderneath:
+    """No text stays that was made of a message which was erased."""
+
+    async def test_the_text_goes_and_what_it_archived_comes_back(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(9))
+        await summarise(store, "s", 1, 3, name="a", retention="archive")
+        await summarise(store, "s", 4, 6, name="b", retention="archive")
+        await erase(store, "s", (5, 5))
+        assert await live_ids(store, "s") == ["a"]
+        assert await in_view(store, "s") == [4, 6, 7, 8, 9]
+        assert await originals(store, "s") == [1, 2, 3, 4, 6, 7, 8, 9]
+
+    async def test_so_does_every_text_that_it_went_into(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(9))
+        a = await summarise(store, "s", 1, 3, name="a", retention="archive")
+        await summarise(store, "s", 4, 6, name="b")
+        await summarise(store, "s", 1, 7, name="c", retention="archive")
+        await erase(store, "s", (6, 6))
+        assert await store.read_range_summaries("s", None, live=False) == (a,)
+        assert await in_view(store, "s") == [4, 5, 7, 8, 9]
+
+    async def test_a_text_over_deleted_messages(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        await summarise(store, "s", 1, 3, name="a", retention="delete")
+        await erase(store, "s", (2, 2))
+        assert await store.read_range_summaries("s", None, live=False) == ()
+        assert await in_view(store, "s") == [4]
+
+    async def test_an_inherited_message(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(6))
+        await summarise(store, "s", 1, 2, name="a", retention="archive")
+        await fork(store, "s", "s~f", 5, own=["f5"])
+        await summarise(store, "s~f", 5, 5, name="b", retention="archive")
+        await erase(store, "s~f", (2, 2))
+        assert await live_ids(store, "s") == []
+        assert await live_ids(store, "s~f") == ["b"]
+        assert await in_view(store, "s") == [1, 3, 4, 5, 6]
+        assert await in_view(store, "s~f") == [1, 3, 4]
+
+
 class InBranches:
     """A branch summarises its own messages, and shows the summaries of what it inherited whole."""
 
@@ -600,5 +644,7 @@ class InBranches:
 
 
 @pytest.mark.anyio
-class RangeSummaryStoreConformance(Standing, Compared, Refused, Replacing, WithdrawnUnderneath, InBranches):
+class RangeSummaryStoreConformance(
+    Standing, Compared, Refused, Replacing, WithdrawnUnderneath, ErasedUnderneath, InBranches
+):
     """What every `RangeSummaryStore` promises. The fixture `store` gives an opened, empty one that is a log, too."""

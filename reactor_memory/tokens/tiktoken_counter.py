@@ -13,7 +13,7 @@ import hashlib
 import importlib.util
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,11 +49,12 @@ class TiktokenCounter:
         return self._name
 
     def count(self, text: str) -> int:
-        encoding = self._encoding()
+        encoding = self._encoding
         if len(text) <= LONGEST_SPACE:  # nearly every text; a generator would add a tenth to its cost
             return len(encoding.encode_ordinary(text))
         return sum(len(encoding.encode_ordinary(piece)) for piece in digestible(text))
 
+    @cached_property
     def _encoding(self) -> Encoding:
         with _loading:
             return _load_encoding(self._name, self._cache_dir)

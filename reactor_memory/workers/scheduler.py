@@ -15,7 +15,7 @@ from reactor_memory.models import Lease, Value, WorkState
 from reactor_memory.protocols import SUMMARIZE, Clock, SummaryStore
 from reactor_memory.workers.backoff import backoff_seconds
 from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.extraction import BreakerOpenError
+from reactor_memory.workers.guarding import BreakerOpenError
 from reactor_memory.workers.jobs import RELEASE_SECONDS, LeaseLostError, SummaryJob
 
 log = logging.getLogger(__name__)

@@ -100,6 +100,13 @@ def test_nothing_is_left_behind(run: Run, folder: Path) -> None:
     assert list(folder.rglob("*")) == [folder / "disk"]
 
 
+def test_a_folder_where_nothing_can_be_made_is_named(run: Run) -> None:
+    done = run("bench", *QUICK, "--works", "load_last_20", "--folder", "/proc")
+    assert done.code == 2
+    assert "--folder: nothing can be made there" in done.err
+    assert "Traceback" not in done.err
+
+
 def test_sessions_are_made_of_a_text_of_ones_own(run: Run, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", {"s1": [Message.user("Hm."), Message.assistant("Well.")]})
     found = run("bench", *QUICK, "--works", "load_hierarchical", "--file", file, "--json", "-").json

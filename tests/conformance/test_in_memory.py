@@ -8,6 +8,7 @@ from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -41,6 +42,10 @@ class TestInMemoryAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestInMemoryRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -49,9 +54,9 @@ class TestInMemoryNotes(NotesStoreConformance):
     pass
 
 
-class TestInMemoryErasure(ErasureConformance):
+class TestInMemoryItems(ItemsStoreConformance):
     pass
 
 
-class TestInMemoryRanges(RangeSummaryStoreConformance):
+class TestInMemoryErasure(ErasureConformance):
     pass

@@ -8,6 +8,7 @@ from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -43,6 +44,10 @@ class TestPostgresAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestPostgresRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestPostgresActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -51,9 +56,9 @@ class TestPostgresNotes(NotesStoreConformance):
     pass
 
 
-class TestPostgresErasure(ErasureConformance):
+class TestPostgresItems(ItemsStoreConformance):
     pass
 
 
-class TestPostgresRanges(RangeSummaryStoreConformance):
+class TestPostgresErasure(ErasureConformance):
     pass

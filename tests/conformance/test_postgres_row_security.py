@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.testing import ActiveSessionStoreConformance, NotesStoreConformance
+from reactor_memory.testing import ActiveSessionStoreConformance, ItemsStoreConformance, NotesStoreConformance
 
 pytestmark = pytest.mark.postgres
 
@@ -25,4 +25,8 @@ class TestFencedActiveSessions(ActiveSessionStoreConformance):
 
 
 class TestFencedNotes(NotesStoreConformance):
+    pass
+
+
+class TestFencedItems(ItemsStoreConformance):
     pass

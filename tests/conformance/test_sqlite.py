@@ -9,6 +9,7 @@ from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -42,6 +43,10 @@ class TestSqliteAsIndex(StoreAsIndexConformance):
     pass
 
 
+class TestSqliteRanges(RangeSummaryStoreConformance):
+    pass
+
+
 class TestSqliteActiveSessions(ActiveSessionStoreConformance):
     pass
 
@@ -50,9 +55,20 @@ class TestSqliteNotes(NotesStoreConformance):
     pass
 
 
-class TestSqliteErasure(ErasureConformance):
+class TestInlineLoads(MessageStoreConformance):
+    """Contexts are read on the thread of the event loop."""
+
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "memory.db", inline_loads=True)
+        await store.open()
+        yield store
+        await store.close()
+
+
+class TestSqliteItems(ItemsStoreConformance):
     pass
 
 
-class TestSqliteRanges(RangeSummaryStoreConformance):
+class TestSqliteErasure(ErasureConformance):
     pass

@@ -6,6 +6,7 @@ from collections import Counter
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
+    ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
@@ -17,12 +18,13 @@ from reactor_memory.testing import (
 SUITES = (
     MessageStoreConformance,
     SummaryStoreConformance,
-    ActiveSessionStoreConformance,
-    NotesStoreConformance,
-    ErasureConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     StoreAsIndexConformance,
+    ActiveSessionStoreConformance,
+    NotesStoreConformance,
+    ItemsStoreConformance,
+    ErasureConformance,
 )
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import get_args
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.models import (
+    BlockLine,
+    BlockLines,
     Category,
     Extraction,
     Fact,
@@ -17,6 +22,8 @@ from reactor_memory.models import (
     SummaryHead,
     Usage,
     facts_to_json,
+    line_details,
+    lines_text,
 )
 
 FACT = Fact(anchor="order", key="number", value="A-1", source_seq=3)
@@ -94,3 +101,35 @@ def test_short_ways_to_make_a_message() -> None:
         ("tool", "d"),
         ("assistant", ""),
     ]
+
+
+LINES = st.lists(
+    st.builds(
+        BlockLine,
+        text=st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"])),
+        tokens=st.integers(0, 10_000),
+        value=st.floats(0, 100),
+        source_seqs=st.lists(st.integers(1, 2**53)).map(tuple),
+    )
+)
+
+
+@given(lines=LINES)
+def test_stored_lines_are_the_lines(lines: list[BlockLine]) -> None:
+    text = lines_text([line.text for line in lines])
+    stored = BlockLines(text, msgspec.json.encode(line_details(lines)), len(lines))
+    assert stored == tuple(lines)
+    assert (len(stored), list(stored)) == (len(lines), lines)
+    assert stored.text == "\n".join(line.text for line in lines)
+
+
+def test_lines_that_break_stay_one_line_each() -> None:
+    assert lines_text(["a\nb", "c", "d\u2028e\r"]) == "a b\nc\nd e"
+
+
+def test_stored_lines_differ_from_others() -> None:
+    lines = [BlockLine(text="a", tokens=1), BlockLine(text="b", tokens=1)]
+    stored = BlockLines("a\nb", msgspec.json.encode(line_details(lines)), 2)
+    assert stored != tuple(lines[:1])
+    assert stored != tuple(lines[::-1])
+    assert stored != 2

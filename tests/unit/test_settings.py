@@ -262,6 +262,7 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
             "summary.base_url: must begin with https://, or name this machine",
         ),
         ({"summary": {"base_url": "http://localhost.example/v1"}}, "summary.base_url: must begin with https://"),
+        ({"summary": {"base_url": "http://example.com\\.localhost/v1"}}, "summary.base_url: must begin with https://"),
         ({"summary": {"base_url": "http://127.0.0.1.example/v1"}}, "summary.base_url: must begin with https://"),
         ({"summary": {"base_url": "HTTP://10.0.0.1/v1"}}, "summary.base_url: must begin with https://"),
         ({"summary": {"max_tokens_per_day": -1}}, "summary.max_tokens_per_day: must be greater than or equal to 0"),

@@ -72,6 +72,7 @@ class TestParity:
             "active_sessions",
             "long_term_notes",
             "fact_corrections",
+            "items",
             REVISION_TABLE,
         }
 

@@ -5,9 +5,10 @@ import random
 import sqlite3
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiosqlite
 import anyio
@@ -453,3 +454,51 @@ class TestReadingTheWindow:
         for start, seqs in ((6, [6, 7, 8, 9]), (8, [8, 9])):
             await store.put_layout("s~f", Layout(seq=start, window_start_seq=start), budget=0, settings_fingerprint="")
             assert await self.seqs(store, session_id="s~f") == seqs
+
+
+class TestInlineLoads:
+    async def test_a_context_is_read_on_the_thread_of_the_event_loop(self, tmp_path: Path) -> None:
+        async with inline_store(tmp_path) as store:
+            await append_messages(store, "s", numbered(3))
+            threads: list[int] = []
+            store._inline.set_trace_callback(lambda _: threads.append(threading.get_ident()))  # pyright: ignore
+            rows = await store.read_context(ContextQuery(session_id="s", user_id="u1", last_count=2))
+            assert [message.seq for message in rows.messages] == [2, 3]
+            assert set(threads) == {threading.get_ident()}
+
+    async def test_what_is_locked_is_waited_for_on_the_other_thread(self, tmp_path: Path) -> None:
+        async with inline_store(tmp_path) as store:
+            await append_messages(store, "s", numbered(3))
+            store._inline = cast(sqlite3.Connection, Locked())
+            rows = await store.read_context(ContextQuery(session_id="s", user_id="u1", last_count=2))
+            assert [message.seq for message in rows.messages] == [2, 3]
+
+    async def test_a_closed_store_says_so(self, tmp_path: Path) -> None:
+        async with inline_store(tmp_path) as store:
+            pass
+        with pytest.raises(StoreClosedError):
+            await store.read_context(ContextQuery(session_id="s", user_id="u1", last_count=2))
+
+
+class Locked:
+    """A connection that another process keeps from reading."""
+
+    in_transaction = False
+
+    def execute(self, statement: str) -> None:
+        error = sqlite3.OperationalError("database is locked")
+        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise error
+
+    def close(self) -> None:
+        pass
+
+
+@asynccontextmanager
+async def inline_store(folder: Path) -> AsyncGenerator[SqliteStore]:
+    store = SqliteStore(folder / "memory.db", inline_loads=True)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()

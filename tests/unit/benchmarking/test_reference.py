@@ -112,6 +112,16 @@ async def test_what_it_appends_is_what_the_library_stored(both: tuple[Memories, 
     assert raw.turns.rows("s")[0][5] == SIZE + 3
 
 
+async def test_an_append_to_sqlite_moves_the_counter_as_the_library_does(tmp_path: Path) -> None:
+    await filled(f"sqlite:///{tmp_path}/ours.db")
+    for name in ("raw.db", "sync.db"):
+        shutil.copyfile(tmp_path / "ours.db", tmp_path / name)
+    async with sqlite_raw(f"{tmp_path}/raw.db", f"{tmp_path}/sync.db") as raw:
+        await raw.append(raw.turns.rows("s"))
+    async with memories(partial(settings_at, f"sqlite:///{tmp_path}/raw.db")) as opened:
+        assert (await opened.take_last.get_session("s", user_id=USER)).last_seq == SIZE + 2
+
+
 async def test_a_cold_load_is_the_same_on_a_connection_of_its_own(both: tuple[Memories, Raw]) -> None:
     _, raw = both
     rows: Any = await raw.cold("s", 20)

@@ -14,7 +14,7 @@ import pytest
 
 from reactor_memory.benchmarking.counting import counted
 from reactor_memory.benchmarking.filling import fill
-from reactor_memory.benchmarking.measuring import WARM_ROUNDS, take_slices, take_times
+from reactor_memory.benchmarking.measuring import WARM_ROUNDS, rounds_of, take_slices, take_times
 from reactor_memory.benchmarking.memories import USER, memories, take_last_settings
 from reactor_memory.benchmarking.results import WORKS
 from reactor_memory.benchmarking.sessions import SESSIONS, Wanted, appended, crowd, loaded, wanted_sessions
@@ -124,9 +124,11 @@ async def test_every_case_is_called_in_every_round_and_cold_ones_in_every_tenth(
     rounds: list[int] = []
     times, hops = await take_times([both, cold], begin("hop"), rounds=20, random=Random(0), advance=rounds.append)
     assert [len(taken) for taken in (times[0].ours, times[0].raw, times[0].sync, times[1].ours, hops)] == [
-        *(20, 20, 20, 2, 20)
+        *(20, 20, 20, 2, 40)
     ]
-    assert sum(rounds) == 20 + WARM_ROUNDS == calls.count("ours")
+    assert sum(rounds) == rounds_of([both, cold], 20) == 2 * (20 + WARM_ROUNDS)
+    assert calls.count("ours") == 20 + WARM_ROUNDS
+    assert "ours" not in calls[calls.index("cold") :]  # one work after the other
     assert len({tuple(calls[at : at + 4]) for at in range(0, 60, 4)}) > 5
 
 

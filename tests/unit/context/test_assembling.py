@@ -269,6 +269,27 @@ def test_a_dropped_prefix_is_one_range_however_long() -> None:
     assert context.report.unread == ((4001, 9992),)
 
 
+def test_what_the_tokenizer_counted_before_is_not_counted_again() -> None:
+    counted: list[str] = []
+
+    def counting(message: Message) -> int:
+        counted.append(message.content)
+        return 10
+
+    stored = chat(2)
+    others = (replace(stored[0], content="other", tokenizer="bytes"), Message.assistant("new", seq=2))
+    context = assemble(
+        draft(window=(*others, *stored[2:])),
+        (),
+        ContextLimits(budget=140, overhead=0),
+        count=counting,
+        count_text=len,
+        tokenizer="len",
+    )
+    assert context.report.total_tokens == 40
+    assert set(counted) == {"other", "new"}
+
+
 def test_of_an_endless_turn_only_what_fits_is_counted() -> None:
     counted: list[Message] = []
 

@@ -1,0 +1,1 @@
+"""A chat server on reactor-memory: ``python -m examples.chat_server`` (see README.md)."""

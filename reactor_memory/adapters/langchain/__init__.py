@@ -1,0 +1,26 @@
+"""Memory for agents and chains of LangChain 1.x: a middleware, a chat history, a tool for notes.
+
+The usual way is the middleware::
+
+    agent = create_agent(model, tools, middleware=[ReactorMemoryMiddleware(manager)])
+"""
+
+from __future__ import annotations
+
+from reactor_memory.adapters.extras import require
+
+require("langchain", adapter=__name__, package="langchain", extra="langchain")
+
+from reactor_memory.adapters.langchain.history import ReactorMemoryChatHistory  # noqa: E402 - after the check
+from reactor_memory.adapters.langchain.messages import from_message, from_messages, to_message  # noqa: E402
+from reactor_memory.adapters.langchain.middleware import ReactorMemoryMiddleware  # noqa: E402
+from reactor_memory.adapters.langchain.tool import LongTermMemoryTool  # noqa: E402
+
+__all__ = [
+    "LongTermMemoryTool",
+    "ReactorMemoryChatHistory",
+    "ReactorMemoryMiddleware",
+    "from_message",
+    "from_messages",
+    "to_message",
+]

@@ -1,0 +1,83 @@
+"""A session as the chat history of LangChain (`BaseChatMessageHistory`, which LangChain removes in its version 2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import BaseMessage
+
+from reactor_memory.adapters.crossing import Crossing
+from reactor_memory.adapters.langchain.messages import from_messages, to_message
+from reactor_memory.manager import ConversationManager
+
+
+class ReactorMemoryChatHistory(BaseChatMessageHistory):
+    """The context of a session as its messages; what is added goes to the log.
+
+    The view does not change from the first look until this object adds something: `RunnableWithMessageHistory` takes
+    its length for the messages that it need not store again. So make one object a run, as its factory does.
+
+    `budget` (tokens) holds for the view. `loop` is the event loop on which the memory was opened, by default the one
+    that runs now; the synchronous methods raise `InvalidInputError` on its thread. All methods raise what
+    `load_history` and `save_history` raise.
+    """
+
+    def __init__(
+        self,
+        manager: ConversationManager,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        budget: int | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__()
+        self._manager = manager
+        self._session_id = session_id
+        self._user_id = user_id
+        self._budget = budget
+        self._crossing = Crossing(loop)
+        self._view: list[BaseMessage] | None = None
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self._view is None:
+            self._view = self._crossing.call(self._load)
+        return list(self._view)
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        if self._view is None:
+            self._view = await self._crossing.acall(self._load)
+        return list(self._view)
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append the messages durably, all or none of them."""
+        self._crossing.call(lambda: self._add(messages))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        await self._crossing.acall(lambda: self._add(messages))
+
+    def clear(self) -> None:
+        """Delete the session with its forks and everything derived from it. Its id is used up: adding to it again
+        raises `SessionDeletedError`.
+        """
+        self._crossing.call(self._clear)
+
+    async def aclear(self) -> None:
+        await self._crossing.acall(self._clear)
+
+    async def _load(self) -> list[BaseMessage]:
+        context = await self._manager.load_history(self._session_id, user_id=self._user_id, budget=self._budget)
+        return from_messages(context.messages)
+
+    async def _add(self, messages: Sequence[BaseMessage]) -> None:
+        if messages:
+            batch = [to_message(message) for message in messages]
+            await self._manager.save_history(self._session_id, batch, user_id=self._user_id)
+        self._view = None
+
+    async def _clear(self) -> None:
+        await self._manager.delete(self._session_id, user_id=self._user_id)
+        self._view = None

@@ -1,0 +1,175 @@
+"""Chat histories that langchain-postgres, or an agent of its kind, left in a table of PostgreSQL.
+
+The table has a row a message: ``id``, ``session_id`` (text or uuid), ``message`` (``{"type": ..., "data": ...}``) and
+perhaps ``created_at``. It is read in the order of ``id`` and never written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, cast
+
+import asyncpg
+from msgspec.structs import replace
+
+from reactor_memory.adapters.extras import require
+from reactor_memory.errors import ImportFormatError, InvalidInputError, StoreUnavailableError
+from reactor_memory.manager import ConversationManager
+from reactor_memory.models import Message, Value
+
+require("langchain_core", adapter=__name__, package="langchain-core", extra="langchain")
+
+from langchain_core.messages import BaseMessage, messages_from_dict  # noqa: E402 - after the check
+
+from reactor_memory.adapters.langchain.messages import from_messages, to_message  # noqa: E402
+
+TABLE = "chat_message_history"
+ROW = "langchain_postgres_row"
+"""The key of `Message.metadata` that holds the id of the row that a message was imported from."""
+
+BATCH = 500
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?")
+
+
+class ImportedSession(Value, frozen=True, kw_only=True):
+    """What became of a session: `stored` of its messages were not in the log before."""
+
+    session_id: str
+    messages: int
+    stored: int
+
+
+async def import_chat_history(
+    manager: ConversationManager,
+    url: str,
+    *,
+    table: str = TABLE,
+    session_ids: Sequence[str] | None = None,
+    user_of: Callable[[str], str | None] | None = None,
+) -> AsyncGenerator[ImportedSession]:
+    """Append the rows of a table to the sessions of the same ids; one answer for each session when it is done.
+
+    All sessions of the table, or those in `session_ids`. The table does not say whose they are: `user_of` does, given
+    the id (else they belong to nobody). Times are kept. Whatever interrupted it, run it again: it goes on behind the
+    last row that was stored, and rows that were added since follow.
+
+    Raises `ImportFormatError` for a row that holds no message, naming its id, `StoreUnavailableError` if the database
+    cannot be read, and what `save_history` raises.
+    """
+    async with _connected(url) as connection:
+        ids = session_ids if session_ids is not None else await _session_ids(connection, table)
+        for session_id in ids:
+            user_id = user_of(session_id) if user_of is not None else None
+            present, last_row = await _present(manager, session_id, user_id)
+            stored = 0
+            async for batch in _batches(connection, table, session_id, after=last_row):
+                stored += await _save(manager, session_id, user_id, batch)
+            yield ImportedSession(session_id=session_id, messages=present + stored, stored=stored)
+
+
+async def read_chat_history(url: str, session_id: str, *, table: str = TABLE) -> list[BaseMessage]:
+    """The messages of a session as the table holds them, oldest first. Raises what `import_chat_history` raises."""
+    async with _connected(url) as connection:
+        messages = [message async for batch in _batches(connection, table, session_id, after=0) for message in batch]
+    return from_messages(messages)
+
+
+async def read_turns(
+    manager: ConversationManager, session_id: str, *, k: int, user_id: str | None = None
+) -> list[BaseMessage]:
+    """The newest `k` turns as `ConversationBufferWindowMemory` counts them: 2 `k` messages, none of them if `k` < 1."""
+    if k < 1:
+        return []
+    return from_messages(await manager.read_messages(session_id, user_id=user_id, last=2 * k))
+
+
+# -- the log ----------------------------------------------------------------------------------------------------------
+
+
+async def _present(manager: ConversationManager, session_id: str, user_id: str | None) -> tuple[int, int]:
+    """How many rows the session has already, and the last of them."""
+    rows = [
+        message.metadata[ROW]
+        async for message in manager.stream_messages(session_id, user_id=user_id)
+        if ROW in message.metadata
+    ]
+    return len(rows), max(rows, default=0)
+
+
+async def _save(manager: ConversationManager, session_id: str, user_id: str | None, batch: Sequence[Message]) -> int:
+    """The key names the rows: when two import at once, the second finds the batch stored."""
+    first, last = batch[0].metadata[ROW], batch[-1].metadata[ROW]
+    appended = await manager.save_history(
+        session_id, batch, user_id=user_id, idempotency_key=f"langchain-postgres:{first}-{last}"
+    )
+    return 0 if appended.replayed else len(batch)
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+# It is no table of the stores, and its name is the caller's, so its SQL stands here.
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncGenerator[Any]:
+    """A connection on which nothing can be written."""
+    try:
+        connection = await cast("Any", asyncpg).connect(url, server_settings={"default_transaction_read_only": "on"})
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise StoreUnavailableError(f"the database of the table cannot be reached ({type(error).__name__})") from error
+    try:
+        yield connection
+    except asyncpg.PostgresError as error:
+        raise StoreUnavailableError(f"the table cannot be read ({type(error).__name__})") from error
+    finally:
+        await connection.close()
+
+
+async def _session_ids(connection: Any, table: str) -> list[str]:
+    """In the order in which the sessions began."""
+    rows = await connection.fetch(
+        f"SELECT session_id::text FROM {_quoted(table)} GROUP BY session_id ORDER BY min(id)"  # noqa: S608
+    )
+    return [row[0] for row in rows]
+
+
+async def _batches(connection: Any, table: str, session_id: str, *, after: int) -> AsyncIterator[list[Message]]:
+    query = f"SELECT * FROM {_quoted(table)} WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT {BATCH}"  # noqa: S608
+    while rows := await _fetch_session(connection, query, session_id, after):
+        yield [_message_of(row) for row in rows]
+        after = rows[-1]["id"]
+
+
+async def _fetch_session(connection: Any, query: str, session_id: str, after: int) -> Any:
+    try:
+        return await connection.fetch(query, session_id, after)
+    except asyncpg.DataError as error:
+        raise InvalidInputError("session_id", "is no uuid, as the ids of this table are") from error
+
+
+def _message_of(row: Any) -> Message:
+    try:
+        stored = row["message"]
+        content = json.loads(stored) if isinstance(stored, str) else stored
+        message = to_message(messages_from_dict([content])[0])
+    except (KeyError, TypeError, ValueError, InvalidInputError) as error:
+        raise ImportFormatError(f"row {row['id']}", "holds no message of LangChain") from error
+    return replace(
+        message, created_at=_microseconds(row.get("created_at")), metadata=message.metadata | {ROW: row["id"]}
+    )
+
+
+def _microseconds(moment: datetime | None) -> int | None:
+    if moment is None:
+        return None
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+
+
+def _quoted(table: str) -> str:
+    if not _NAME.fullmatch(table):
+        raise InvalidInputError("table", "must be the name of a table, with its schema or without")
+    return ".".join(f'"{part}"' for part in table.split("."))

@@ -1,0 +1,412 @@
+"""The store of LangGraph (`BaseStore`) over this library: items of the application, notes of agents, facts of sessions.
+
+What a graph puts under a namespace of its own is kept as it is, beside the log. Two kinds of namespaces show what the
+library knows: `notes_namespace` holds one item, ``notes``, the notes of an agent about a user, which may be replaced;
+`facts_namespace` holds the facts of a session, which may only be read. All that begins with ``reactor`` is reserved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from reactor_memory.adapters.crossing import Crossing
+from reactor_memory.adapters.extras import require
+from reactor_memory.container import Container
+from reactor_memory.errors import InvalidInputError, SessionNotFoundError
+from reactor_memory.manager import ConversationManager
+from reactor_memory.models import Fact, ItemChange, JsonObject, Session
+from reactor_memory.models import Item as StoredItem
+from reactor_memory.notes.memory import LongTermMemory
+from reactor_memory.protocols import Clock, ItemsStore
+from reactor_memory.terms import terms
+from reactor_memory.validation import MessageLimits, check_label, check_object
+
+require("langgraph", adapter=__name__, package="langgraph", extra="langgraph")
+
+from langgraph.store.base import (  # noqa: E402 - after the check
+    BaseStore,
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    validate_op_namespace,
+)
+
+RESERVED = "reactor"
+NOTES_KEY = "notes"
+NOBODY = "%"
+"""The label of a session that has no owner; no other label becomes this one."""
+
+MOST_HITS = 200
+"""So many hits of a search in a session are looked at for facts."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Namespace = tuple[str, ...]
+
+
+def label_of(text: str | None) -> str:
+    """A user, agent or session id as a label of a namespace, where no point may stand."""
+    return NOBODY if text is None else text.replace("%", "%25").replace(".", "%2E")
+
+
+def notes_namespace(user_id: str, agent_name: str) -> Namespace:
+    """Where the notes of an agent about a user are, under the key ``notes``: ``{"text": ...}``."""
+    return (RESERVED, label_of(user_id), label_of(agent_name), "notes")
+
+
+def facts_namespace(session_id: str, *, user_id: str | None = None) -> Namespace:
+    """Where the facts of a session are, under `fact_key`, for reading only."""
+    return (RESERVED, label_of(user_id), "sessions", label_of(session_id), "facts")
+
+
+def fact_key(anchor: str, key: str) -> str:
+    """The key of a fact in `facts_namespace`."""
+    return json.dumps([anchor, key], ensure_ascii=False)
+
+
+class ReactorMemoryStore(BaseStore):
+    """A `BaseStore` over an open memory: pass it to ``compile(store=...)`` or ``create_agent(store=...)``.
+
+    Items of the application are kept apart for each `user_id`; without one they are shared by all that have none. A
+    store of a user reaches the notes and facts of that user only. Values are JSON objects and come back as they were;
+    a search gives what was changed last first, with a `query` what shares most words with it. A batch is answered in
+    its order and from before its own changes, which are made together. Nothing expires.
+
+    `loop` is the event loop on which the memory was opened, by default the one that runs now; on its thread only the
+    async methods answer. Raises `InvalidNamespaceError` for a namespace that cannot be, or not be written,
+    `InvalidInputError` for a value that cannot be kept, and `StoreError`.
+    """
+
+    def __init__(
+        self, container: Container, *, user_id: str | None = None, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        self._user_id = user_id
+        self._crossing = Crossing(loop)
+        self._manager = container.conversation_manager()
+        self._memory = container.long_term_memory()
+        self._items = _Items(
+            container.items_store(),
+            user_id or "",
+            container.clock(),
+            MessageLimits(**container.settings().limits.model_dump()),
+        )
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        asked = list(ops)
+        return self._crossing.call(lambda: self._execute(asked))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        asked = list(ops)
+        return await self._crossing.acall(lambda: self._execute(asked))
+
+    async def _execute(self, ops: Sequence[Op]) -> list[Result]:
+        for op in ops:
+            validate_op_namespace(op)
+        puts = [op for op in ops if isinstance(op, PutOp)]
+        changes = {op.namespace: self._source(op.namespace) for op in puts}
+        for op in puts:
+            changes[op.namespace].check(op)
+        answers = [await self._answer(op) for op in ops]
+        await self._items.write([op for op in puts if changes[op.namespace] is self._items])
+        for op in puts:
+            if changes[op.namespace] is not self._items:
+                await changes[op.namespace].write([op])
+        return answers
+
+    async def _answer(self, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            return await self._source(op.namespace).get(op)
+        if isinstance(op, SearchOp):
+            return await self._source(op.namespace_prefix).search(op)
+        if isinstance(op, ListNamespacesOp):
+            return _selected(await self._items.namespaces(), op)
+        return None
+
+    def _source(self, namespace: Namespace) -> _Source:
+        """What holds the items of the namespace."""
+        if namespace[:1] != (RESERVED,):
+            return self._items
+        match tuple(map(_text_of, namespace[1:])):
+            case (str(user_id), str(agent_name), "notes"):
+                return _Notes(self._memory, self._allowed(user_id), agent_name)
+            case (user_id, "sessions", str(session_id), "facts"):
+                return _Facts(self._manager, session_id, self._allowed(user_id))
+            case _:
+                return _Nothing()
+
+    def _allowed(self, user_id: Any) -> Any:
+        if self._user_id is not None and user_id != self._user_id:
+            raise InvalidNamespaceError("this store is bound to another user than the namespace names")
+        return user_id
+
+
+class _Source(Protocol):
+    """What holds the items of a namespace, or of all that begin with it."""
+
+    async def get(self, op: GetOp) -> Item | None: ...
+
+    async def search(self, op: SearchOp) -> list[SearchItem]: ...
+
+    def check(self, op: PutOp) -> None:
+        """Raises for what `write` could not do."""
+        ...
+
+    async def write(self, ops: Sequence[PutOp]) -> None: ...
+
+
+class _Nothing:
+    """Reserved namespaces in which nothing is."""
+
+    async def get(self, op: GetOp) -> Item | None:
+        return None
+
+    async def search(self, op: SearchOp) -> list[SearchItem]:
+        return []
+
+    def check(self, op: PutOp) -> None:
+        raise InvalidNamespaceError(f"namespaces that begin with {RESERVED!r} are reserved: use one of your own")
+
+    async def write(self, ops: Sequence[PutOp]) -> None:
+        raise NotImplementedError
+
+
+# -- items of the application -----------------------------------------------------------------------------------------
+
+
+class _Items:
+    def __init__(self, store: ItemsStore, user_id: str, clock: Clock, limits: MessageLimits) -> None:
+        self._store = store
+        self._user_id = user_id
+        self._clock = clock
+        self._limits = limits
+
+    async def get(self, op: GetOp) -> Item | None:
+        (item,) = await self._store.read_items(self._user_id, [(".".join(op.namespace), op.key)])
+        return None if item is None else Item(**_fields(item))
+
+    async def search(self, op: SearchOp) -> list[SearchItem]:
+        everything = op.filter or op.query
+        limit = None if everything else op.offset + op.limit
+        found = await self._store.list_items(self._user_id, ".".join(op.namespace_prefix), limit=limit)
+        items = [SearchItem(**_fields(item)) for item in found if _matches(item.value, op.filter)]
+        return _page(_ranked(items, op.query) if op.query else items, op)
+
+    async def namespaces(self) -> list[Namespace]:
+        return [tuple(path.split(".")) for path in await self._store.list_item_namespaces(self._user_id)]
+
+    def check(self, op: PutOp) -> None:
+        if not op.namespace:
+            raise InvalidNamespaceError("Namespace cannot be empty.")
+        for label in (*op.namespace, op.key):
+            check_label("key" if label is op.key else "namespace", label, self._limits)
+        if op.value is not None:
+            check_object("value", op.value, self._limits)
+
+    async def write(self, ops: Sequence[PutOp]) -> None:
+        if ops:
+            changes = [ItemChange(namespace=".".join(op.namespace), key=op.key, value=op.value) for op in ops]
+            await self._store.change_items(self._user_id, changes, now=self._clock())
+
+
+def _fields(item: StoredItem) -> dict[str, Any]:
+    return {
+        "namespace": tuple(item.namespace.split(".")),
+        "key": item.key,
+        "value": item.value,
+        "created_at": _moment(item.created_at),
+        "updated_at": _moment(item.updated_at),
+    }
+
+
+def _moment(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+# -- notes ------------------------------------------------------------------------------------------------------------
+
+
+class _Notes:
+    """The notes of an agent about a user as one item. Empty notes are none."""
+
+    def __init__(self, memory: LongTermMemory, user_id: str, agent_name: str) -> None:
+        self._memory = memory
+        self._user_id = user_id
+        self._agent_name = agent_name
+
+    async def get(self, op: GetOp) -> Item | None:
+        if op.key != NOTES_KEY:
+            return None
+        return await self._item(op.namespace)
+
+    async def search(self, op: SearchOp) -> list[SearchItem]:
+        item = await self._item(op.namespace_prefix)
+        items = [SearchItem(**item.dict())] if item is not None and _matches(item.value, op.filter) else []
+        return _page(_ranked(items, op.query) if op.query else items, op)
+
+    def check(self, op: PutOp) -> None:
+        if op.key != NOTES_KEY:
+            raise InvalidInputError("key", f"must be {NOTES_KEY!r}: there is one item of notes")
+        match op.value:
+            case None | {"text": str()} if op.value is None or len(op.value) == 1:
+                pass
+            case _:
+                raise InvalidInputError("value", 'must be {"text": ...}, as notes are')
+
+    async def write(self, ops: Sequence[PutOp]) -> None:
+        for op in ops:
+            text = "" if op.value is None else op.value["text"]
+            result = await self._memory.apply(self._user_id, self._agent_name, "overwrite", content=text)
+            if result.status not in ("ok", "unchanged"):
+                raise InvalidInputError("value", result.message)
+
+    async def _item(self, namespace: Namespace) -> Item | None:
+        notes = await self._memory.read(self._user_id, self._agent_name)
+        if not notes.text:
+            return None
+        at = _moment(notes.created_at)
+        return Item(namespace=namespace, key=NOTES_KEY, value={"text": notes.text}, created_at=at, updated_at=at)
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+
+
+class _Facts:
+    """The facts of a session that hold. The times of an item are those of the session."""
+
+    def __init__(self, manager: ConversationManager, session_id: str, user_id: str | None) -> None:
+        self._manager = manager
+        self._session_id = session_id
+        self._user_id = user_id
+
+    async def get(self, op: GetOp) -> Item | None:
+        items = (Item(**fields) for fields in await self._items(op.namespace))
+        return next((item for item in items if item.key == op.key), None)
+
+    async def search(self, op: SearchOp) -> list[SearchItem]:
+        """With a query, the facts about what answers it, the best first."""
+        found = [SearchItem(**fields) for fields in await self._items(op.namespace_prefix)]
+        items = [item for item in found if _matches(item.value, op.filter)]
+        if op.query and items:
+            items = await self._recalled(items, op.query)
+        return _page(items, op)
+
+    def check(self, op: PutOp) -> None:
+        raise InvalidNamespaceError("facts come from messages: they can be read here, not written")
+
+    async def write(self, ops: Sequence[PutOp]) -> None:
+        raise NotImplementedError
+
+    async def _items(self, namespace: Namespace) -> list[dict[str, Any]]:
+        try:
+            session = await self._manager.get_session(self._session_id, user_id=self._user_id)
+        except SessionNotFoundError:
+            return []
+        facts = await self._manager.read_facts(self._session_id, user_id=self._user_id)
+        return [_fields_of_fact(fact, session, namespace) for fact in facts if fact.verified]
+
+    async def _recalled(self, items: Sequence[SearchItem], query: str) -> list[SearchItem]:
+        hits = await self._manager.search(self._session_id, query, user_id=self._user_id, limit=MOST_HITS)
+        scores = {hit.anchor: hit.score for hit in reversed(hits) if hit.anchor}
+        found = [item for item in items if item.value["anchor"] in scores]
+        for item in found:
+            item.score = scores[item.value["anchor"]]
+        return sorted(found, key=lambda item: -(item.score or 0.0))
+
+
+def _fields_of_fact(fact: Fact, session: Session, namespace: Namespace) -> dict[str, Any]:
+    names = ("anchor", "key", "value", "category", "source_seq", "said_by", "failed")
+    return {
+        "namespace": namespace,
+        "key": fact_key(fact.anchor, fact.key),
+        "value": {name: getattr(fact, name) for name in names},
+        "created_at": _moment(session.created_at),
+        "updated_at": _moment(session.updated_at),
+    }
+
+
+# -- what a search selects --------------------------------------------------------------------------------------------
+
+
+def _page(items: Sequence[SearchItem], op: SearchOp) -> list[SearchItem]:
+    return list(items[op.offset : op.offset + op.limit])
+
+
+def _ranked(items: Sequence[SearchItem], query: str) -> list[SearchItem]:
+    """By the share of the words of the query that stand in the value; those without any come last."""
+    wanted = set(terms(query))
+    for item in items:
+        held = wanted.intersection(terms(msgspec.json.encode(item.value).decode()))
+        item.score = len(held) / len(wanted) if wanted else 0.0
+    return sorted(items, key=lambda item: -(item.score or 0.0))
+
+
+def _matches(value: JsonObject, wanted: dict[str, Any] | None) -> bool:
+    return all(_fits(value.get(name), condition) for name, condition in (wanted or {}).items())
+
+
+def _fits(value: Any, condition: Any) -> bool:
+    """Whether a value is the one of a filter; inside objects what the filter names, operators where they stand."""
+    if isinstance(condition, dict):
+        conditions = cast("JsonObject", condition)
+        if any(name.startswith("$") for name in conditions):
+            return all(_compared(value, operator, operand) for operator, operand in conditions.items())
+        return isinstance(value, dict) and _matches(cast("JsonObject", value), conditions)
+    if isinstance(condition, (list, tuple)):
+        conditions, values = list(cast("Sequence[Any]", condition)), cast("list[Any]", value)
+        same_length = isinstance(value, list) and len(values) == len(conditions)
+        return same_length and all(_fits(one, other) for one, other in zip(values, conditions, strict=True))
+    return bool(value == condition)
+
+
+def _compared(value: Any, operator: str, operand: Any) -> bool:
+    if operator in ("$eq", "$ne"):
+        return bool(value == operand) == (operator == "$eq")
+    compare = _COMPARISONS.get(operator)
+    if compare is None:
+        raise InvalidInputError("filter", f"has the operator {operator!r}; known are $eq $ne $gt $gte $lt $lte")
+    try:
+        return compare(float(value), float(operand))
+    except (TypeError, ValueError):
+        return False
+
+
+_COMPARISONS = {
+    "$gt": float.__gt__,
+    "$gte": float.__ge__,
+    "$lt": float.__lt__,
+    "$lte": float.__le__,
+}
+
+
+# -- namespaces -------------------------------------------------------------------------------------------------------
+
+
+def _selected(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:
+    """Reserved namespaces are not listed: they would name every user."""
+    matching = [path for path in namespaces if all(_is_match(path, each) for each in op.match_conditions or ())]
+    shown = {path[: op.max_depth] for path in matching} if op.max_depth is not None else matching
+    return sorted(shown)[op.offset : op.offset + op.limit]
+
+
+def _is_match(namespace: Namespace, condition: MatchCondition) -> bool:
+    path = tuple(condition.path)
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return len(namespace) >= len(path) and all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+
+
+def _text_of(label: str) -> str | None:
+    """The inverse of `label_of`."""
+    return None if label == NOBODY else label.replace("%2E", ".").replace("%25", "%")

@@ -1,0 +1,119 @@
+"""A conversation of this library as a session of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from agents import RunContextWrapper, SessionSettings, TResponseInputItem
+
+from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
+from reactor_memory.errors import InvalidInputError, SessionNotFoundError
+from reactor_memory.manager import ConversationManager
+from reactor_memory.models import Message
+
+
+class ReactorMemorySession:
+    """`agents.Session`: every item is kept as it is, and a run begins with what memory has of what it does not show.
+
+    `user_id` is who asks: a session with an owner raises `SessionOwnershipError` for everybody else. With `memory`, the
+    items for a run are the blocks of memory (facts, narrative, pins) and then the newest items, whole turns, in at most
+    `budget` tokens; without `budget`, as the settings say. Without `memory` they are all items. ``limit`` of
+    `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it cuts off beyond the
+    budget is in neither: give a budget rather than a limit.
+    """
+
+    def __init__(
+        self,
+        manager: ConversationManager,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        budget: int | None = None,
+        memory: bool = True,
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self._manager = manager
+        self._user_id = user_id
+        self._budget = budget
+        self._memory = memory
+        self._added: WeakKeyDictionary[RunContextWrapper[Any], int] = WeakKeyDictionary()
+
+    async def get_items(
+        self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> list[TResponseInputItem]:
+        """The items for a run, oldest first. Given a `limit` by anybody but a run that begins, exactly the newest
+        `limit` items: so a run that has to take back what it added sees the end of the log as it is.
+        """
+        most = limit if limit is not None else self._limit
+        if self._memory and (limit is None or self._begins(wrapper, limit)):
+            return await self._items_with_memory(most)
+        return await self._newest_items(most)
+
+    async def add_items(
+        self, items: list[TResponseInputItem], *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> None:
+        """Append the items as one batch, durably, all or none of them. Raises `InvalidInputError` for one that is no
+        JSON object.
+        """
+        if not items:
+            return
+        messages = [to_message(plain_item(item, position)) for position, item in enumerate(items)]
+        await self._manager.save_history(self.session_id, messages, user_id=self._user_id)
+        if wrapper is not None:
+            self._added[wrapper] = self._added.get(wrapper, 0) + len(items)
+
+    async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> TResponseInputItem | None:
+        """Withdraw the newest message, with the facts drawn from it, and return its item; None if there is none.
+
+        A message of another framework may be several items, text and calls: it goes whole, and the last is returned.
+        """
+        try:
+            withdrawn = await self._manager.withdraw(self.session_id, user_id=self._user_id)
+        except SessionNotFoundError:
+            return None
+        except InvalidInputError:
+            if await self._read(last=1):
+                raise  # inherited by a fork: it belongs to another session
+            return None
+        return _as_items([withdrawn])[-1]
+
+    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
+        """Destroy the content of every message, and everything derived from it. The session goes on, empty."""
+        raise NotImplementedError
+
+    @property
+    def _limit(self) -> int | None:
+        return self.session_settings.limit if self.session_settings is not None else None
+
+    def _begins(self, wrapper: RunContextWrapper[Any] | None, limit: int) -> bool:
+        """Whether a run asks for its history, not for the end of the log that it added itself."""
+        return wrapper is not None and self._added.get(wrapper, 0) < limit
+
+    async def _items_with_memory(self, limit: int | None) -> list[TResponseInputItem]:
+        context = await self._manager.load_history(self.session_id, user_id=self._user_id, budget=self._budget)
+        if limit is None:
+            return _as_items(context.messages)
+        window = context.part("window")
+        return _as_items(context.messages[: len(context.messages) - len(window)]) + _newest(_as_items(window), limit)
+
+    async def _newest_items(self, limit: int | None) -> list[TResponseInputItem]:
+        if limit == 0:
+            return []
+        last = limit if limit is not None and limit > 0 else None
+        return _newest(_as_items(await self._read(last=last)), limit)
+
+    async def _read(self, *, last: int | None) -> Sequence[Message]:
+        return await self._manager.read_messages(self.session_id, user_id=self._user_id, last=last)
+
+
+def _as_items(messages: Sequence[Message]) -> list[TResponseInputItem]:
+    return [cast("TResponseInputItem", item) for message in messages for item in to_items(message)]
+
+
+def _newest(items: list[TResponseInputItem], limit: int | None) -> list[TResponseInputItem]:
+    """As in the SDK's own sessions, a negative limit is none."""
+    return items if limit is None or limit < 0 else items[max(0, len(items) - limit) :]

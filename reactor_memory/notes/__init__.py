@@ -1,0 +1,1 @@
+"""Long-term notes that an agent keeps about a user."""

@@ -1,0 +1,1 @@
+"""Which session a user talks in to an agent."""

@@ -1,0 +1,111 @@
+"""How the tiers become a context: the compressed part, the condensed part, and every message that neither covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from reactor_memory.context.blocks import BlockRole, Frame
+from reactor_memory.context.draft import Draft, Freshness
+from reactor_memory.context.rendering import render_narrative
+from reactor_memory.context.selection import newest
+from reactor_memory.context.strategies import Plan, PlanRequest
+from reactor_memory.models import BlockLine, Message, RangeSummary, Value
+from reactor_memory.protocols import ContextQuery, ContextRows, ContextSource, RangeSummaryStore
+from reactor_memory.tiers.classification import COMPRESSED
+from reactor_memory.tiers.planning import covered_until, uncovered
+
+COMPRESSED_HEADER = "Conversation History (compressed):"
+CONDENSED_HEADER = "Conversation History (condensed):"
+
+
+class Placement(Value, frozen=True, kw_only=True):
+    """The roles in which the two parts stand before the messages."""
+
+    compressed: BlockRole = "system"
+    condensed: BlockRole = "assistant"
+
+
+class Progressive:
+    """`Strategy`: what was compressed, what was condensed, and the other messages verbatim.
+
+    The texts are data: line by line made harmless, below a header. In a tight budget the condensed part gives way to
+    the compressed one, the older line before the newer; the window keeps its share, as in every strategy.
+    """
+
+    reads_summaries = False
+    reads_ranges = True
+
+    def __init__(self, placement: Placement | None = None) -> None:
+        placement = placement or Placement()
+        self._frames = (
+            Frame("compressed", COMPRESSED_HEADER, placement.compressed),
+            Frame("condensed", CONDENSED_HEADER, placement.condensed),
+        )
+
+    def __call__(self, request: PlanRequest) -> Plan:
+        live = request.rows.ranges
+        window = _window(request, live)
+        unread = tuple(_gaps(request, live, window))
+        compressed = [each for each in live if each.kind == COMPRESSED]
+        draft = Draft(
+            strategy="progressive",
+            session_id=request.session_id,
+            frames=self._frames,
+            fact_lines=_lines(compressed, request),
+            narrative=_lines([each for each in live if each.kind != COMPRESSED], request),
+            window=tuple(window),
+            unread=unread,
+            covered_seq=covered_until(live),
+            freshness=_freshness(live, unread),
+        )
+        return Plan(draft=draft)
+
+
+class RangedContextSource:
+    """A `ContextSource` that reads the live summaries of ranges, too.
+
+    They are read after the messages: what was summarised meanwhile is then shown once, as its summary.
+    """
+
+    def __init__(self, source: ContextSource, ranges: RangeSummaryStore) -> None:
+        self._source = source
+        self._ranges = ranges
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        rows = await self._source.read_context(query)
+        if rows.session is None:
+            return rows
+        return replace(rows, ranges=await self._ranges.read_range_summaries(query.session_id, query.user_id))
+
+
+def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Message]:
+    """The messages in view that no summary covers. Where older ones were not read, it begins at a turn border."""
+    window = uncovered(request.rows.messages, live)
+    if window and (window[0].seq or 0) > covered_until(live) + 1:
+        return newest(window, request.limits.take_last_count)
+    return window
+
+
+def _gaps(request: PlanRequest, live: Sequence[RangeSummary], window: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """What before the window has no summary. Inside the window only what was taken back is missing."""
+    last = request.rows.session.last_seq if request.rows.session else 0
+    first = (window[0].seq or 1) if window else last + 1
+    covered = 0
+    for summary in live:
+        if covered + 1 < min(summary.start_seq, first):
+            yield covered + 1, min(summary.start_seq, first) - 1
+        covered = max(covered, summary.end_seq)
+    if covered + 1 < first:
+        yield covered + 1, first - 1
+
+
+def _freshness(live: Sequence[RangeSummary], unread: Sequence[tuple[int, int]]) -> Freshness:
+    if not live:
+        return "none"
+    return "stale" if unread else "fresh"
+
+
+def _lines(summaries: Sequence[RangeSummary], request: PlanRequest) -> tuple[BlockLine, ...]:
+    return render_narrative("\n".join(summary.text for summary in summaries), count=request.count_text)

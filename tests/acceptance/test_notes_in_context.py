@@ -1,0 +1,188 @@
+"""Long-term notes in the contexts of an agent: off by default, fresh each turn, of nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from dependency_injector import providers
+
+from reactor_memory import Container, Message, open_memory
+from reactor_memory.context.verification import verify
+from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
+from reactor_memory.middleware import ModelCall, memory_middleware
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.testing import ScriptedSummarizer
+from tests.acceptance.scenes import USER, extract, save, settings, talk
+from tests.faulty_store import FaultyStore
+
+pytestmark = pytest.mark.anyio
+
+AGENT = "travel"
+NOTES = "# Seats\nat the window"
+
+
+class ReadingStore(InMemoryStore):
+    """Notes how often notes were read."""
+
+    reads = 0
+
+    async def read_notes(self, *args: Any, **named: Any) -> Any:
+        self.reads += 1
+        return await super().read_notes(*args, **named)
+
+
+@asynccontextmanager
+async def opened(store: Any = None, *, enabled: bool = True, **sections: Any) -> AsyncGenerator[Container]:
+    def configure(container: Container) -> None:
+        container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract)))
+        container.message_store.override(providers.Object(InMemoryStore() if store is None else store))
+
+    async with open_memory(settings(notes={"enabled": enabled}, **sections), configure=configure) as container:
+        yield container
+
+
+async def write(container: Container, text: str, user_id: str = USER, agent_name: str = AGENT) -> None:
+    await container.long_term_memory().apply(user_id, agent_name, "overwrite", content=text)
+
+
+async def load(container: Container, **named: Any) -> list[tuple[str, str]]:
+    """The parts of a context with their texts; the context is verified."""
+    named = {"user_id": USER, "agent_name": AGENT} | named
+    context = await container.conversation_manager().load_history("s", **named)
+    assert verify(context, count=container.message_counter().of) == []
+    return [(part, message.content) for part, message in zip(context.report.parts, context.messages, strict=True)]
+
+
+async def test_they_stand_first() -> None:
+    async with opened() as container:
+        await write(container, NOTES)
+        await save(container.conversation_manager(), "s", talk(60))
+        await container.conversation_manager().drain()
+        parts = await load(container, message=Message.user("hello"))
+        assert [part for part, _ in parts[:3]] == ["notes", "facts", "narrative"]
+        assert parts[0][1].splitlines()[2:] == NOTES.splitlines()
+        assert parts[-1] == ("current", "hello")
+
+
+async def test_a_new_session_begins_with_them() -> None:
+    """What an agent knows of a user outlasts the conversation."""
+    async with opened() as container:
+        await write(container, NOTES)
+        parts = await load(container, message=Message.user("hello"))
+        assert [part for part, _ in parts] == ["notes", "current"]
+
+
+async def test_they_are_read_afresh_each_turn() -> None:
+    async with opened() as container:
+        tool = container.long_term_memory().tool(USER, AGENT)
+        assert await load(container) == []
+        await tool(operation="append", content="likes tea")
+        assert "likes tea" in (await load(container))[0][1]
+        await tool(operation="overwrite", content="likes coffee")
+        assert "likes tea" not in (await load(container))[0][1]
+        await tool(operation="delete_all_notes")
+        assert await load(container) == []
+
+
+async def test_they_are_those_of_this_user_and_agent() -> None:
+    async with opened() as container:
+        await write(container, "of bob", user_id="bob")
+        await write(container, "of the shop", agent_name="shop")
+        assert await load(container) == []
+        assert await load(container, agent_name=None) == []
+        assert await load(container, user_id=None) == []
+        assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
+
+
+async def test_who_may_not_read_the_session_gets_no_notes_either() -> None:
+    store = ReadingStore()
+    async with opened(store) as container:
+        await write(container, "of bob", user_id="bob")
+        await save(container.conversation_manager(), "s", talk(2))
+        store.reads = 0
+        with pytest.raises(SessionOwnershipError):
+            await load(container, user_id="bob")
+        assert store.reads == 0
+
+
+async def test_off_by_default_and_then_nothing_is_read() -> None:
+    assert not settings().notes.enabled
+    store = ReadingStore()
+    async with opened(store, enabled=False) as container:
+        await write(container, NOTES)
+        await save(container.conversation_manager(), "s", talk(60))
+        await container.conversation_manager().drain()
+        store.reads = 0
+        parts = await load(container)
+        assert "notes" not in {part for part, _ in parts}
+        assert store.reads == 0
+
+
+async def test_one_read_a_load() -> None:
+    store = ReadingStore()
+    async with opened(store) as container:
+        await save(container.conversation_manager(), "s", talk(60))
+        await load(container)
+        assert store.reads == 1
+
+
+async def test_a_turn_and_the_middleware_show_them_too() -> None:
+    async with opened() as container:
+        await write(container, NOTES)
+        manager = container.conversation_manager()
+        async with manager.turn("s", Message.user("hello"), user_id=USER, agent_name=AGENT) as turn:
+            turn.add(Message.assistant("one moment"))
+            assert turn.current_context().report.parts[0] == "notes"
+            turn.answer(Message.assistant("hi"))
+        seen: list[ModelCall] = []
+
+        async def answer(call: ModelCall) -> Message:
+            seen.append(call)
+            return Message.assistant("hi")
+
+        call = ModelCall(session_id="s", message=Message.user("again"), user_id=USER, agent_name=AGENT)
+        await memory_middleware(manager)(call, answer)
+        assert "at the window" in seen[0].messages[0].content
+        stored = await manager.read_messages("s", user_id=USER)
+        assert [message.content for message in stored] == ["hello", "one moment", "hi", "again", "hi"]
+
+
+async def test_their_role_is_that_of_the_memory() -> None:
+    async with opened(summary={"memory_role": "user"}) as container:
+        await write(container, NOTES)
+        context = await container.conversation_manager().load_history("s", user_id=USER, agent_name=AGENT)
+        assert context.messages[0].role == "user"
+
+
+async def test_a_history_of_the_caller_is_used_as_it_is() -> None:
+    async with opened() as container:
+        await write(container, NOTES)
+        assert await load(container, history=[Message.user("mine")]) == [("current", "mine")]
+
+
+async def test_a_store_that_fails_is_loud() -> None:
+    """A context without the notes would look like a user about whom nothing is known."""
+    store = FaultyStore(InMemoryStore(), at=1, mode="before", for_ever=True, methods={"read_notes"})
+    async with opened(store) as container:
+        with pytest.raises(StoreUnavailableError):
+            await load(container)
+
+
+async def test_the_name_of_an_agent_is_checked() -> None:
+    async with opened() as container:
+        with pytest.raises(InvalidInputError, match="agent_name"):
+            await load(container, agent_name="a\n")
+
+
+@pytest.mark.parametrize("budget", [60, 120, 250, 500, 1000, 4000])
+@pytest.mark.parametrize("summaries", [True, False])
+async def test_every_budget_is_kept(budget: int, summaries: bool) -> None:
+    async with opened(summary={"enabled": summaries}) as container:
+        await write(container, "\n".join(f"- preference number {number}" for number in range(100)))
+        await save(container.conversation_manager(), "s", talk(60))
+        await container.conversation_manager().drain()
+        for message in (None, Message.user("hello"), Message.user("hello " * 40)):
+            await load(container, budget=budget, message=message)

@@ -1,0 +1,187 @@
+"""The chat history: sync and async, in the runnables of LangChain, and its frozen view."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables import RunnableLambda
+
+from reactor_memory import ConversationManager, InvalidInputError, Message, SessionDeletedError, SessionOwnershipError
+from reactor_memory.adapters.langchain import ReactorMemoryChatHistory, from_messages
+from tests.adapters.langchain.conftest import MemoryThread
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore:.*(RunnableWithMessageHistory|ChatMessageHistory).*"),
+]
+
+
+def texts(messages: list[BaseMessage]) -> list[str]:
+    return [f"{message.type}: {message.text}" for message in messages]
+
+
+async def stored(manager: ConversationManager, session_id: str = "s") -> list[str]:
+    return texts(from_messages(await manager.read_messages(session_id, last=100)))
+
+
+async def test_what_is_added_comes_back_as_it_was(manager: ConversationManager) -> None:
+    history = ReactorMemoryChatHistory(manager, "s")
+    assert await history.aget_messages() == []
+    call: Any = {"name": "look", "args": {"n": 1}, "id": "c1", "type": "tool_call"}
+    turn = [
+        HumanMessage("hi", id="h1", additional_kwargs={"k": 1}),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("found", tool_call_id="c1"),
+        AIMessage([{"type": "text", "text": "done"}], response_metadata={"model": "m"}),
+    ]
+    await history.aadd_messages(turn)
+    assert await history.aget_messages() == turn
+
+
+async def test_nothing_to_add_is_no_fault(manager: ConversationManager) -> None:
+    await ReactorMemoryChatHistory(manager, "s").aadd_messages([])
+    assert await stored(manager) == []
+
+
+async def test_the_view_is_the_callers_own_list(manager: ConversationManager) -> None:
+    history = ReactorMemoryChatHistory(manager, "s")
+    (await history.aget_messages()).append(HumanMessage("x"))
+    assert await history.aget_messages() == []
+
+
+async def test_the_view_is_frozen_until_this_object_adds(manager: ConversationManager) -> None:
+    history = ReactorMemoryChatHistory(manager, "s")
+    assert await history.aget_messages() == []
+    await manager.save_history("s", [Message.user("from elsewhere")])
+    assert await history.aget_messages() == []
+    await history.aadd_messages([AIMessage("mine")])
+    assert texts(await history.aget_messages()) == ["human: from elsewhere", "ai: mine"]
+
+
+async def test_the_view_is_the_context_within_its_budget(manager: ConversationManager) -> None:
+    await manager.save_history("s", [Message.user("word " * 50), Message.assistant("short")] * 5)
+    whole = await ReactorMemoryChatHistory(manager, "s").aget_messages()
+    tight = await ReactorMemoryChatHistory(manager, "s", budget=150).aget_messages()
+    assert len(whole) == 10
+    assert 0 < len(tight) < 10
+
+
+async def test_others_are_refused(manager: ConversationManager) -> None:
+    await ReactorMemoryChatHistory(manager, "s", user_id="ann").aadd_messages([HumanMessage("mine")])
+    for user_id in ("bob", None):
+        with pytest.raises(SessionOwnershipError):
+            await ReactorMemoryChatHistory(manager, "s", user_id=user_id).aget_messages()
+
+
+async def test_clear_deletes_the_session_for_good(manager: ConversationManager) -> None:
+    history = ReactorMemoryChatHistory(manager, "s")
+    await history.aadd_messages([HumanMessage("hi")])
+    await history.aget_messages()
+    await history.aclear()
+    with pytest.raises(SessionDeletedError):
+        await history.aget_messages()
+    with pytest.raises(SessionDeletedError):
+        await history.aadd_messages([HumanMessage("again")])
+
+
+def test_synchronously(memory_thread: MemoryThread) -> None:
+    history = ReactorMemoryChatHistory(memory_thread.manager, "s", loop=memory_thread.loop)
+    history.add_user_message("hi")
+    history.add_ai_message("hello")
+    assert texts(history.messages) == ["human: hi", "ai: hello"]
+    history.clear()
+    with pytest.raises(SessionDeletedError):
+        history.add_user_message("again")
+
+
+async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(manager: ConversationManager) -> None:
+    with pytest.raises(InvalidInputError, match="async methods"):
+        _ = ReactorMemoryChatHistory(manager, "s").messages
+
+
+class TestRunnableWithMessageHistory:
+    """It takes the length of the view for what need not be stored again (the three cases that went wrong elsewhere)."""
+
+    BEFORE = (Message.user("q1"), Message.assistant("a1"), Message.user("q2"), Message.assistant("a2"))
+    KEPT = ("human: q1", "ai: a1", "human: q2", "ai: a2")
+
+    @pytest.fixture(autouse=True)
+    def quiet(self) -> Iterator[None]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+    def remembering(self, runnable: Any, manager: ConversationManager, budget: int | None = None, **keys: str) -> Any:
+        from langchain_core.runnables.history import RunnableWithMessageHistory
+
+        return RunnableWithMessageHistory(
+            runnable, lambda session_id: ReactorMemoryChatHistory(manager, session_id, budget=budget), **keys
+        )
+
+    CONFIG: Any = {"configurable": {"session_id": "s"}}
+
+    async def test_the_session_shrinks_meanwhile(self, manager: ConversationManager) -> None:
+        await manager.save_history("s", self.BEFORE)
+
+        async def model(messages: list[BaseMessage]) -> AIMessage:
+            await manager.withdraw("s")
+            await manager.withdraw("s")
+            return AIMessage("answer")
+
+        await self.remembering(RunnableLambda(model), manager).ainvoke([HumanMessage("NEW")], self.CONFIG)
+        assert await stored(manager) == [*self.KEPT[:2], "human: NEW", "ai: answer"]
+
+    async def test_the_session_grows_meanwhile(self, manager: ConversationManager) -> None:
+        await manager.save_history("s", self.BEFORE)
+
+        async def model(messages: list[BaseMessage]) -> AIMessage:
+            await manager.save_history("s", [Message.user("other"), Message.assistant("writer")])
+            return AIMessage("answer")
+
+        await self.remembering(RunnableLambda(model), manager).ainvoke([HumanMessage("NEW")], self.CONFIG)
+        assert await stored(manager) == [*self.KEPT, "human: other", "ai: writer", "human: NEW", "ai: answer"]
+
+    async def test_with_a_key_of_its_own_for_the_history(self, manager: ConversationManager) -> None:
+        await manager.save_history("s", self.BEFORE)
+        seen = list[list[str]]()
+
+        async def model(prompt: Any) -> AIMessage:
+            seen.append(texts(prompt.to_messages()))
+            await manager.save_history("s", [Message.user("other")])
+            return AIMessage("answer")
+
+        prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"), ("human", "{question}")])
+        chain = self.remembering(
+            prompt | RunnableLambda(model), manager, input_messages_key="question", history_messages_key="history"
+        )
+        await chain.ainvoke({"question": "NEW"}, self.CONFIG)
+        assert seen == [[*self.KEPT, "human: NEW"]]
+        assert await stored(manager) == [*self.KEPT, "human: other", "human: NEW", "ai: answer"]
+
+    async def test_a_view_that_is_shorter_than_the_session(self, manager: ConversationManager) -> None:
+        await manager.save_history("s", [Message.user("word " * 50), Message.assistant("short")] * 3)
+
+        async def model(messages: list[BaseMessage]) -> AIMessage:
+            return AIMessage("answer")
+
+        chain = self.remembering(RunnableLambda(model), manager, budget=130)
+        await chain.ainvoke([HumanMessage("NEW")], self.CONFIG)
+        await chain.ainvoke([HumanMessage("NEXT")], self.CONFIG)
+        assert (await stored(manager))[6:] == ["human: NEW", "ai: answer", "human: NEXT", "ai: answer"]
+
+    def test_synchronously(self, memory_thread: MemoryThread) -> None:
+        from langchain_core.runnables.history import RunnableWithMessageHistory
+
+        manager = memory_thread.manager
+        chain = RunnableWithMessageHistory(
+            RunnableLambda(lambda messages: AIMessage(f"{len(messages)} seen")),  # pyright: ignore
+            lambda session_id: ReactorMemoryChatHistory(manager, session_id, loop=memory_thread.loop),
+        )
+        chain.invoke([HumanMessage("one")], self.CONFIG)
+        chain.invoke([HumanMessage("two")], self.CONFIG)
+        assert memory_thread.run(stored(manager)) == ["human: one", "ai: 1 seen", "human: two", "ai: 3 seen"]

@@ -1,0 +1,201 @@
+"""Tables of langchain-postgres on a real PostgreSQL: what it reads is what we read, and what we import."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+import warnings
+from contextlib import closing
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+from langchain_core.chat_history import InMemoryChatMessageHistory
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from reactor_memory import ConversationManager, InvalidInputError, StoreError
+from reactor_memory.adapters.langchain import from_messages
+from reactor_memory.adapters.langchain_postgres import (
+    ImportedSession,
+    import_chat_history,
+    read_chat_history,
+    read_turns,
+)
+from reactor_memory.errors import ImportFormatError
+from tests.postgres_server import execute
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from langchain_classic.memory import ConversationBufferWindowMemory
+    from langchain_postgres import PostgresChatMessageHistory
+
+pytestmark = [pytest.mark.anyio, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
+
+TABLE = "chat_message_history"
+SESSION = str(uuid.UUID(int=7))
+TURN: list[BaseMessage] = [
+    SystemMessage("rules"),
+    HumanMessage([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "x"}}], id="h1"),
+    AIMessage("", tool_calls=[{"name": "look", "args": {"n": n}, "id": f"c{n}", "type": "tool_call"} for n in (1, 2)]),
+    ToolMessage("found 1", tool_call_id="c1"),
+    ToolMessage("found 2", tool_call_id="c2", status="error"),
+    AIMessage(
+        "done",
+        response_metadata={"model": "m"},
+        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+    ),
+]
+
+
+def talk(count: int) -> list[BaseMessage]:
+    return [HumanMessage(f"q{n}") if n % 2 == 0 else AIMessage(f"a{n}") for n in range(count)]
+
+
+@pytest.fixture
+def dsn(empty_postgres_dsn: str) -> str:
+    """A database in which langchain-postgres made its table."""
+    with closing(psycopg.connect(empty_postgres_dsn)) as connection:
+        PostgresChatMessageHistory.create_tables(connection, TABLE)
+    return empty_postgres_dsn
+
+
+def theirs(dsn: str, session_id: str, *messages: BaseMessage) -> list[BaseMessage]:
+    """What langchain-postgres reads, after it stored the messages."""
+    with closing(psycopg.connect(dsn)) as connection:
+        history = PostgresChatMessageHistory(TABLE, session_id, sync_connection=connection)
+        history.add_messages(messages)
+        return history.get_messages()
+
+
+async def ours(manager: ConversationManager, session_id: str, user_id: str | None = None) -> list[BaseMessage]:
+    return from_messages([message async for message in manager.stream_messages(session_id, user_id=user_id)])
+
+
+async def imported(manager: ConversationManager, dsn: str, **options: Any) -> list[ImportedSession]:
+    return [session async for session in import_chat_history(manager, dsn, **options)]
+
+
+async def test_we_read_and_import_what_it_reads(dsn: str, manager: ConversationManager) -> None:
+    expected = await asyncio.to_thread(theirs, dsn, SESSION, *TURN)
+    assert expected == TURN
+    assert await read_chat_history(dsn, SESSION) == expected
+    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=6, stored=6)]
+    assert await ours(manager, SESSION) == expected
+
+
+async def test_the_time_and_the_order_of_the_rows_are_kept(dsn: str, manager: ConversationManager) -> None:
+    await asyncio.to_thread(theirs, dsn, SESSION, *talk(4))
+    execute_later = f"UPDATE {TABLE} SET created_at = timestamptz '2025-05-21 10:00:00.123456+00' - id * interval '1 s'"
+    await asyncio.to_thread(execute, dsn, execute_later)
+    await imported(manager, dsn)
+    messages = await manager.read_messages(SESSION, last=10)
+    assert [message.content for message in messages] == ["q0", "a1", "q2", "a3"]
+    assert [message.created_at for message in messages] == [1747821600123456 - n * 1_000_000 for n in (1, 2, 3, 4)]
+
+
+async def test_importing_again_stores_nothing_and_later_rows_follow(dsn: str, manager: ConversationManager) -> None:
+    await asyncio.to_thread(theirs, dsn, SESSION, *talk(3))
+    await imported(manager, dsn)
+    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=0)]
+    expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(2))
+    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=5, stored=2)]
+    assert await ours(manager, SESSION) == expected
+
+
+async def test_an_import_that_was_interrupted_goes_on(
+    dsn: str, manager: ConversationManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(1203))
+    save, calls = manager.save_history, list[int]()
+
+    async def stops(*arguments: Any, **fields: Any) -> Any:
+        calls.append(len(arguments[1]))
+        if len(calls) == 2:
+            raise ConnectionError
+        return await save(*arguments, **fields)
+
+    monkeypatch.setattr(manager, "save_history", stops)
+    with pytest.raises(ConnectionError):
+        await imported(manager, dsn)
+    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=1203, stored=703)]
+    assert calls == [500, 500, 500, 203]
+    assert await ours(manager, SESSION) == expected
+
+
+async def test_two_imports_at_once_store_everything_once(dsn: str, manager: ConversationManager) -> None:
+    expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(700))
+    both = await asyncio.gather(imported(manager, dsn), imported(manager, dsn))
+    assert sum(session.stored for result in both for session in result) == 700
+    assert await ours(manager, SESSION) == expected
+
+
+async def test_text_ids_and_tables_without_times(empty_postgres_dsn: str, manager: ConversationManager) -> None:
+    """As agents made them by hand, and as langchain-community did."""
+    await asyncio.to_thread(
+        execute,
+        empty_postgres_dsn,
+        "CREATE SCHEMA app",
+        "CREATE TABLE app.history (id serial PRIMARY KEY, session_id text NOT NULL, message jsonb NOT NULL)",
+        """INSERT INTO app.history (session_id, message) VALUES
+           ('ann''s talk', '{"type": "human", "data": {"content": "hi"}}'),
+           ('bob', '{"type": "human", "data": {"content": "ho"}}'),
+           ('ann''s talk', '{"type": "ai", "data": {"content": "hello", "type": "ai", "example": false}}')""",
+    )
+    done = await imported(manager, empty_postgres_dsn, table="app.history", user_of=lambda session_id: session_id[:3])
+    assert [(session.session_id, session.stored) for session in done] == [("ann's talk", 2), ("bob", 1)]
+    assert [message.text for message in await ours(manager, "ann's talk", "ann")] == ["hi", "hello"]
+    only = await imported(
+        manager, empty_postgres_dsn, table="app.history", session_ids=["bob"], user_of=lambda _: "bob"
+    )
+    assert [session.session_id for session in only] == ["bob"]
+
+
+@pytest.mark.parametrize("broken", ['{"type": "human"}', '{"type": "parrot", "data": {"content": "x"}}', "[]", "7"])
+async def test_a_row_without_a_message_is_named(dsn: str, manager: ConversationManager, broken: str) -> None:
+    await asyncio.to_thread(theirs, dsn, SESSION, *talk(2))
+    await asyncio.to_thread(execute, dsn, f"INSERT INTO {TABLE} (session_id, message) VALUES ('{SESSION}', '{broken}')")
+    with pytest.raises(ImportFormatError, match="row 3"):
+        await imported(manager, dsn)
+    assert await ours(manager, SESSION) == []
+
+
+async def test_what_cannot_be_read(dsn: str, manager: ConversationManager) -> None:
+    with pytest.raises(InvalidInputError, match="uuid"):
+        await read_chat_history(dsn, "no uuid")
+    with pytest.raises(InvalidInputError, match="table"):
+        await imported(manager, dsn, table="x; DROP TABLE y")
+    with pytest.raises(StoreError, match="cannot be read"):
+        await imported(manager, dsn, table="missing")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        await imported(manager, "postgresql://nobody@127.0.0.1:1/none")
+
+
+async def test_the_table_stays_as_it_was(dsn: str, manager: ConversationManager) -> None:
+    async def rows() -> Any:
+        connection = await asyncpg.connect(dsn)
+        try:
+            return [tuple(row) for row in await connection.fetch(f"SELECT * FROM {TABLE} ORDER BY id")]
+        finally:
+            await connection.close()
+
+    await asyncio.to_thread(theirs, dsn, SESSION, *TURN)
+    before = await rows()
+    await imported(manager, dsn)
+    assert await rows() == before
+
+
+@pytest.mark.parametrize("length", [0, 1, 5, 12])
+async def test_the_window_is_that_of_the_buffer_window_memory(
+    dsn: str, manager: ConversationManager, length: int
+) -> None:
+    expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(length))
+    await imported(manager, dsn)
+    for k in (-1, 0, 1, 2, 3, 50):
+        memory = ConversationBufferWindowMemory(
+            k=k,
+            return_messages=True,
+            memory_key="chat_history",
+            chat_memory=InMemoryChatMessageHistory(messages=expected),
+        )
+        assert await read_turns(manager, SESSION, k=k) == memory.load_memory_variables({})["chat_history"]

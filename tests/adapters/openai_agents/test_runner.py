@@ -1,0 +1,156 @@
+"""Runs of real agents: what they add is kept as the SDK's own session keeps it, and comes back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agents import Agent, RunConfig, Runner, Session, SessionSettings, SQLiteSession, function_tool
+from agents.run_context import RunContextWrapper
+from agents.run_internal.session_persistence import rewind_session_items
+from openai.types.responses import ResponseOutputItem
+
+from reactor_memory import ConversationManager, Message
+from reactor_memory.adapters.openai_agents import ReactorMemorySession
+from tests.adapters.openai_agents.scripted import ScriptedModel, calls, says, texts, thinks
+
+pytestmark = pytest.mark.anyio
+
+ANSWERS: list[list[ResponseOutputItem]] = [
+    [
+        thinks("two orders"),
+        says("I look both up."),
+        calls("find_order", '{"number": "A-1042"}', "c1"),
+        calls("find_order", '{ "number" : "A-0"}', "c2"),
+    ],
+    [says("One is on its way, of the other I know nothing.")],
+    [calls("transfer_to_returns", "{}", "c3")],
+    [says("I take returns.", id="msg_2")],
+]
+
+
+@function_tool
+def find_order(number: str) -> str:
+    """The state of an order."""
+    return "" if number == "A-0" else f"order {number} is on its way"
+
+
+async def two_runs(session: Session) -> ScriptedModel:
+    """A run with reasoning, text and two calls at once, one with an empty result, and a run with a handoff."""
+    model = ScriptedModel(*ANSWERS)
+    returns = Agent(name="returns", model=model)
+    desk = Agent(name="desk", model=model, tools=[find_order], handoffs=[returns])
+    await Runner.run(desk, "Where are A-1042 and A-0?", session=session)
+    await Runner.run(
+        desk, [{"role": "user", "content": [{"type": "input_text", "text": "Return it."}]}], session=session
+    )
+    return model
+
+
+@pytest.mark.parametrize("memory", [True, False])
+async def test_runs_see_and_keep_what_they_do_with_the_sdks_own_session(
+    manager: ConversationManager, memory: bool
+) -> None:
+    ours, theirs = ReactorMemorySession(manager, "s", memory=memory), SQLiteSession("s")
+    seen, expected = (await two_runs(ours)).seen, (await two_runs(theirs)).seen
+    assert json.dumps(seen) == json.dumps(expected)
+    assert json.dumps(await ours.get_items()) == json.dumps(await theirs.get_items())
+    theirs.close()
+
+
+async def test_others_read_the_tool_traffic_of_a_run(manager: ConversationManager) -> None:
+    await two_runs(ReactorMemorySession(manager, "s", user_id="u1"))
+    messages = await manager.read_messages("s", user_id="u1")
+    assert [(message.role, message.content, [call.id for call in message.tool_calls]) for message in messages[:7]] == [
+        ("user", "Where are A-1042 and A-0?", []),
+        ("assistant", "", []),
+        ("assistant", "I look both up.", []),
+        ("assistant", "", ["c1"]),
+        ("assistant", "", ["c2"]),
+        ("tool", "order A-1042 is on its way", []),
+        ("tool", "", []),
+    ]
+    context = await manager.load_history("s", user_id="u1")
+    shown = [message for message in context.to_openai() if message["role"] == "tool"]
+    assert [message["tool_call_id"] for message in shown] == ["c1", "c2", "c3"]
+
+
+async def test_memory_comes_before_the_newest_items_and_does_not_count(manager: ConversationManager) -> None:
+    await talk(manager, "s", turns=30)
+    model = ScriptedModel([says("It is A-1042.")])
+    session = ReactorMemorySession(manager, "s", session_settings=SessionSettings(limit=4))
+    await Runner.run(Agent(name="desk", model=model), "What was my order number?", session=session)
+    (seen,) = model.seen
+    newest = [item for item in seen if item.get("role") != "system"]
+    assert [item["content"] for item in newest] == [
+        "Tell me about item 28.",
+        "Item 28 is blue.",
+        "Tell me about item 29.",
+        "Item 29 is blue.",
+        "What was my order number?",
+    ]
+    assert "A-1042" in texts(seen[:-5])
+    assert seen[-5:] == newest
+
+
+async def test_the_limit_of_a_run_counts_like_that_of_the_session(manager: ConversationManager) -> None:
+    await talk(manager, "s", turns=30)
+    model = ScriptedModel([says("It is A-1042.")], [says("Still A-1042.")])
+    session = ReactorMemorySession(manager, "s")
+    config = RunConfig(session_settings=SessionSettings(limit=2))
+    for _ in range(2):
+        await Runner.run(Agent(name="desk", model=model), "And my order?", session=session, run_config=config)
+    for seen in model.seen:
+        assert "A-1042" in texts(seen[:1])
+        assert len([item for item in seen if item.get("role") != "system"]) == 3
+
+
+async def test_memory_is_not_stored_again(manager: ConversationManager) -> None:
+    await talk(manager, "s", turns=30)
+    model = ScriptedModel([says("Yes.")])
+    await Runner.run(Agent(name="desk", model=model), "Are you there?", session=ReactorMemorySession(manager, "s"))
+    newest = await manager.read_messages("s", after=62)
+    assert [message.content for message in newest] == ["Are you there?", "Yes."]
+
+
+async def test_without_memory_a_run_sees_every_item(manager: ConversationManager) -> None:
+    await talk(manager, "s", turns=30)
+    model = ScriptedModel([says("Yes.")])
+    session = ReactorMemorySession(manager, "s", memory=False)
+    await Runner.run(Agent(name="desk", model=model), "Are you there?", session=session)
+    assert len(model.seen[0]) == 63
+
+
+async def test_a_run_takes_back_exactly_what_it_added(manager: ConversationManager) -> None:
+    """As the SDK does it before it repeats a request, with a limit of the session that is what it looks for."""
+    await talk(manager, "s", turns=30)
+    added: list[Any] = [{"role": "user", "content": "again"}, {"type": "reasoning", "id": "rs_1", "summary": []}]
+    session = ReactorMemorySession(manager, "s", session_settings=SessionSettings(limit=len(added)))
+    run: RunContextWrapper[None] = RunContextWrapper(context=None)
+    before = await session.get_items(limit=2, wrapper=run)
+    await session.add_items(added, wrapper=run)
+    await rewind_session_items(session, added, wrapper=run)
+    assert [message.content for message in await manager.read_messages("s", last=1)] == ["Item 29 is blue."]
+    assert await session.get_items(limit=2, wrapper=RunContextWrapper(context=None)) == before
+
+
+async def test_a_run_that_fails_keeps_what_the_user_said(manager: ConversationManager) -> None:
+    session = ReactorMemorySession(manager, "s")
+    agent = Agent(name="desk", model=ScriptedModel(RuntimeError("down"), [says("Yes.")]))
+    with pytest.raises(RuntimeError, match="down"):
+        await Runner.run(agent, "Hello?", session=session)
+    await Runner.run(agent, "Are you there?", session=session)
+    contents = [message.content for message in await manager.read_messages("s")]
+    assert contents == ["Hello?", "Are you there?", "Yes."]
+
+
+async def talk(manager: ConversationManager, session_id: str, *, turns: int) -> None:
+    """A long conversation that begins with an order number, with its memory made."""
+    await manager.save_history(
+        session_id, [Message.user("My order number is A-1042."), Message.assistant("Noted, order A-1042.")]
+    )
+    for number in range(turns):
+        question, answer = f"Tell me about item {number}.", f"Item {number} is blue."
+        await manager.save_history(session_id, [Message.user(question), Message.assistant(answer)])
+    await manager.drain()

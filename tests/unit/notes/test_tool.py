@@ -1,0 +1,114 @@
+"""The tool: bound to one user and agent, and never raising."""
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from reactor_memory.notes.changes import OPERATIONS
+from reactor_memory.notes.memory import LongTermMemory
+from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
+from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.testing import FakeClock
+from tests.faulty_store import FaultyStore
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "the secret of Ann"
+
+
+def tool_on(store: Any, *, allow_destructive: bool = True, user_id: str = "ann") -> ManageLongTermMemoryTool:
+    memory = LongTermMemory(store=store, clock=FakeClock(), max_chars=100, allow_destructive=allow_destructive)
+    return memory.tool(user_id, "travel")
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[InMemoryStore]:
+    store = InMemoryStore()
+    await store.open()
+    yield store
+    await store.close()
+
+
+class TestWhatTheModelSees:
+    async def test_the_name_and_the_arguments_of_the_seed(self, store: InMemoryStore) -> None:
+        tool = tool_on(store)
+        assert tool.name == "manage_long_term_memory"
+        properties = tool.input_schema["properties"]
+        assert list(properties) == ["operation", "content", "section_header"]
+        assert properties["operation"]["enum"] == list(OPERATIONS)
+        assert properties["operation"]["default"] == "read"
+        assert tool.input_schema.get("required", []) == []
+        assert tool.input_schema["additionalProperties"] is False
+
+    async def test_neither_user_nor_agent(self, store: InMemoryStore) -> None:
+        tool = tool_on(store, user_id="ann-4711")
+        shown = f"{tool.name} {tool.description} {tool.input_schema}"
+        assert "ann-4711" not in shown
+        assert "user_id" not in shown
+        assert "agent" not in shown
+
+    async def test_what_is_switched_off_is_not_offered(self, store: InMemoryStore) -> None:
+        schema = tool_on(store, allow_destructive=False).input_schema
+        assert schema["properties"]["operation"]["enum"] == ["read", "append", "prepend"]
+
+
+class TestCalling:
+    async def test_it_reads_and_writes(self, store: InMemoryStore) -> None:
+        tool = tool_on(store)
+        assert await tool() == NO_NOTES
+        assert await tool(operation="append", content="tea") == "Done. The notes have 3 of 100 characters."
+        assert await tool(operation="read", content=None, section_header=None) == "tea"
+        assert (await tool(operation="overwrite", content="tea")).startswith("Nothing to do")
+        await tool(operation="delete_all_notes")
+        assert await tool() == NO_NOTES
+
+    async def test_who_wrote_is_noted(self, store: InMemoryStore) -> None:
+        await tool_on(store)(operation="append", content="tea")
+        notes = await store.read_notes("ann", "travel")
+        assert (notes.author, notes.text) == ("travel", "tea")
+
+    async def test_each_user_has_its_own_tool(self, store: InMemoryStore) -> None:
+        await tool_on(store)(operation="append", content=SECRET)
+        assert await tool_on(store, user_id="bob")() == NO_NOTES
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            ({"operation": "erase"}, "unknown operation"),
+            ({"operation": "append"}, "content"),
+            ({"operation": "append", "content": ""}, "content"),
+            ({"operation": "append", "content": 3}, "content"),
+            ({"operation": ["read"]}, "operation"),
+            ({"operation": "delete_section_by_header"}, "section_header"),
+            ({"operation": "delete_section_by_header", "section_header": "Food"}, "no section"),
+            ({"operation": "append", "content": "x" * 101}, "101 characters"),
+            ({"operation": "append", "content": "a\0b"}, "NUL"),
+            ({"user_id": "bob"}, "unknown"),
+            ({"operation": "append", "content": "x", "author": "bob"}, "unknown"),
+            ({"create_if_missing": True}, "unknown"),
+        ],
+    )
+    async def test_what_cannot_be_done_is_an_error_text(
+        self, store: InMemoryStore, arguments: dict[str, Any], told: str
+    ) -> None:
+        answer = await tool_on(store)(**arguments)
+        assert answer.startswith("Error: ")
+        assert told in answer
+        assert (await store.read_notes("ann", "travel")).version == 0
+
+    @pytest.mark.parametrize("error", [None, RuntimeError(SECRET)])
+    async def test_so_is_a_store_that_fails(
+        self, store: InMemoryStore, error: Exception | None, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Broken:
+            async def read_notes(self, *_: object) -> None:
+                raise error or AssertionError
+
+        faulty = FaultyStore(store, at=1, mode="before", for_ever=True) if error is None else Broken()
+        with caplog.at_level(logging.DEBUG):
+            answer = await tool_on(faulty)(operation="append", content=SECRET)
+        assert answer.startswith("Error: the notes cannot be reached")
+        assert SECRET not in answer + caplog.text
+        assert "failed with" in caplog.text
