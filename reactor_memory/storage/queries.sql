@@ -1142,7 +1142,8 @@ INSERT INTO fact_corrections (group_id, conversation_id, ordinal, anchor, key, v
                               created_at)
 SELECT group_id, :fork_id, ordinal, anchor, key, value, seq, source_seq, author_id, created_at
 FROM fact_corrections
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq < :at_seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq < :at_seq
 
 -- name: delete_corrections
 DELETE FROM fact_corrections WHERE group_id = :group_id AND conversation_id = :conversation_id

@@ -274,8 +274,8 @@ def _prepare_writer(connection: sqlite3.Connection) -> None:
     if not connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone():
         raise StoreError("store: this SQLite was built without FTS5; use another build of Python, or postgresql://")
     _pragma(connection, "journal_mode = WAL")
-    _pragma(connection, "synchronous = FULL")
     _pragma(connection, "secure_delete = ON")
+    _pragma(connection, "synchronous = FULL")
     if _pragma(connection, "journal_mode") != "wal" or _pragma(connection, "synchronous") != _FULL:
         raise StoreError("store: the database file does not support durable commits (WAL); use a local disk")
     if is_behind(_run(connection, read_revision())):

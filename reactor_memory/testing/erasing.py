@@ -14,13 +14,14 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import Lease, Ledger, Message, Notes, Summary, ToolCall
+from reactor_memory.models import ItemChange, Lease, Ledger, Message, Notes, Summary, ToolCall
 from reactor_memory.protocols import (
     ActiveSessionStore,
     Erased,
     Findings,
     IndexEntry,
     IndexPart,
+    ItemsStore,
     MessageStore,
     NotesStore,
     RangeSummaryStore,
@@ -47,7 +48,9 @@ from reactor_memory.testing.summaries import (
 )
 
 
-class Everything(MessageStore, SummaryStore, RangeSummaryStore, ActiveSessionStore, NotesStore, UserData, Protocol):
+class Everything(
+    MessageStore, SummaryStore, RangeSummaryStore, ActiveSessionStore, NotesStore, ItemsStore, UserData, Protocol
+):
     """One object that is every kind of store, and the index."""
 
     async def indexed_until(self, conversation_id: str) -> int: ...
@@ -412,6 +415,13 @@ class ErasedUsers:
         assert await store.list_active("u") == ()
         assert not await store.touch_active("u", "a", "s", now=3)
         assert [each.session_id for each in await store.list_active("other")] == ["t"]
+
+    async def test_items_go(self, store: Everything) -> None:
+        for user_id in ("u", "other"):
+            await store.change_items(user_id, [ItemChange(namespace="n", key="k", value={"secret": 1})], now=1)
+        assert await store.forget_user("u", now=2) == 1
+        assert await store.read_items("u", [("n", "k")]) == (None,)
+        assert await store.read_items("other", [("n", "k")]) != (None,)
 
     async def test_forgetting_a_user_again_changes_nothing(self, store: Everything) -> None:
         await store.put_notes(Notes(user_id="u", agent_name="a", version=1, text="secret"))
