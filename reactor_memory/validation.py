@@ -164,12 +164,12 @@ def _check_kind(message: Message, field: str) -> None:
 
 
 def _check_content(field: str, value: str, limits: MessageLimits) -> None:
-    size = _check_text(field, value)
+    size = check_text(field, value)
     _check_limit(field, size, limits.max_content_bytes, "bytes", "max_content_bytes")
 
 
 def _check_label(field: str, value: str, limits: MessageLimits) -> None:
-    _check_text(field, value)
+    check_text(field, value)
     _check_limit(field, len(value), limits.max_id_length, "characters", "max_id_length")
 
 
@@ -262,7 +262,7 @@ class _JsonCheck:
     def check(self, value: Any, depth: int = 0) -> None:
         kind = cast("type[object]", type(value))
         if kind is str:
-            _check_text(self._field, value)
+            check_text(self._field, value)
         elif kind is dict or kind is list:
             self._check_container(value, depth + 1)
         elif kind is int or kind is float:
@@ -277,7 +277,7 @@ class _JsonCheck:
             for key in value:
                 if type(key) is not str:
                     raise InvalidMessageError(self._field, f"has a key that is a {_type_name(key)}, must be a str")
-                _check_text(self._field, key)
+                check_text(self._field, key)
             value = list(value.values())
         for item in value:
             self.check(item, depth)

@@ -469,9 +469,6 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         self._purge(each for each in owned if not each.purged)
         return tuple(each.session.session_id for each in owned)
 
-    async def forget_user(self, user_id: str, *, now: int) -> int:
-        return await super().forget_user(user_id, now=now) + await self.erase_items(user_id)
-
     async def scrub(self, *, rewrite: bool = False) -> None:
         """Nothing is written anywhere."""
 

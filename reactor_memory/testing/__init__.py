@@ -22,10 +22,10 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `StoreAsIndexConformance` is for a store that is its own index,
-`ErasureConformance` for one that is everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store keeps of users. `StrategyConformance` needs a
-fixture `store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
-`anyio_backend` says.
+another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
+everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
+keeps of users. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites
+run under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
