@@ -901,6 +901,7 @@ class StoredConversation(Value, frozen=True, kw_only=True):
     purged_at: int | None = None
     pins: tuple[Pin, ...] = ()
     summaries: tuple[RangeSummary, ...] = ()
+    corrections: tuple[FactCorrection, ...] = ()
     importing: bool = False
 
     @property

@@ -148,6 +148,9 @@ class SyncMemory:
     delete = _waiting(ConversationManager.delete)
     erase = _waiting(ConversationManager.erase)
     erase_user = _waiting(ConversationManager.erase_user)
+    correct_fact = _waiting(ConversationManager.correct_fact)
+    retract_fact = _waiting(ConversationManager.retract_fact)
+    rebuild = _waiting(ConversationManager.rebuild)
 
     def stream_messages(self, session_id: str, *, user_id: str | None = None, after: int = 0) -> Iterator[Message]:
         """All messages after `after`, oldest first, read page by page."""

@@ -536,6 +536,9 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
         return self._derived(session_id).corrections
 
+    def _keep_corrections(self, session_id: str, corrections: tuple[FactCorrection, ...]) -> None:
+        self._data.derived[session_id].corrections = corrections
+
     async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
         at = correction.source_seq
         source = self._oldest_first(session.branch, at - 1, at, with_archived=True)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.models import ActiveSession, Item, JsonObject, Message, Pin, Session
+from reactor_memory.models import ActiveSession, FactCorrection, Item, JsonObject, Message, Pin, Session
 from reactor_memory.protocols import Appended, StoredConversation, StoredMessage, StoredUser
 from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.in_memory_ranges import Ranges
@@ -48,6 +48,12 @@ class InMemoryTransfer(ABC):
         """A new conversation without messages."""
 
     @abstractmethod
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]: ...
+
+    @abstractmethod
+    def _keep_corrections(self, session_id: str, corrections: tuple[FactCorrection, ...]) -> None: ...
+
+    @abstractmethod
     def _make_due(self, session_id: str, now: int) -> None: ...
 
     async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
@@ -64,7 +70,12 @@ class InMemoryTransfer(ABC):
         if not found:
             return ()
         below = with_forks_below(group_id, [conversation.session for conversation in found.values()])
-        return tuple(_apart(_exported(found[session_id])) for session_id in below)
+        return tuple(
+            [
+                replace(_apart(_exported(found[session_id])), corrections=await self.read_corrections(session_id))
+                for session_id in below
+            ]
+        )
 
     async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
         conversation = self._conversations().get(conversation_id)
@@ -89,6 +100,7 @@ class InMemoryTransfer(ABC):
         conversation.metadata = stored.metadata
         conversation.importing = True
         conversation.ranges.summaries.update((each.summary_id, each) for each in stored.summaries)
+        self._keep_corrections(session.session_id, stored.corrections)
         return True
 
     async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:

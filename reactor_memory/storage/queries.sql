@@ -1233,6 +1233,11 @@ UPDATE conversations SET last_seq = :last_seq
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq = :before AND deleted_at IS NULL
 RETURNING last_seq
 
+-- name: import_correction
+INSERT INTO fact_corrections (group_id, conversation_id, ordinal, anchor, key, value, seq, source_seq, author_id,
+                              created_at)
+VALUES (:group_id, :conversation_id, :ordinal, :anchor, :key, :value, :seq, :source_seq, :author_id, :now)
+
 -- name: import_message
 INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
                       tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,

@@ -15,6 +15,7 @@ from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, Stored
 from reactor_memory.storage import derived, items, log, user_rows
 from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.rows import (
+    correction_values,
     key_of,
     message_from,
     message_values,
@@ -56,6 +57,7 @@ def _stored(row: Row) -> Steps[StoredConversation]:
         purged_at=purged_at,
         pins=(yield from _pins(session.session_id)),
         summaries=tuple((yield from derived.range_summaries(session.session_id))),
+        corrections=(yield from derived.read_corrections(session.session_id)),
         importing=bool(importing),
     )
 
@@ -97,6 +99,10 @@ def import_conversation(stored: StoredConversation) -> Steps[bool]:
     yield Batch(
         "replace_range_summary",
         [key | {"summary_id": each.summary_id, "replaced_by": each.replaced_by} for each in replaced],
+    )
+    yield Batch(
+        "import_correction",
+        [key | correction_values(each) | {"ordinal": each.ordinal} for each in stored.corrections],
     )
     return True
 

@@ -15,7 +15,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import ItemChange, Message, Notes, ToolCall
+from reactor_memory.models import FactCorrection, ItemChange, Message, Notes, ToolCall
 from reactor_memory.protocols import (
     SUMMARIZE,
     ActiveSessionStore,
@@ -30,6 +30,7 @@ from reactor_memory.protocols import (
 )
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
+from reactor_memory.testing.correcting import amending
 from reactor_memory.testing.log import seqs
 from reactor_memory.testing.range_summaries import summarise
 
@@ -85,6 +86,15 @@ async def note(store: Store, user_id: str, *texts: str, agent_name: str = "agent
         assert await store.put_notes(new)
 
 
+async def correct(store: Store, session_id: str, value: str | None, *, source_seq: int) -> None:
+    session = await store.get_session(session_id, "u")
+    assert session is not None
+    said = FactCorrection(
+        anchor="user", key="seat", value=value, seq=session.last_seq, source_seq=source_seq, author_id="u", created_at=7
+    )
+    assert await store.put_correction(session, said, now=wall_clock(), refold=amending)
+
+
 async def fill(store: Store) -> None:
     """One of everything that can become of sessions and messages."""
     call = ToolCall(id="c", name="find", arguments={"big": 2**70, "half": 0.5}, metadata={"signature": "s"})
@@ -108,6 +118,8 @@ async def fill(store: Store) -> None:
     await store.delete("owned~gone", "u", now=5_000, purge=False)
     await store.pin("owned", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
     await store.pin("owned", "u", pin_of(3, fact=("order", "id")), max_pins=9, max_pin_tokens=99)
+    for session_id, value, source in (("owned", "17", 2), ("owned", None, 5), ("owned~a", "18", 2)):
+        await correct(store, session_id, value, source_seq=source)
     await append_messages(store, "open", numbered(12))
     await withdraw(store, "open")
     await summarise(store, "open", 1, 2, name="kept")
