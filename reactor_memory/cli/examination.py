@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
+from dataclasses import replace
 
 import reactor_memory
 from reactor_memory.cli.invocation import Invocation
@@ -50,13 +51,14 @@ class PluginState(Value, frozen=True, kw_only=True):
 
 
 class Examination(Value, frozen=True, kw_only=True):
-    """Everything that `doctor` prints. `database` are pairs of label and text."""
+    """Everything that `doctor` prints. `database` are pairs of label and text, `chat` is who answers there."""
 
     version: str
     python: str
     problems: tuple[str, ...]
     database: tuple[tuple[str, str], ...]
     tokenizer: str
+    chat: str
     plugins: tuple[PluginState, ...]
     implementations: tuple[Implementation, ...]
     work: tuple[WorkState, ...]
@@ -74,7 +76,8 @@ async def examine(invocation: Invocation) -> Examination:
     settings = invocation.settings()
     conditions = conditions_of(settings)
     tokenizer, tokenizer_problems = _tokenizer(settings)
-    database = await _database(settings)
+    chat, chat_problems = _chat(settings)
+    database = await _database(invocation, settings)
     parked = [
         f"background work of session {work.session_id!r} was given up: {work.last_error}"
         for work in database.work
@@ -83,9 +86,10 @@ async def examine(invocation: Invocation) -> Examination:
     return Examination(
         version=reactor_memory.__version__,
         python=platform.python_version(),
-        problems=(*tokenizer_problems, *database.problems, *parked),
+        problems=(*tokenizer_problems, *chat_problems, *database.problems, *parked),
         database=database.details,
         tokenizer=tokenizer,
+        chat=chat,
         plugins=tuple(
             PluginState(plugin=each.plugin, source=each.source, selected=each.selected, reason=each.reason)
             for each in conditions.conditions
@@ -96,10 +100,12 @@ async def examine(invocation: Invocation) -> Examination:
     )
 
 
-async def _database(settings: Settings) -> _Database:
+async def _database(invocation: Invocation, settings: Settings) -> _Database:
     try:
         file = sqlite_file(settings)
         if file is not None and not file.exists():
+            async with open_memory(replace(invocation, store="memory://").settings()):
+                pass  # all parts but the database can be made
             return _Database(details=(("file", f"{file} does not exist yet; the first save makes it"),))
         async with open_memory(settings) as container:
             return await _opened_database(container)
@@ -133,6 +139,14 @@ def _tokenizer(settings: Settings) -> tuple[str, tuple[str, ...]]:
     except ReactorMemoryError as error:
         return "", (str(error),)
     return counter.name, ()
+
+
+def _chat(settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """Who answers in a chat, and why nobody does. Nobody is asked."""
+    try:
+        return Container(settings=settings).chat_model().name, ()
+    except ReactorMemoryError as error:
+        return "", (str(error),)
 
 
 def _implementations(conditions: ConditionReport, settings: Settings) -> Iterator[Implementation]:

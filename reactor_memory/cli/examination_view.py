@@ -33,7 +33,7 @@ def _section(title: str, body: RenderableType) -> tuple[RenderableType, ...]:
 def _database(found: Examination) -> RenderableType:
     made = table("", "")
     made.show_header = False
-    for label, text in (*found.database, ("tokenizer", found.tokenizer or "none")):
+    for label, text in (*found.database, ("tokenizer", found.tokenizer or "none"), ("chat", found.chat or "nobody")):
         made.add_row(printable(label), printable(text))
     return made
 

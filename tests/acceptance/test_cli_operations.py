@@ -96,6 +96,29 @@ def test_a_missing_key_is_a_problem(
     assert "problem: summary.api_key: is not set" in shown.out
 
 
+def test_what_cannot_be_made_is_a_problem_before_the_first_save(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: summary.api_key: is not set" in shown.out
+    assert list(folder.iterdir()) == []
+
+
+def test_who_answers_in_a_chat_is_shown_and_why_nobody_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("doctor", "--json").json["chat"] == "offline echo"
+    monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "gemini")
+    shown = run("doctor")
+    assert shown.code == 1
+    assert "problem: chat.api_key: is not set" in shown.out
+    monkeypatch.setenv("REACTOR_MEMORY_CHAT__API_KEY", "sk-hidden")
+    monkeypatch.setenv("REACTOR_MEMORY_CHAT__MODEL", "a-model")
+    values = run("doctor", "--json")
+    assert (values.json["chat"], values.json["problems"]) == ("a-model", [])
+    assert "hidden" not in values.out
+
+
 def test_a_model_of_the_server_has_to_be_named(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
 ) -> None:
