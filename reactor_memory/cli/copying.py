@@ -88,7 +88,7 @@ def _progress(messages: int) -> Generator[Callable[[int], None]]:
 
 @asynccontextmanager
 async def _opened(url: str, *, creates: bool) -> AsyncGenerator[SessionTransfer]:
-    invocation = Invocation(store=url, user_id=None, as_json=False)
+    invocation = Invocation(store=url, user_id=None, as_json=False, remedy="FROM_URL names one that exists")
     async with invocation.container(invocation.settings(**ONLY_THE_STORE), creates=creates) as container:
         store = container.message_store()
         if not hasattr(store, "export_group"):

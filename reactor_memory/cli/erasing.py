@@ -16,9 +16,10 @@ def _positions(context: click.Context, option: click.Parameter, given: tuple[str
     ranges: list[tuple[int, int]] = []
     for each in given:
         match = _POSITIONS.fullmatch(each.strip())
-        if match is None:
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last:
             raise click.BadParameter(f"{each!r} is neither a position (7) nor a range of them (7-12)", context, option)
-        ranges.append((int(match[1]), int(match[2] or match[1])))
+        ranges.append((first, last))
     return tuple(ranges)
 
 

@@ -30,6 +30,8 @@ class Invocation:
     store: str | None
     user_id: str | None
     as_json: bool
+    remedy: str = "name another with --store"
+    """What to do where the database does not exist."""
 
     def settings(self, **sections: Any) -> Settings:
         """The settings, with what the options and the command decide on top."""
@@ -47,7 +49,7 @@ class Invocation:
         settings = settings or self.settings()
         file = sqlite_file(settings)
         if file is not None and not creates and not file.exists():
-            raise StoreUnavailableError(f"store: there is no database {file}; name another with --store")
+            raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
         async with open_memory(settings) as container:
             yield container
 

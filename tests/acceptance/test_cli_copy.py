@@ -111,7 +111,7 @@ def test_another_session_of_the_same_id_stops_it_before_anything_is_written(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("nothing.db", "to.db"), "there is no database"),
+        (("nothing.db", "to.db"), "there is no database nothing.db; FROM_URL names one that exists"),
         (("from.db", "nowhere://x"), "nowhere"),
         (("from.db", "to.db", "--session", "unknown"), "does not exist"),
     ],

@@ -250,7 +250,8 @@ def test_a_user_is_erased(run: Run, two_users: None) -> None:
         (["s1", "--user", "ann", "--yes"], "name the messages with --seq"),
         (["s1", "--user", "bob", "--seq", "1", "--yes"], "another user"),
         (["s1", "--user", "ann", "--seq", "7", "--yes"], "from 1 to 6"),
-        (["s1", "--user", "ann", "--seq", "3-2", "--yes"], "seq"),
+        (["s1", "--user", "ann", "--seq", "3-2"], "neither a position"),
+        (["s1", "--user", "ann", "--seq", "0"], "neither a position"),
         (["s1", "--user", "ann", "--seq", "x", "--yes"], "neither a position"),
     ],
 )
