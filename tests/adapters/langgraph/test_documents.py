@@ -11,9 +11,10 @@ from tests.adapters.documents import run_example, run_snippets
 
 def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_snippets("langgraph.md") == 2
-    memories, facts, notes = capsys.readouterr().out.splitlines()
+    assert run_snippets("langgraph.md") == 3
+    memories, alone, facts, notes = capsys.readouterr().out.splitlines()
     assert memories == "['likes tea', 'lives in Ulm']"
+    assert alone == "{'is': 'German'}"
     assert "('order_number', 'A-1042', 1)" in facts
     assert notes == "Prefers short answers."
 
