@@ -12,6 +12,8 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+from reactor_memory.plugins import PLUG_POINTS
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -41,3 +43,17 @@ def test_links_between_documents_lead_somewhere() -> None:
     for path in (*DOCUMENTS, *(ROOT / "docs" / "adapters").glob("*.md")):
         for target in re.findall(r"\]\((?!https?://|#|mailto:)([^)#]+)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_every_plug_point_is_listed() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "extending.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(PLUG_POINTS)
+
+
+def test_the_readme_leads_to_every_page_and_every_adapter() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f"({page.relative_to(ROOT)})" in readme
+    frameworks = readme.partition("## Frameworks")[2].partition("\n## ")[0]
+    for page in (ROOT / "docs" / "adapters").glob("*.md"):
+        assert f"({page.relative_to(ROOT)})" in frameworks
