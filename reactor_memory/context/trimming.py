@@ -225,7 +225,7 @@ def _fit_blocks(
     facts, narrative = _fit_memory(draft, least, room - notes.tokens, limits, count_text)
     if len(facts.kept) < len(draft.fact_lines):
         return FittedBlock(), _fit_memory(draft, least, room, limits, count_text)[0], FittedBlock()
-    return notes, facts, narrative
+    return notes, facts, narrative if len(notes.kept) == len(draft.notes_lines) else FittedBlock()
 
 
 def _fit_notes(draft: Draft, room: int, limits: ContextLimits, count_text: CountText) -> FittedBlock:
