@@ -14,29 +14,52 @@ from uuid import uuid4
 
 import asyncpg
 
+from reactor_memory.storage.migrating import REVISION_TABLE, newest_revision
 from reactor_memory.storage.postgres import PostgresStore
+
+_SCHEMA = """
+SELECT md5(string_agg(format('%s %s %s %s', relation.relname, attname, atttypid, attnum), ',' ORDER BY relname, attnum))
+FROM pg_attribute JOIN pg_class AS relation ON relation.oid = attrelid
+WHERE relation.relnamespace = 'public'::regnamespace
+"""
+_TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> $1"
 
 
 class PostgresServer:
-    """Makes databases: empty ones, and migrated ones as copies of a template that is migrated once."""
+    """Lends databases: empty ones, and migrated ones, which are copies of a template that is migrated once.
+
+    A migrated one that comes back with its schema is emptied and lent again: a tenth of the time of a copy.
+    """
 
     def __init__(self, admin_dsn: str) -> None:
         self._admin_dsn = admin_dsn
         self._prefix = f"test_{uuid4().hex[:12]}"
         self._numbers = count()
         self._template: str | None = None
+        self._schema = ""
+        self._returned: list[str] = []
 
     @contextmanager
     def database(self, *, migrated: bool) -> Iterator[str]:
-        """The address of a fresh database, dropped afterwards."""
+        """The address of a database without any rows."""
+        name = self._returned.pop() if migrated and self._returned else self._made(migrated=migrated)
+        try:
+            yield self._dsn(name)
+        finally:
+            if migrated and asyncio.run(_emptied(self._dsn(name), self._schema)):
+                self._returned.append(name)
+            else:
+                self._drop(name)
+
+    def _made(self, *, migrated: bool) -> str:
         name = f"{self._prefix}_{next(self._numbers)}"
         # Copying files is twice as fast as writing them through the log of the server.
         source = f" TEMPLATE {self._migrated_template()} STRATEGY = file_copy" if migrated else ""
         execute(self._admin_dsn, f"CREATE DATABASE {name}{source}")
-        try:
-            yield self._dsn(name)
-        finally:
-            execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+        return name
+
+    def _drop(self, name: str) -> None:
+        execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
     @contextmanager
     def ordinary_role(self, dsn: str) -> Iterator[str]:
@@ -57,15 +80,15 @@ class PostgresServer:
         if self._template is None:
             self._template = f"{self._prefix}_template"
             execute(self._admin_dsn, f"CREATE DATABASE {self._template}")
-            asyncio.run(_migrate(self._dsn(self._template)))
+            self._schema = asyncio.run(_migrated(self._dsn(self._template)))
         return self._template
 
     def _dsn(self, name: str) -> str:
         return urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{name}"))
 
-    def drop_template(self) -> None:
-        if self._template is not None:
-            execute(self._admin_dsn, f"DROP DATABASE {self._template} WITH (FORCE)")
+    def drop_all(self) -> None:
+        for name in (*self._returned, *filter(None, [self._template])):
+            self._drop(name)
 
 
 def execute(dsn: str, *statements: str) -> None:
@@ -81,10 +104,36 @@ async def _execute(dsn: str, statements: tuple[str, ...]) -> None:
         await connection.close()
 
 
-async def _migrate(dsn: str) -> None:
+async def _migrated(dsn: str) -> str:
+    """Identifies the schema."""
     store = PostgresStore(dsn, auto_migrate=True)
     await store.open()
     await store.close()
+    connection = await asyncpg.connect(dsn)
+    try:
+        return await connection.fetchval(_SCHEMA)
+    finally:
+        await connection.close()
+
+
+async def _emptied(dsn: str, schema: str) -> bool:
+    """Whether the database has the schema that it was lent with, and no rows any more."""
+    try:
+        connection = await asyncpg.connect(dsn)
+    except (asyncpg.PostgresError, OSError):
+        return False
+    try:
+        version = await connection.fetchval(f"SELECT version_num FROM {REVISION_TABLE}")
+        if version != newest_revision() or await connection.fetchval(_SCHEMA) != schema:
+            return False
+        tables = ", ".join(row[0] for row in await connection.fetch(_TABLES, REVISION_TABLE))
+        await connection.execute(f"SET lock_timeout = '2s'; TRUNCATE {tables}")
+    except asyncpg.PostgresError:
+        return False
+    else:
+        return True
+    finally:
+        await connection.close()
 
 
 @contextmanager
@@ -92,7 +141,7 @@ def running_server() -> Iterator[PostgresServer]:
     with _admin_dsn() as dsn:
         server = PostgresServer(dsn)
         yield server
-        server.drop_template()
+        server.drop_all()
 
 
 @contextmanager

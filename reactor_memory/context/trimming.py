@@ -76,12 +76,10 @@ def assemble(
         least = newest_turns(
             draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
         )
+        notes, facts, narrative = _fit_blocks(draft, least, room, limits, count_text)
+        room -= notes.tokens + facts.tokens + narrative.tokens
         if draft.notes_lines:
-            notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
-            room -= notes.tokens
             shown.append(_block("notes", NOTES_HEADER, limits.memory_role, draft.notes_lines, notes, limits))
-        facts, narrative = _fit_memory(draft, least, room, limits, count_text)
-        room -= facts.tokens + narrative.tokens
         shown.append(_framed(draft.frames[0], draft.fact_lines, facts, limits))
         shown.append(_framed(draft.frames[1], draft.narrative, narrative, limits))
     if pinned:
@@ -215,6 +213,19 @@ def _fit_memory(
     if len(fitted[0].kept) == len(facts.lines) and len(fitted[1].kept) == len(narrative.lines):
         return fitted
     return fit(min(left - reserved, int(limits.max_memory_share * left)))
+
+
+def _fit_blocks(
+    draft: Draft, least: Cut, room: int, limits: ContextLimits, count_text: CountText
+) -> tuple[FittedBlock, FittedBlock, FittedBlock]:
+    """Notes, facts and narrative: the narrative goes first, then the notes, and no fact while one of these is shown."""
+    if not draft.notes_lines:
+        return FittedBlock(), *_fit_memory(draft, least, room, limits, count_text)
+    notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
+    facts, narrative = _fit_memory(draft, least, room - notes.tokens, limits, count_text)
+    if len(facts.kept) < len(draft.fact_lines):
+        return FittedBlock(), _fit_memory(draft, least, room, limits, count_text)[0], FittedBlock()
+    return notes, facts, narrative if len(notes.kept) == len(draft.notes_lines) else FittedBlock()
 
 
 def _fit_notes(draft: Draft, room: int, limits: ContextLimits, count_text: CountText) -> FittedBlock:

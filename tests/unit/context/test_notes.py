@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactor_memory.context.blocks import NOTES_HEADER, NOTES_NOTICE
@@ -149,6 +149,7 @@ class TestATightBudget:
         report = assembled(NOTES, budget=block_of(NOTES).tokens + 20, window=chat(5)).report
         assert report.tokens["window"] >= 20
 
+    @settings(max_examples=300, deadline=None)
     @given(
         budget=st.integers(1, 600),
         facts=st.integers(0, 6),
