@@ -86,7 +86,7 @@ async def examine(invocation: Invocation) -> Examination:
     return Examination(
         version=reactor_memory.__version__,
         python=platform.python_version(),
-        problems=(*tokenizer_problems, *chat_problems, *database.problems, *parked),
+        problems=tuple(dict.fromkeys((*tokenizer_problems, *chat_problems, *database.problems, *parked))),
         database=database.details,
         tokenizer=tokenizer,
         chat=chat,

@@ -106,6 +106,13 @@ def test_what_cannot_be_made_is_a_problem_before_the_first_save(
     assert list(folder.iterdir()) == []
 
 
+def test_what_is_found_twice_is_told_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_TOKENS__ENCODING", "nobody")
+    shown = run("doctor")
+    assert shown.code == 1
+    assert shown.out.count("problem: tokens.encoding: is unknown") == 1
+
+
 def test_who_answers_in_a_chat_is_shown_and_why_nobody_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("doctor", "--json").json["chat"] == "offline echo"
     monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "gemini")
