@@ -15,7 +15,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
@@ -388,8 +388,12 @@ def items_store_of(message_store: MessageStore) -> ItemsStore:
     return cast("ItemsStore", message_store)
 
 
-def user_data_of(*stores: object) -> tuple[UserData, ...]:
-    """Those of the stores that keep something about users, each once."""
+def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
+    """Those of the stores that keep something about users, each once: the store of the log, and what is elsewhere."""
+    stores: list[object] = [message_store]
+    for place in places:
+        with suppress(ConfigurationError):  # the store keeps nothing of this kind, so there is nothing to forget
+            stores.append(place())
     return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
 
 
@@ -781,6 +785,8 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
+    active_session_store = providers.Singleton(active_session_store_of, message_store)
+    items_store = providers.Singleton(items_store_of, message_store)
     notes_store = providers.Singleton(notes_store_of, message_store)
     shown_notes = providers.Selector(
         providers.Callable(on_or_off, settings.provided.notes.enabled), on=notes_store, off=providers.Object(None)
@@ -806,14 +812,15 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         counter=message_counter,
         redactor=redactor,
-        user_data=providers.Callable(user_data_of, message_store),
+        user_data=providers.Callable(
+            user_data_of, message_store, active_session_store.provider, notes_store.provider, items_store.provider
+        ),
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
     )
 
-    active_session_store = providers.Singleton(active_session_store_of, message_store)
     session_directory = providers.Singleton(
         SessionDirectory,
         active=active_session_store,
@@ -821,7 +828,6 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         new_id=providers.Object(new_session_id),
     )
-    items_store = providers.Singleton(items_store_of, message_store)
     long_term_memory = providers.Singleton(
         LongTermMemory,
         store=notes_store,
