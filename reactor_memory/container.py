@@ -503,9 +503,13 @@ def tiered_or_not(settings: Settings) -> str:
     return on_or_off(options.auto_threshold is not None and not options.disabled)
 
 
+def is_progressive(settings: Settings) -> bool:
+    return canonical_name(settings.history.strategy) == PROGRESSIVE
+
+
 def progressive_or_not(settings: Settings) -> str:
     """Whether the commands of a chat are about tiers."""
-    return on_or_off(canonical_name(settings.history.strategy) == PROGRESSIVE)
+    return on_or_off(is_progressive(settings))
 
 
 def loading_options(settings: Settings) -> LoadingOptions:

@@ -159,7 +159,11 @@ async def test_no_memo_of_this_process_holds_it() -> None:
 
 
 async def test_texts_of_tiers_and_notes_do_not_stay_in_memory() -> None:
-    settings = {"history": {"strategy": "progressive"}, "tiers": SMALL_TIERS, "notes": {"enabled": True}}
+    settings: dict[str, Any] = {
+        "history": {"strategy": "progressive"},
+        "tiers": SMALL_TIERS,
+        "notes": {"enabled": True},
+    }
     async with memory(scripted(), summary={"enabled": False}, **settings) as container:
         manager = container.conversation_manager()
         await save(manager, "s", [Message.user("the zyxmarker"), Message.assistant("noted"), *talk(18)])
