@@ -413,6 +413,17 @@ async def test_after_an_erasure_what_is_in_view_again_is_summarised_with_the_nex
         assert stats.unsummarized <= SMALL["auto_threshold"]
 
 
+async def test_messages_that_a_fork_still_shows_are_archived_not_deleted(url: str) -> None:
+    async with scene(url, auto_summarize=False, retention="delete") as now:
+        await now.say(10)
+        fork = await now.manager.fork("s", at_seq=6, user_id=USER)
+        await now.say(6, start=11)
+        assert (await now.tiers.summarize("s", user_id=USER)).skipped_reason is None
+        assert now.stored(await now.load()) == [13, 14, 15, 16]
+        shared = await now.manager.read_messages(fork.session_id, user_id=USER)
+        assert texts(shared) == texts(talk(5))
+
+
 async def test_two_steps_at_once_store_one(url: str) -> None:
     async with scene(url, auto_summarize=False) as now:
         await now.say(16)
