@@ -847,31 +847,32 @@ class Container(containers.DeclarativeContainer):
         "chat_memory.summarizer",
         settings,
     )
+    own_chat_writer = providers.Singleton(
+        TierWriter,
+        providers.Singleton(condenser_of, chat_summarizer, message_counter),
+        fallback=providers.Singleton(
+            condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
+        ),
+        guard=providers.Singleton(
+            ProviderGuard,
+            redactor=redactor,
+            caps=spending_caps,
+            breaker=providers.Singleton(
+                CircuitBreaker,
+                failures=settings.provided.summary.breaker_failures,
+                open_seconds=settings.provided.summary.breaker_open_seconds,
+                monotonic=time.monotonic,
+            ),
+            timeout_seconds=settings.provided.summary.timeout_seconds,
+        ),
+        counter=message_counter,
+        forms=providers.Callable(tier_forms, settings),
+        chunk_tokens=settings.provided.tiers.chunk_tokens,
+    )
     chat_writer = providers.Selector(
         providers.Callable(chat_summarizer_kind, settings),
         usual=tier_writer,
-        own=providers.Singleton(
-            TierWriter,
-            providers.Singleton(condenser_of, chat_summarizer, message_counter),
-            fallback=providers.Singleton(
-                condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
-            ),
-            guard=providers.Singleton(
-                ProviderGuard,
-                redactor=redactor,
-                caps=spending_caps,
-                breaker=providers.Singleton(
-                    CircuitBreaker,
-                    failures=settings.provided.summary.breaker_failures,
-                    open_seconds=settings.provided.summary.breaker_open_seconds,
-                    monotonic=time.monotonic,
-                ),
-                timeout_seconds=settings.provided.summary.timeout_seconds,
-            ),
-            counter=message_counter,
-            forms=providers.Callable(tier_forms, settings),
-            chunk_tokens=settings.provided.tiers.chunk_tokens,
-        ),
+        own=own_chat_writer,
     )
     summarization_strategy = providers.Singleton(
         SummarizationStrategy,
@@ -956,6 +957,8 @@ def _observe(container: Container) -> None:
     _extend(container.context_loader, telemetry.ObservedLoader, telemetry=instruments)
     _extend(container.recaller, telemetry.ObservedRecaller, telemetry=instruments)
     _extend(container.extractor, telemetry.ObservedExtractor, telemetry=instruments)
+    for writer in (container.tier_writer, container.own_chat_writer):
+        _extend(writer, telemetry.ObservedTierWriter, telemetry=instruments)
 
 
 def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:
