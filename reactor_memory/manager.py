@@ -630,7 +630,9 @@ class ConversationManager:
         )
 
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
-        """Take back the newest message (which `seq` names, if given). Facts drawn from it go with it."""
+        """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
+        drawn from it go with it.
+        """
         check_session_id(session_id, creating=False)
         if seq is not None:
             _check_position("seq", seq)
