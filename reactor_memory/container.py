@@ -15,7 +15,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
@@ -388,8 +388,12 @@ def items_store_of(message_store: MessageStore) -> ItemsStore:
     return cast("ItemsStore", message_store)
 
 
-def user_data_of(*stores: object) -> tuple[UserData, ...]:
-    """Those of the stores that keep something about users, each once."""
+def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
+    """Those of the stores that keep something about users, each once: the store of the log, and what is elsewhere."""
+    stores: list[object] = [message_store]
+    for place in places:
+        with suppress(ConfigurationError):  # the store keeps nothing of this kind, so there is nothing to forget
+            stores.append(place())
     return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
 
 
@@ -499,9 +503,13 @@ def tiered_or_not(settings: Settings) -> str:
     return on_or_off(options.auto_threshold is not None and not options.disabled)
 
 
+def is_progressive(settings: Settings) -> bool:
+    return canonical_name(settings.history.strategy) == PROGRESSIVE
+
+
 def progressive_or_not(settings: Settings) -> str:
     """Whether the commands of a chat are about tiers."""
-    return on_or_off(canonical_name(settings.history.strategy) == PROGRESSIVE)
+    return on_or_off(is_progressive(settings))
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -781,6 +789,8 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
+    active_session_store = providers.Singleton(active_session_store_of, message_store)
+    items_store = providers.Singleton(items_store_of, message_store)
     notes_store = providers.Singleton(notes_store_of, message_store)
     shown_notes = providers.Selector(
         providers.Callable(on_or_off, settings.provided.notes.enabled), on=notes_store, off=providers.Object(None)
@@ -806,14 +816,15 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         counter=message_counter,
         redactor=redactor,
-        user_data=providers.Callable(user_data_of, message_store),
+        user_data=providers.Callable(
+            user_data_of, message_store, active_session_store.provider, notes_store.provider, items_store.provider
+        ),
         refold=fold.provided.whole,
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
     )
 
-    active_session_store = providers.Singleton(active_session_store_of, message_store)
     session_directory = providers.Singleton(
         SessionDirectory,
         active=active_session_store,
@@ -821,7 +832,6 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         new_id=providers.Object(new_session_id),
     )
-    items_store = providers.Singleton(items_store_of, message_store)
     long_term_memory = providers.Singleton(
         LongTermMemory,
         store=notes_store,
@@ -837,31 +847,32 @@ class Container(containers.DeclarativeContainer):
         "chat_memory.summarizer",
         settings,
     )
+    own_chat_writer = providers.Singleton(
+        TierWriter,
+        providers.Singleton(condenser_of, chat_summarizer, message_counter),
+        fallback=providers.Singleton(
+            condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
+        ),
+        guard=providers.Singleton(
+            ProviderGuard,
+            redactor=redactor,
+            caps=spending_caps,
+            breaker=providers.Singleton(
+                CircuitBreaker,
+                failures=settings.provided.summary.breaker_failures,
+                open_seconds=settings.provided.summary.breaker_open_seconds,
+                monotonic=time.monotonic,
+            ),
+            timeout_seconds=settings.provided.summary.timeout_seconds,
+        ),
+        counter=message_counter,
+        forms=providers.Callable(tier_forms, settings),
+        chunk_tokens=settings.provided.tiers.chunk_tokens,
+    )
     chat_writer = providers.Selector(
         providers.Callable(chat_summarizer_kind, settings),
         usual=tier_writer,
-        own=providers.Singleton(
-            TierWriter,
-            providers.Singleton(condenser_of, chat_summarizer, message_counter),
-            fallback=providers.Singleton(
-                condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
-            ),
-            guard=providers.Singleton(
-                ProviderGuard,
-                redactor=redactor,
-                caps=spending_caps,
-                breaker=providers.Singleton(
-                    CircuitBreaker,
-                    failures=settings.provided.summary.breaker_failures,
-                    open_seconds=settings.provided.summary.breaker_open_seconds,
-                    monotonic=time.monotonic,
-                ),
-                timeout_seconds=settings.provided.summary.timeout_seconds,
-            ),
-            counter=message_counter,
-            forms=providers.Callable(tier_forms, settings),
-            chunk_tokens=settings.provided.tiers.chunk_tokens,
-        ),
+        own=own_chat_writer,
     )
     summarization_strategy = providers.Singleton(
         SummarizationStrategy,
@@ -946,6 +957,8 @@ def _observe(container: Container) -> None:
     _extend(container.context_loader, telemetry.ObservedLoader, telemetry=instruments)
     _extend(container.recaller, telemetry.ObservedRecaller, telemetry=instruments)
     _extend(container.extractor, telemetry.ObservedExtractor, telemetry=instruments)
+    for writer in (container.tier_writer, container.own_chat_writer):
+        _extend(writer, telemetry.ObservedTierWriter, telemetry=instruments)
 
 
 def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:

@@ -54,6 +54,7 @@ from reactor_memory.protocols import (
     SummaryStore,
     UserData,
 )
+from reactor_memory.storage.pins import find_pin, place_pin
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
 from reactor_memory.validation import (
@@ -500,11 +501,15 @@ class ConversationManager:
         now on, until a later message states another value. The next load shows it, in every context of the session; a
         pin of the fact follows. The messages and the narrative stay as they are.
 
-        Raises `InvalidInputError` for a fact that the session does not have now, and for an empty value.
+        Raises `InvalidInputError` for a fact that the session does not have now, and for an empty value, and
+        `LimitExceededError` for one that the pin of the fact has no room for; then nothing was stored.
         """
         session, name = await self._session_with_fact(session_id, user_id, fact)
         check_value(value)
-        pinned = any(pin.fact == name for pin in await self._messages.read_pins(session_id, user_id))
+        pins = await self._messages.read_pins(session_id, user_id)
+        pinned = find_pin(pins, name) is not None
+        if pinned:
+            self._check_room(pins, await self._pin_of_fact(session_id, user_id, name, value))
         await self._corrector.correct(session, user_id, name, value)
         if pinned:
             await self.pin(session_id, fact=name, user_id=user_id)
@@ -583,10 +588,18 @@ class ConversationManager:
         check_pinnable(found[0])
         return await self._new_pin(found[0].content, seq=seq, role=found[0].role)
 
-    async def _pin_of_fact(self, session_id: str, user_id: str | None, target: tuple[str, str]) -> Pin:
+    async def _pin_of_fact(
+        self, session_id: str, user_id: str | None, target: tuple[str, str], value: str | None = None
+    ) -> Pin:
+        """A pin of the fact as it stands now, or with this value."""
         ledger = await self._ledger(session_id, user_id)
         fact = fold(pinnable_facts(amended(ledger.facts, ledger.corrections), *target))[-1]
+        if value is not None:
+            fact = msgspec.structs.replace(fact, value=value)
         return await self._new_pin(fact_text(fact), seq=fact.source_seq, fact=target)
+
+    def _check_room(self, pins: Sequence[Pin], new: Pin) -> None:
+        place_pin(pins, new, max_pins=self._options.max_pins, max_pin_tokens=self._options.max_pin_tokens)
 
     async def _new_pin(self, text: str, *, seq: int, role: Role = "system", fact: tuple[str, str] | None = None) -> Pin:
         return Pin(
@@ -617,7 +630,9 @@ class ConversationManager:
         )
 
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
-        """Take back the newest message (which `seq` names, if given). Facts drawn from it go with it."""
+        """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
+        drawn from it go with it.
+        """
         check_session_id(session_id, creating=False)
         if seq is not None:
             _check_position("seq", seq)

@@ -23,8 +23,10 @@ from reactor_memory.context.report import Context
 from reactor_memory.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Fact, Message, Session
-from reactor_memory.protocols import Appended, AppendRequest
+from reactor_memory.protocols import Appended, AppendRequest, Condensed
 from reactor_memory.recalling import Question, Recaller
+from reactor_memory.tiers.planning import Writing
+from reactor_memory.tiers.writing import TierWriter
 from reactor_memory.workers.extraction import Extracted, Extractor
 
 CONVERSATION_ID = "gen_ai.conversation.id"
@@ -180,3 +182,22 @@ class ObservedExtractor(Extractor):
         self._telemetry.summary_tokens.add(usage.tokens_read, {TOKEN_TYPE: "input"})
         self._telemetry.summary_tokens.add(usage.tokens_written, {TOKEN_TYPE: "output"})
         return extracted
+
+
+class ObservedTierWriter(TierWriter):
+    """The texts of tiers and of the chat memory, observed. What questions cost before one failed is not counted."""
+
+    def __init__(self, *args: Any, telemetry: Telemetry, **parts: Any) -> None:
+        super().__init__(*args, **parts)
+        self._telemetry = telemetry
+
+    async def write(self, session_id: str, writing: Writing) -> Condensed:
+        with self._telemetry.operation("summarize", session_id) as span:
+            written = await super().write(session_id, writing)
+            span.set_attribute("gen_ai.memory.messages", writing.message_count)
+            span.set_attribute("gen_ai.memory.tier", writing.kind)
+            span.set_attribute(INPUT_TOKENS, written.usage.tokens_read)
+            span.set_attribute(OUTPUT_TOKENS, written.usage.tokens_written)
+        self._telemetry.summary_tokens.add(written.usage.tokens_read, {TOKEN_TYPE: "input"})
+        self._telemetry.summary_tokens.add(written.usage.tokens_written, {TOKEN_TYPE: "output"})
+        return written

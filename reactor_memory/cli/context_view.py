@@ -26,7 +26,6 @@ REASONS: dict[Reason, str] = {
     "too_long": "its text was cut",
 }
 _FRESHNESS: dict[Freshness, str] = {
-    "none": "no memory (see summary.enabled)",
     "fresh": "memory is up to date",
     "stale": "memory is behind, an older summary is shown",
     "catching_up": "memory is catching up in the background",
@@ -49,9 +48,14 @@ def context_view(context: Context) -> RenderableType:
     title = Text.assemble(
         ("Context", "bold"),
         f" of {printable(report.session_id)}: {report.total_tokens:,} of {count(report.budget, 'token')}",
-        f" · {report.strategy} · {_FRESHNESS[report.freshness]}",
+        f" · {report.strategy} · {_freshness(report)}",
     )
     return Group(title, *messages_view(context), Text(), heading("the report"), *_report(report))
+
+
+def _freshness(report: ContextReport) -> str:
+    missing = "nothing was summarised yet" if report.strategy == "progressive" else "see summary.enabled"
+    return f"no memory ({missing})" if report.freshness == "none" else _FRESHNESS[report.freshness]
 
 
 def messages_view(context: Context) -> Iterator[RenderableType]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from reactor_memory.settings import Settings
 
 DEFAULT_BUDGET = 2000
 
@@ -130,11 +133,16 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     """Do the background work of a session now, and print the summary.
 
     Also work that was given up after failures. Exit code 1 if some of it failed again.
+
+    With history.strategy progressive and without summary.enabled: condense and compress older messages now.
     """
     from reactor_memory.cli import rendering
     from reactor_memory.cli.rendering import SummaryView
+    from reactor_memory.container import is_progressive
 
     settings = invocation.settings(background={"enabled": True})
+    if is_progressive(settings) and not settings.summary.enabled and not rebuild:
+        return await _bring_up_tiers(invocation, session, settings)
     if not settings.summary.enabled:
         raise ConfigurationError("summary.enabled", "is false; set REACTOR_MEMORY_SUMMARY__ENABLED=true")
     async with invocation.manager(settings) as manager:
@@ -146,3 +154,13 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     view = SummaryView.of(summary, state)
     invocation.show(view, lambda: rendering.summary(view))
     return 1 if view.last_error else 0
+
+
+async def _bring_up_tiers(invocation: Invocation, session: str, settings: Settings) -> int:
+    from reactor_memory.cli import rendering
+
+    async with invocation.container(settings) as container:
+        await container.conversation_manager().get_session(session, user_id=invocation.user_id)
+        report = await container.tiers().summarize(session, user_id=invocation.user_id)
+    invocation.show(report, lambda: rendering.tiers(report))
+    return 0

@@ -36,6 +36,7 @@ from reactor_memory.models import (
 if TYPE_CHECKING:
     from reactor_memory.cli.importing import Imported
     from reactor_memory.copying import Copied
+    from reactor_memory.tiers.service import TierReport
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MEMORY_STYLE = "yellow"
@@ -229,6 +230,15 @@ def summary(view: SummaryView) -> RenderableType:
     if view.last_error:
         lines.append(f"the work failed ({view.last_error}), {count(view.attempts, 'time')} in a row")
     return Group(*lines, Text(printable(view.narrative)))
+
+
+def tiers(report: TierReport) -> RenderableType:
+    if report.skipped_reason:
+        return f"nothing was summarised: {report.skipped_reason}"
+    kinds = (
+        f"{report.compressed_n:,} compressed, {report.condensed_n:,} condensed, {report.recent_n:,} left as they are"
+    )
+    return f"messages and summaries {report.before:,} → {report.after:,}: {kinds}"
 
 
 def migrated(schema: str, recounted: int) -> RenderableType:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 from reactor_memory.context.blocks import NOTES_HEADER, block_text
 from reactor_memory.context.rendering import render_notes
+from reactor_memory.memos import memo
 from reactor_memory.models import BlockLine, Value
 
 REMEMBERED_TEXTS = 256
@@ -33,7 +33,7 @@ class NotesRenderer:
     def __init__(self, *, count_text: Callable[[str], int], overhead: int) -> None:
         self._count_text = count_text
         self._overhead = overhead
-        self._block_of = lru_cache(REMEMBERED_TEXTS)(self._made)
+        self._block_of = memo(REMEMBERED_TEXTS)(self._made)
 
     def __call__(self, text: str) -> NotesBlock:
         """The block of a Markdown text."""

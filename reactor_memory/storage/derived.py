@@ -213,19 +213,21 @@ def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refol
     more: its lease is gone, also one that was claimed while the branches were locked.
     """
     holding: list[Segment] = []
+    uncorrected = 0
     for branch in branches:
         session_id = branch.session.session_id
         yield from recall.truncate([session_id], seq=branch.ranges[0][0])
         yield Step("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
         yield Step("take_leases_away", key_of(session_id))
-        ranges = [key_of(session_id) | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
-        yield Batch("delete_corrections_of_messages", ranges)
+        for start, end in branch.ranges:
+            of_range = key_of(session_id) | {"start_seq": start, "end_seq": end}
+            uncorrected += len((yield Step("delete_corrections_of_messages", of_range)))
         holding += (segment for segment in (yield from _segments(session_id)) if overlaps(segment, branch.ranges))
     for segment in holding:
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
         yield Step("blank_segment", end)
         yield Step("delete_facts_of_segment", end)
-    if all_gone(holding, branches):
+    if not uncorrected and all_gone(holding, branches):
         return
     for branch in branches:
         yield from _refold(branch.session, branch.ranges[0][0], now, refold)

@@ -592,19 +592,20 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
 
     async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
         holding: list[Segment] = []
+        uncorrected = False
         for branch in branches:
             owner = branch.session.session_id
             await self.truncate([owner], seq=branch.ranges[0][0])
             self._take_leases_away([owner])
             derived = self._data.derived[owner]
-            derived.corrections = tuple(
-                each for each in derived.corrections if not within(each.source_seq, branch.ranges)
-            )
+            kept = tuple(each for each in derived.corrections if not within(each.source_seq, branch.ranges))
+            uncorrected = uncorrected or kept != derived.corrections
+            derived.corrections = kept
             holding += (segment for segment in self._segments_of([owner]) if overlaps(segment, branch.ranges))
         for segment in holding:
             blank = replace(segment, source_hash="", narrative="", headline="", stale=True, outdated=False)
             self._data.derived[segment.conversation_id].store(blank, ())
-        if all_gone(holding, branches):
+        if not uncorrected and all_gone(holding, branches):
             return
         for branch in branches:
             self._refold(branch.session, branch.ranges[0][0], now, refold)

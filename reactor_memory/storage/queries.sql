@@ -1054,8 +1054,11 @@ WHERE user_id = :user_id AND agent_name IN (
 RETURNING version
 
 -- name: end_notes
+-- On PostgreSQL a version may have been stored since the newest was read, and it goes, too.
 INSERT INTO long_term_notes (user_id, agent_name, version, notes, author, created_at)
 VALUES (:user_id, :agent_name, :version, '', NULL, :now)
+ON CONFLICT (user_id, agent_name, version) DO UPDATE
+SET notes = excluded.notes, author = NULL, created_at = excluded.created_at
 
 -- name: delete_active_of_user
 DELETE FROM active_sessions WHERE user_id = :user_id RETURNING agent_name
@@ -1152,6 +1155,7 @@ DELETE FROM fact_corrections WHERE group_id = :group_id AND conversation_id = :c
 DELETE FROM fact_corrections
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND source_seq >= :start_seq AND source_seq <= :end_seq
+RETURNING ordinal
 
 -- name: delete_pins_of_fact
 DELETE FROM pins

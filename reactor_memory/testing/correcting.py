@@ -128,6 +128,15 @@ class Corrections:
         assert "right" not in summary.facts_json
         assert not await say("s", "right again")
 
+    async def test_it_goes_from_the_summary_also_where_nothing_is_left_of_its_segment(self, store: Store) -> None:
+        say = await stated(store)
+        await say("s", "right")
+        await store.erase("s", None, ranges=[(3, 3)], now=wall_clock(), refold=amending)
+        await store.erase("s", None, ranges=[(2, 2)], now=wall_clock(), refold=amending)
+        summary = await store.get_summary("s")
+        assert summary is not None
+        assert "right" not in summary.facts_json
+
     async def test_it_is_refused_for_what_is_out_of_view_and_for_a_deleted_session(self, store: Store) -> None:
         say = await stated(store)
         session = await session_of(store, "s")

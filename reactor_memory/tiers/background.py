@@ -87,6 +87,8 @@ class TierScheduler:
 
     async def cancel(self, session_ids: Sequence[str]) -> None:
         await _cancelled([self._tasks[each] for each in session_ids if each in self._tasks])
+        for each in session_ids:  # what it was summarised to may be gone, and its messages in view again
+            self._quiet_until.pop(each, None)
         await self._inner.cancel(session_ids)
 
     # -- one session --------------------------------------------------------------------------------------------

@@ -209,9 +209,21 @@ class ProgressiveTiers:
         new = [self._summary(each, text, now) for each, text in zip(step.writings, texts, strict=True)]
         expected = [summary.summary_id for summary in view.summaries]
         tokens = sum(text.usage.total for text in texts)
-        if await self._ranges.put_range_summaries(session.session_id, user_id, new, expected=expected, now=now):
+        if await self._store(session.session_id, user_id, new, expected, now):
             return replace(_report(view, step), tokens=tokens, summary_ids=tuple(each.summary_id for each in new))
         return replace(_report(view, Step(), skipped_reason=OVERTAKEN), tokens=tokens)
+
+    async def _store(
+        self, session_id: str, user_id: str | None, new: list[RangeSummary], expected: list[str], now: int
+    ) -> bool:
+        try:
+            return await self._ranges.put_range_summaries(session_id, user_id, new, expected=expected, now=now)
+        except InvalidInputError as error:
+            if error.field != "retention":
+                raise
+            log.info("messages that a fork needs are archived, not deleted", extra={"session_id": session_id})
+            kept = [replace(each, retention="archive") for each in new]
+            return await self._ranges.put_range_summaries(session_id, user_id, kept, expected=expected, now=now)
 
     def _summary(self, writing: Writing, text: Condensed, now: int) -> RangeSummary:
         started_at, ended_at = writing.period

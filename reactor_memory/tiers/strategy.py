@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,6 +12,7 @@ from reactor_memory.context.draft import Draft, Freshness
 from reactor_memory.context.rendering import render_narrative
 from reactor_memory.context.selection import newest
 from reactor_memory.context.strategies import Plan, PlanRequest
+from reactor_memory.memos import memo
 from reactor_memory.models import BlockLine, Message, RangeSummary, Value
 from reactor_memory.protocols import ContextQuery, ContextRows, ContextSource, RangeSummaryStore
 from reactor_memory.tiers.classification import COMPRESSED
@@ -130,7 +130,7 @@ class _Rendered(NamedTuple):
     tokens: int
 
 
-@lru_cache(maxsize=MOST_PARTS)
+@memo(maxsize=MOST_PARTS)
 def _block(text: str, header: str, count: Callable[[str], int]) -> _Rendered:
     lines = render_narrative(text, count=count)
     return _Rendered(lines, count(block_text(header, [line.text for line in lines])))

@@ -49,11 +49,15 @@ class WorkPoller:
                 await anyio.sleep(self._poll_seconds * (0.75 + self._random() / 2))
 
     async def run_once(self) -> int:
-        """Do what is due now, remove what was deleted long enough ago; how many sessions had work."""
+        """Do what is due now, remove what was deleted long enough ago; how many sessions are not due any more.
+
+        What still is, failed, or nobody here does it: asking for it at once again would change nothing.
+        """
         due = await self._summaries.due(SUMMARIZE, now=self._clock(), limit=self._batch)
         for session_id in due:
             self._workers.request(session_id)
         await self._workers.drain()
         before = self._clock() - int(self._delete_grace_seconds * 1e6)
         await self._messages.purge_deleted(before=before)
-        return len(due)
+        left = await self._summaries.due(SUMMARIZE, now=self._clock(), limit=self._batch) if due else ()
+        return len(set(due) - set(left))

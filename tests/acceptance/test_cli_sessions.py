@@ -360,6 +360,18 @@ def test_summarize_needs_the_feature(run: Run, talk: None) -> None:
     assert refused.err.startswith("error: summary.enabled: is false")
 
 
+def test_under_progressive_it_brings_up_the_tiers(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_HISTORY__STRATEGY", "progressive")
+    monkeypatch.setenv("REACTOR_MEMORY_TIERS__RECENT_COUNT", "4")
+    assert "no memory (nothing was summarised yet)" in " ".join(run("context", "s1").out.split())
+    value = run("summarize", "s1", "--json").json
+    assert (value["recent_n"], value["condensed_n"] + value["compressed_n"]) == (4, 36)
+    assert lines_of(run("summarize", "s1")) == ["nothing was summarised: no messages beyond the recent ones"]
+    assert "memory is up to date" in " ".join(run("context", "s1").out.split())
+    assert run("summarize", "nowhere").code == 2
+    assert run("summarize", "s1", "--rebuild").err.startswith("error: summary.enabled: is false")
+
+
 def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None, summaries_on: None) -> None:
     assert lines_of(run("summarize", "s2"))[0].startswith("nothing to summarize")
 

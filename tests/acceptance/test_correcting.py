@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory import ConversationManager, Message
-from reactor_memory.errors import InvalidInputError, SessionNotFoundError, SessionOwnershipError
+from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, write_sessions
@@ -106,6 +106,18 @@ async def test_it_outlives_what_follows_until_a_message_states_another_value() -
         assert await value_of(manager) == ["C-9"]
         assert await value_of(manager, seq=80) == ["B-77"]
         assert await value_of(manager, fork.session_id) == ["B-77"]
+
+
+async def test_a_value_for_which_its_pin_has_no_room_changes_nothing() -> None:
+    async with memory(scripted(), context={"max_pin_tokens": 40}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(60))
+        await manager.drain()
+        pin = await manager.pin("s", fact=FACT, user_id=USER)
+        with pytest.raises(LimitExceededError, match="max_pin_tokens"):
+            await manager.correct_fact("s", fact=FACT, value="B-77 " * 100, user_id=USER)
+        assert await value_of(manager) == ["A-0005"]
+        assert await manager.read_pins("s", user_id=USER) == (pin,)
 
 
 async def test_a_pin_of_the_fact_follows_and_a_retraction_takes_it_away() -> None:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from dependency_injector import providers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import ConversationManager, Message, ToolCall, memos
+from reactor_memory import Container, ConversationManager, Message, Settings, ToolCall, memos, open_memory
 from reactor_memory.erasing import ranges_of
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction, Fact
+from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio
+
+SMALL_TIERS = {"recent_count": 4, "condensed_count": 6, "auto_summarize": False}
 
 
 async def shown(manager: ConversationManager, session_id: str, **load: Any) -> str:
@@ -153,6 +158,36 @@ async def test_no_memo_of_this_process_holds_it() -> None:
         assert not remembered("zyxmarker")
 
 
+async def test_texts_of_tiers_and_notes_do_not_stay_in_memory() -> None:
+    settings: dict[str, Any] = {
+        "history": {"strategy": "progressive"},
+        "tiers": SMALL_TIERS,
+        "notes": {"enabled": True},
+    }
+    async with memory(scripted(), summary={"enabled": False}, **settings) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", [Message.user("the zyxmarker"), Message.assistant("noted"), *talk(18)])
+        await container.tiers().summarize("s", user_id=USER)
+        await container.long_term_memory().apply(USER, "a", "append", content="a vwumarker")
+        context = await manager.load_history("s", user_id=USER, agent_name="a")
+        assert "zyxmarker" in repr(context.messages)
+        assert "vwumarker" in repr(context.messages)
+        assert "zyxmarker" in held_in_caches()
+        assert "vwumarker" in held_in_caches()
+        del context
+        await manager.erase_user(USER)
+        gc.collect()
+        assert "zyxmarker" not in held_in_caches()
+        assert "vwumarker" not in held_in_caches()
+
+
+def held_in_caches() -> str:
+    """What the caches of pure functions hold in this process, whichever module made them."""
+    caches = [each for each in gc.get_objects() if type(each) is type(lru_cache(len))]
+    of_the_library = [each for each in caches if each.__module__.startswith("reactor_memory")]
+    return repr([gc.get_referents(each) for each in of_the_library])
+
+
 def remembered(text: str) -> bool:
     """Whether an argument that a memo of the library holds, or what it answered, contains the text."""
     return any(text in repr(gc.get_referents(each)) for each in memos._memos)  # pyright: ignore[reportPrivateUsage]
@@ -194,6 +229,23 @@ async def test_erasing_a_user_takes_all_of_theirs_and_nothing_else() -> None:
         assert await manager.read_facts("bob's", user_id="bob")
         assert len(await manager.read_messages("open")) == 2
         assert await manager.erase_user(USER) == type(erased)(session_count=0, row_count=0)
+
+
+async def test_erasing_a_user_reaches_notes_sessions_and_items_that_are_kept_elsewhere() -> None:
+    elsewhere = InMemoryStore()
+    await elsewhere.open()
+
+    def configure(container: Container) -> None:
+        for part in (container.active_session_store, container.notes_store, container.items_store):
+            part.override(providers.Object(elsewhere))
+
+    async with open_memory(Settings(store={"url": "memory://"}), configure=configure) as container:
+        await container.long_term_memory().apply(USER, "a", "append", content="secret")
+        await container.session_directory().get_or_create(USER, "a")
+        erased = await container.conversation_manager().erase_user(USER)
+        assert erased.row_count == 2
+        assert (await container.long_term_memory().read(USER, "a")).text == ""
+        assert await container.session_directory().list(USER) == ()
 
 
 @given(

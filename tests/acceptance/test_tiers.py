@@ -388,6 +388,42 @@ async def test_a_worker_does_it_for_processes_that_leave_it(url: str, tmp_path: 
         assert agent.stored(await agent.load()) == [11, 12, 13, 14]
 
 
+async def test_a_worker_does_not_ask_at_once_again_for_what_failed(url: str) -> None:
+    async with scene(url) as now:
+        now.model.fail_after(0, SummarizationError("timeout", "no answer"))
+        await now.say(14)
+        await now.manager.drain()
+        poller = now.container.work_poller()
+        assert await poller.run_once() == 0
+        now.model.recover()
+        assert await poller.run_once() == 1
+
+
+async def test_after_an_erasure_what_is_in_view_again_is_summarised_with_the_next_save(url: str) -> None:
+    async with scene(url) as now:
+        await now.say(14)
+        await now.manager.drain()
+        assert len(now.stored(await now.load())) == 4
+        await now.manager.erase("s", seq=range(2, 9), user_id=USER)
+        await now.manager.erase("s", seq=9, user_id=USER)
+        await now.manager.drain()
+        await now.say(8, start=15)
+        await now.manager.drain()
+        stats = await now.tiers.stats("s", user_id=USER)
+        assert stats.unsummarized <= SMALL["auto_threshold"]
+
+
+async def test_messages_that_a_fork_still_shows_are_archived_not_deleted(url: str) -> None:
+    async with scene(url, auto_summarize=False, retention="delete") as now:
+        await now.say(10)
+        fork = await now.manager.fork("s", at_seq=6, user_id=USER)
+        await now.say(6, start=11)
+        assert (await now.tiers.summarize("s", user_id=USER)).skipped_reason is None
+        assert now.stored(await now.load()) == [13, 14, 15, 16]
+        shared = await now.manager.read_messages(fork.session_id, user_id=USER)
+        assert texts(shared) == texts(talk(5))
+
+
 async def test_two_steps_at_once_store_one(url: str) -> None:
     async with scene(url, auto_summarize=False) as now:
         await now.say(16)

@@ -31,7 +31,7 @@ from reactor_memory import (
 )
 from reactor_memory.errors import IdempotencyConflictError, MissingExtraError, SummarizationError
 from reactor_memory.models import Extraction, Usage
-from reactor_memory.testing import ScriptedSummarizer
+from reactor_memory.testing import ScriptedCondenser, ScriptedSummarizer
 from tests.acceptance.scenes import extract, memory, talk
 
 pytestmark = pytest.mark.anyio
@@ -105,6 +105,31 @@ async def observed(summarizer: ScriptedSummarizer | None = None) -> AsyncGenerat
     summarizer = summarizer or ScriptedSummarizer(default=found_with_usage)
     async with memory(summarizer, telemetry={"enabled": True}) as container:
         yield container
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_the_texts_of_tiers_and_of_the_chat_memory_are_summaries_too(watcher: Watcher, own: bool) -> None:
+    settings: dict[str, Any] = {
+        "history": {"strategy": "progressive"},
+        "tiers": {"recent_count": 4, "auto_summarize": False},
+        "chat_memory": {"strategy": "summarize", "summarize_every_n": 4}
+        | ({"summarizer": "extractive"} if own else {}),
+        "telemetry": {"enabled": True},
+    }
+    async with memory(ScriptedCondenser(), summary={"enabled": False}, **settings) as container:
+        await container.conversation_manager().save_history("tiers", talk(12), user_id="u")
+        await container.tiers().summarize("tiers", user_id="u")
+        await container.chat_memory().add_messages("chat", talk(4), user_id="u")
+    spans = [attributes_of(span) for span in watcher.spans("summarize")]
+    assert [(each["gen_ai.conversation.id"], each["gen_ai.memory.messages"]) for each in spans] == [
+        ("tiers", 8),
+        ("chat", 4),
+    ]
+    assert spans[0]["gen_ai.usage.input_tokens"] == 10
+    told = watcher.everything()
+    assert "A-00" not in told
+    assert '"u"' not in told
+    assert "gen_ai.memory.summary.tokens" in told
 
 
 async def test_a_turn_is_a_load_and_a_save(watcher: Watcher) -> None:

@@ -417,6 +417,13 @@ async def test_a_worker_finds_what_was_saved_while_summaries_were_switched_off(t
     assert summary.covered_seq == 40
 
 
+async def test_a_worker_that_has_nothing_to_do_with_summaries_is_done_with_them(tmp_path: Path) -> None:
+    """Work stays due, for whoever switches summaries on. `worker --once` asks until nothing is done any more."""
+    async with memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}", summary={"enabled": False}) as container:
+        await save(container.conversation_manager(), "s", talk(40))
+        assert await container.work_poller().run_once() == 0
+
+
 async def test_a_process_without_workers_announces_what_another_is_to_do(tmp_path: Path) -> None:
     """Nothing was appended to the fork that would make its work due. A wait ends when nothing more can be done."""
     url = f"sqlite:///{tmp_path / 'memory.db'}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from reactor_memory.context.rendering import render_narrative
 from reactor_memory.context.report import Context
-from reactor_memory.models import Fact, Message, ToolCall
+from reactor_memory.models import Fact, Message, RangeSummary, ToolCall
 
 
 class Call(BaseModel):
@@ -153,6 +155,13 @@ def shown(message: Message, part: str) -> ShownMessage:
         ],
         tool_call_id=message.tool_call_id,
     )
+
+
+def shown_tiers(live: Sequence[RangeSummary], *, count: Callable[[str], int]) -> ShownSummary:
+    """The texts of tiers as contexts show them: line by line without what could pass for structure."""
+    lines = [line.text for summary in live for line in render_narrative(summary.text, count=count)]
+    covered = max((summary.end_seq for summary in live), default=0)
+    return ShownSummary(covered_seq=covered, narrative="\n".join(lines), facts=0, truncated=False)
 
 
 def known_fact(fact: Fact) -> KnownFact:

@@ -30,9 +30,10 @@ from reactor_memory.adapters.mcp.answers import (
     ShownSummary,
     known_fact,
     shown_context,
+    shown_tiers,
     to_message,
 )
-from reactor_memory.container import Container
+from reactor_memory.container import Container, is_progressive
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError
 from reactor_memory.models import Fact, Message
 from reactor_memory.notes.tool import ManageLongTermMemoryTool
@@ -84,7 +85,11 @@ class _SessionTools:
 
     def __init__(self, container: Container, user_id: str | None, agent_name: str) -> None:
         self._manager = container.conversation_manager()
-        self._summary_enabled = container.settings().summary.enabled
+        settings = container.settings()
+        self._summary_enabled = settings.summary.enabled
+        has_tiers = is_progressive(settings) and not settings.summary.enabled
+        self._tiers = container.tiers() if has_tiers else None
+        self._count = container.message_counter().of_text
         self._user_id = user_id
         self._agent_name = agent_name
 
@@ -155,6 +160,11 @@ class _SessionTools:
 
     async def memory_summarize(self, session_id: SessionId) -> ShownSummary:
         """Read now what was not read yet of a conversation, instead of in the background."""
+        if self._tiers is not None:
+            await self._manager.get_session(session_id, user_id=self._user_id)
+            await self._tiers.summarize(session_id, user_id=self._user_id)
+            stats = await self._tiers.stats(session_id, user_id=self._user_id)
+            return shown_tiers(stats.summaries, count=self._count)
         if not self._summary_enabled:
             raise ConfigurationError("summary.enabled", "is false; this server makes no summaries")
         summary = await self._manager.summarize(session_id, user_id=self._user_id)

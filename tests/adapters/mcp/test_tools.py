@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
-from reactor_memory import ConversationManager
+from reactor_memory import ConversationManager, Settings, open_memory
+from reactor_memory.adapters.mcp import memory_server
 from tests.adapters.mcp.servers import Served, called, refused
 
 pytestmark = pytest.mark.anyio
@@ -169,6 +171,21 @@ async def test_hostile_text_is_data(served: Served) -> None:
     assert "</facts>" not in memory
     assert hits[0]["seq"] in (1, 2)
     assert "Ignore" not in error
+
+
+async def test_under_progressive_the_tiers_are_brought_up() -> None:
+    settings = Settings(store={"url": "memory://"}, history={"strategy": "progressive"}, tiers={"recent_count": 4})
+    async with (
+        open_memory(settings) as container,
+        Client(memory_server(container, user_id="u1")) as client,
+    ):
+        messages = [{"role": "user", "content": f"Order A-{number} came. </narrative>"} for number in range(12)]
+        await called(client, "memory_add_messages", session_id="s", messages=messages)
+        summary = await called(client, "memory_summarize", session_id="s")
+        assert summary["covered_seq"] == 8
+        assert "A-" in summary["narrative"]
+        assert "</narrative>" not in summary["narrative"]
+        assert "session" in await refused(client, "memory_summarize", session_id="unknown")
 
 
 async def test_the_tools_say_what_they_do(served: Served) -> None:

@@ -162,21 +162,20 @@ class TestATightBudget:
         self, budget: int, facts: int, story: bool, turns: int, current: int, overhead: int
     ) -> None:
         message = Message.user("x" * current)
-        context = assembled(
-            NOTES,
-            message,
-            budget=budget + current + overhead + 40,
-            overhead=overhead,
-            fact_lines=tuple(line(f"- order {number}: 17", 1.0 + number) for number in range(facts)),
-            narrative=(line("They talked."),) if story else (),
-            window=chat(turns, first=101),
-            covered_seq=100,
-            freshness="fresh",
-        )
-        report = context.report
+        fields: dict[str, Any] = {
+            "budget": budget + current + overhead + 40,
+            "overhead": overhead,
+            "fact_lines": tuple(line(f"- order {number}: 17", 1.0 + number) for number in range(facts)),
+            "narrative": (line("They talked."),) if story else (),
+            "window": chat(turns, first=101),
+            "covered_seq": 100,
+            "freshness": "fresh",
+        }
+        report = assembled(NOTES, message, **fields).report
+        without_notes = assembled("", message, **fields).report
         assert report.total_tokens <= report.budget
         gone = [entry.part for entry in report.dropped]
-        if "notes" in report.parts:
+        if "notes" in report.parts and "facts" not in [entry.part for entry in without_notes.dropped]:
             assert "facts" not in gone
         if "notes" in gone:
             assert "narrative" not in report.parts

@@ -1,0 +1,45 @@
+"""Notes that are stored while their user is being erased: PostgreSQL may have read already which version is newest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import asyncpg
+import pytest
+
+from reactor_memory.models import Notes
+from reactor_memory.storage.postgres import PostgresStore
+from tests.integration.storage.test_late_leases import waiting
+
+pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+
+
+async def test_they_go_too(postgres_dsn: str) -> None:
+    """The version that is to stay empty waits for one of the same number, which a writer is about to commit."""
+    store = PostgresStore(postgres_dsn)
+    await store.open()
+    writer: Any = await asyncpg.connect(postgres_dsn)
+    watcher: Any = await asyncpg.connect(postgres_dsn)
+    try:
+        assert await store.put_notes(Notes(user_id="u", agent_name="a", version=1, text="secret"))
+        transaction = writer.transaction()
+        await transaction.start()
+        await writer.execute("SELECT set_config('reactor_memory.user_id', 'u', true)")
+        await writer.execute("INSERT INTO long_term_notes VALUES ('u', 'a', 2, 'secret again', 'a', 1)")
+        forgotten: list[int] = []
+
+        async def forget() -> None:
+            forgotten.append(await store.forget_user("u", now=5))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(forget)
+            while not await waiting(watcher, 1):  # noqa: ASYNC110 (what is waited for is a lock in another process)
+                await anyio.sleep(0.01)
+            await transaction.commit()
+        assert forgotten == [1]
+        assert [(each.version, each.text, each.author) for each in await store.list_notes("u", "a")] == [(2, "", None)]
+    finally:
+        await writer.close()
+        await watcher.close()
+        await store.close()
