@@ -235,6 +235,7 @@ def test_a_broken_file_is_refused_before_anything_is_replayed(
     assert run("eval", "array.json").err.startswith("error: array.json: is an array, but of neither LoCoMo")
 
 
+@pytest.mark.slow
 def test_generated_sessions_are_measured_by_kind(run: Run, folder: Path) -> None:
     options = ("--budgets", "1000", "--strategies", "hierarchical,full-context", "--questions", "off")
     shown = run("eval", "--generate", 1, "--seed", 3, *options, "--json", "out.json")
@@ -250,6 +251,7 @@ def test_generated_sessions_are_measured_by_kind(run: Run, folder: Path) -> None
             assert (result["survival"], result["stale"]) == (1, 0)
 
 
+@pytest.mark.slow
 def test_no_value_from_before_its_correction_passes_for_current(run: Run) -> None:
     options = ("--budgets", "2000", "--strategies", "hierarchical", "--require", "stale<=0")
     assert run("eval", "--generate", 1, "--seed", 404, *options).code == 0

@@ -19,13 +19,10 @@ from tests.postgres_server import PostgresServer
 Make: TypeAlias = Callable[[str, str], Store]
 
 PAIRS = [
-    ("memory", "memory"),
     ("memory", "sqlite"),
-    ("sqlite", "memory"),
     ("sqlite", "sqlite"),
     pytest.param(("sqlite", "postgres"), marks=pytest.mark.postgres),
-    pytest.param(("postgres", "sqlite"), marks=pytest.mark.postgres),
-    pytest.param(("postgres", "postgres"), marks=pytest.mark.postgres),
+    pytest.param(("postgres", "memory"), marks=pytest.mark.postgres),
 ]
 
 

@@ -130,6 +130,7 @@ OPERATIONS: list[tuple[Operation, Operation]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operation", "holds"), OPERATIONS, ids=lambda item: item.__name__)
 async def test_cancelled_at_any_await_an_operation_leaves_nothing_behind(
     url: str, way: Way, operation: Operation, holds: Operation

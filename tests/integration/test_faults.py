@@ -174,6 +174,7 @@ async def survives(store: FaultyStore) -> bool:
     return faulted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
 async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_ever: bool) -> None:
     for at in count(1):

@@ -69,7 +69,10 @@ async def replayed(
     return outcomes
 
 
-@pytest.mark.parametrize("strategy", ["hierarchical", "full", "rolling"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["hierarchical", pytest.param("full", marks=pytest.mark.slow), pytest.param("rolling", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("questions", ["off", "on"])
 async def test_delays_in_the_background_change_no_byte(
     settings_of: Callable[[str], Settings], questions: Questions, strategy: str

@@ -124,7 +124,7 @@ def accept(adapter: TypeAdapter[Any], values: Iterable[Any]) -> None:
         assert plain(adapter.validate_python(value)) == value
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_providers_take_whatever_a_context_shows(data: st.DataObject) -> None:
     history = data.draw(plain_histories().flatmap(dressed))
