@@ -226,16 +226,21 @@ def check_message_to_come(context: Context, message: Message) -> None:
 
 
 USER_SAYS: Json = {"role": "user", "content": "x"}
-OPENAI_CALL: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "a"}, {"id": "b"}]}
+FIND: Json = {"name": "find"}
+OPENAI_CALL: Json = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "a", "function": FIND}, {"id": "b", "function": FIND}],
+}
 OPENAI_RESULT: Json = {"role": "tool", "tool_call_id": "a", "content": "x"}
 TEXT: Json = {"type": "text", "text": "x"}
 ANTHROPIC_USER: Json = {"role": "user", "content": [TEXT]}
-ANTHROPIC_CALL: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}
+ANTHROPIC_CALL: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", **FIND}]}
 ANTHROPIC_RESULT: Json = {"type": "tool_result", "tool_use_id": "a"}
 GEMINI_USER: Json = {"role": "user", "parts": [{"text": "x"}]}
 GEMINI_MODEL: Json = {"role": "model", "parts": [{"text": "x"}]}
-GEMINI_CALL: Json = {"role": "model", "parts": [{"function_call": {}}]}
-GEMINI_RESULT: Json = {"function_response": {}}
+GEMINI_CALL: Json = {"role": "model", "parts": [{"function_call": FIND}]}
+GEMINI_RESULT: Json = {"function_response": FIND}
 
 
 @pytest.mark.parametrize(
