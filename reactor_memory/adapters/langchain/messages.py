@@ -99,10 +99,17 @@ def _rest(message: BaseMessage) -> JsonObject:
         for name, value in given
         if name not in fields or value != fields[name].get_default(call_default_factory=True)
     }
-    kept: JsonObject = to_jsonable_python(rest, fallback=_type_of, inf_nan_mode="constants")
+    kept = _jsonable(rest)
     if message.type not in _ROLES:
         kept["$kind"] = message.type
     return kept | _artifact(message)
+
+
+def _jsonable(values: JsonObject) -> JsonObject:
+    try:
+        return to_jsonable_python(values, fallback=_type_of, inf_nan_mode="constants")
+    except UnicodeEncodeError:  # half a surrogate pair in a key, which only JSON with escapes can say
+        return json.loads(json.dumps(values, default=_type_of))
 
 
 def _artifact(message: BaseMessage) -> JsonObject:
@@ -111,7 +118,7 @@ def _artifact(message: BaseMessage) -> JsonObject:
         return {}
     try:
         return {"artifact": to_jsonable_python(artifact)}
-    except PydanticSerializationError:
+    except (PydanticSerializationError, UnicodeEncodeError):
         return {}
 
 

@@ -120,7 +120,7 @@ def test_the_same_message_is_converted_to_the_same_value(message: BaseMessage) -
 def test_characters_that_no_database_keeps(character: str) -> None:
     """A tool that reads a binary file must not stop the conversation."""
     text = f"read {character} it"
-    message = ToolMessage(text, tool_call_id="c", additional_kwargs={"k": text})
+    message = ToolMessage(text, tool_call_id="c", additional_kwargs={"k": text, text: "k"})
     ours = to_message(message)
     check_message(ours, MessageLimits())
     assert ours.content == "read \ufffd it"
