@@ -660,14 +660,18 @@ class Container(containers.DeclarativeContainer):
         max_tokens_per_session=settings.provided.summary.max_tokens_per_session,
         max_tokens_per_day=settings.provided.summary.max_tokens_per_day,
     )
-    extractor = providers.Singleton(
-        Extractor,
-        summarizer,
-        fallback=providers.Singleton(extractive_summarizer, settings),
+    provider_guard = providers.Singleton(
+        ProviderGuard,
         redactor=redactor,
         caps=spending_caps,
         breaker=breaker,
         timeout_seconds=settings.provided.summary.timeout_seconds,
+    )
+    extractor = providers.Singleton(
+        Extractor,
+        summarizer,
+        fallback=providers.Singleton(extractive_summarizer, settings),
+        guard=provider_guard,
     )
     fold = providers.Singleton(
         SummaryFold,
@@ -717,13 +721,6 @@ class Container(containers.DeclarativeContainer):
         off=providers.Singleton(NoSummaries),
     )
 
-    provider_guard = providers.Singleton(
-        ProviderGuard,
-        redactor=redactor,
-        caps=spending_caps,
-        breaker=breaker,
-        timeout_seconds=settings.provided.summary.timeout_seconds,
-    )
     tier_writer = providers.Singleton(
         TierWriter,
         providers.Singleton(condenser_of, summarizer, message_counter),

@@ -8,10 +8,8 @@ import msgspec
 
 from reactor_memory.ledger.evidence import verify_facts, verify_narrative
 from reactor_memory.models import Extraction, Fact, Message, Value
-from reactor_memory.protocols import Redactor, Summarizer
-from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.protocols import Summarizer
 from reactor_memory.workers.guarding import ProviderGuard
-from reactor_memory.workers.spending import SpendingCaps
 
 
 class Extracted(Value, frozen=True, kw_only=True):
@@ -34,14 +32,11 @@ class Extractor:
         summarizer: Summarizer,
         *,
         fallback: Summarizer,
-        redactor: Redactor,
-        caps: SpendingCaps,
-        breaker: CircuitBreaker,
-        timeout_seconds: float,
+        guard: ProviderGuard,
     ) -> None:
         self._summarizer = summarizer
         self._fallback = fallback
-        self._guard = ProviderGuard(redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=timeout_seconds)
+        self._guard = guard
 
     async def extract(
         self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = ()
