@@ -6,7 +6,8 @@
     ├── InvalidInputError              a value that the caller gave
     │   ├── InvalidMessageError
     │   ├── LimitExceededError
-    │   └── ImportFormatError
+    │   ├── ImportFormatError
+    │   └── PageTokenError
     ├── ConfigurationError             settings, plug-ins, wiring
     │   ├── MissingExtraError
     │   └── PluginError
@@ -14,12 +15,15 @@
     │   ├── SessionNotFoundError
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
+    │   ├── AccessDeniedError          a member with too little access
+    │   ├── SharingConflictError
     │   ├── IdempotencyConflictError
     │   ├── ActiveSessionConflictError
     │   └── CopyConflictError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── ChatModelError
+    ├── EmbeddingError
     ├── RedactionError
     ├── ChatMemoryError                what the chat memory raises, with its cause
     │   ├── ConversationNotFoundError
@@ -74,6 +78,13 @@ class ImportFormatError(InvalidInputError):
     """A line of an imported file is not in the documented format."""
 
 
+class PageTokenError(InvalidInputError):
+    """A page token was altered, or belongs to another caller, route or filter. Begin with the first page again."""
+
+    def __init__(self) -> None:
+        super().__init__("cursor", "is not a page token of this listing: begin with the first page again")
+
+
 class ConfigurationError(ReactorMemoryError):
     """A setting is unknown, impossible, or names something that is not there. `key` names it."""
 
@@ -123,6 +134,24 @@ class SessionDeletedError(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id, "was deleted; begin a new session under a new id")
+
+
+class AccessDeniedError(SessionError):
+    """A member asks for more than their level allows. `needed` is the least level that may."""
+
+    def __init__(self, session_id: str, *, needed: str) -> None:
+        super().__init__(session_id, f"needs the access level {needed}: ask a manager of the conversation")
+        self.needed = needed
+
+
+class SharingConflictError(SessionError):
+    """The change of members or owner does not go with how things stand. `reason` is one word, such as
+    ``already_member``, ``transfer_pending``, ``sole_owner``.
+    """
+
+    def __init__(self, session_id: str, reason: str, problem: str) -> None:
+        super().__init__(session_id, problem)
+        self.reason = reason
 
 
 class IdempotencyConflictError(SessionError):
@@ -197,6 +226,15 @@ class ChatModelError(ReactorMemoryError):
     def __init__(self, reason: str, problem: str) -> None:
         super().__init__(f"chat model: {problem} ({reason})")
         self.reason = reason
+
+
+class EmbeddingError(ReactorMemoryError):
+    """The embedder gave no usable vectors. `reason` is one word, `retryable` as in `SummarizationError`."""
+
+    def __init__(self, reason: str, problem: str, *, retryable: bool = True) -> None:
+        super().__init__(f"embedder: {problem} ({reason})")
+        self.reason = reason
+        self.retryable = retryable
 
 
 class RedactionError(ReactorMemoryError):

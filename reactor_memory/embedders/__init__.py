@@ -1,0 +1,1 @@
+"""Embedders (`reactor_memory.searching.Embedder`)."""

@@ -1,0 +1,1 @@
+"""The log and its memory over HTTP, for many users and agents (extra ``http``)."""

@@ -1,0 +1,208 @@
+"""Conversations that several people share: who may do what, and what a store keeps of it.
+
+Access is given to a group, the root with all its forks. The owner of a group is the owner of its sessions
+(`Session.owner_id`); everybody else is a member by a row of their own. Levels are ordered, and each one may do what
+those below it may.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from reactor_memory.models import JsonObject, Message, Session, Value
+from reactor_memory.protocols import Appended, AppendRequest
+
+AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
+LEVELS: tuple[AccessLevel, ...] = ("reader", "writer", "manager", "owner")
+"""From the least to the most."""
+
+ListMode: TypeAlias = Literal["all", "roots", "latest-fork"]
+
+
+def reaches(level: AccessLevel | None, needed: AccessLevel) -> bool:
+    """Whether this level (None: no member) may do what `needed` may."""
+    return level is not None and LEVELS.index(level) >= LEVELS.index(needed)
+
+
+class Conversation(Value, frozen=True, kw_only=True):
+    """A session as a service shows it. `access_level` is the one of who asked, None for no member.
+
+    `preview` is the beginning of the newest message that users may see, on one line. `vectorized_at` is the time up to
+    which meanings were indexed. Times are microseconds UTC.
+    """
+
+    session: Session
+    access_level: AccessLevel | None = None
+    agent_name: str | None = None
+    metadata: JsonObject = {}
+    preview: str = ""
+    vectorized_at: int | None = None
+
+    @property
+    def conversation_id(self) -> str:
+        return self.session.session_id
+
+
+class Membership(Value, frozen=True, kw_only=True):
+    """The access of a user to a group."""
+
+    group_id: str
+    user_id: str
+    access_level: AccessLevel
+    created_at: int
+
+
+class OwnershipTransfer(Value, frozen=True, kw_only=True):
+    """An offer to own a group; there is at most one of a group at a time."""
+
+    transfer_id: str
+    group_id: str
+    from_user_id: str
+    to_user_id: str
+    created_at: int
+
+
+class AuditRecord(Value, frozen=True, kw_only=True):
+    """Who changed what of a group. `actor_id` is a user, `client_id` the agent that acted, alone or on their behalf.
+
+    `details` holds levels and ids, never text of messages.
+    """
+
+    record_id: str
+    group_id: str
+    conversation_id: str
+    actor_id: str | None
+    client_id: str | None = None
+    action: str
+    target: str | None = None
+    details: JsonObject = {}
+    created_at: int
+
+
+class NewConversation(Value, frozen=True, kw_only=True):
+    """A conversation to create, without messages."""
+
+    conversation_id: str
+    owner_id: str
+    title: str | None = None
+    metadata: JsonObject = {}
+    agent_name: str | None = None
+    now: int
+
+
+class NewFork(Value, frozen=True, kw_only=True):
+    """A branch to create at `at_seq`, the first message that it does not share, with its own first message if given."""
+
+    parent_id: str
+    fork_id: str
+    at_seq: int
+    title: str | None = None
+    first: AppendRequest | None = None
+    now: int
+
+
+class ConversationsQuery(Value, frozen=True, kw_only=True):
+    """The conversations that `user_id` owns or is a member of, newest activity first, behind `after` (updated_at and
+    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters.
+    """
+
+    user_id: str
+    mode: ListMode = "all"
+    text: str | None = None
+    after: tuple[int, str] | None = None
+    limit: int = 20
+
+
+class MessagesQuery(Value, frozen=True, kw_only=True):
+    """The messages of a branch that somebody may see, `after` < seq <= `until`, oldest first.
+
+    `client_id` None: those for users (``visibility=user``). Else those, summaries, and what this client wrote for
+    itself. With `inherit` False the conversation's own only.
+    """
+
+    session: Session
+    client_id: str | None = None
+    for_agents: bool = False
+    inherit: bool = True
+    after: int = 0
+    until: int | None = None
+    limit: int = 50
+
+
+class ConversationStore(Protocol):
+    """What a service keeps beside the log. Nothing here checks who asks: that is decided before, by what these calls
+    tell; each writes its audit record in the same transaction.
+
+    `user_id` says for whom `access_level` is told. A deleted conversation is None, unless `deleted` is asked for.
+    """
+
+    async def get_conversation(
+        self, conversation_id: str, user_id: str | None, *, deleted: bool = False
+    ) -> Conversation | None: ...
+
+    async def list_conversations(self, query: ConversationsQuery) -> tuple[Conversation, ...]: ...
+
+    async def list_group(self, group_id: str, user_id: str | None) -> tuple[Conversation, ...]:
+        """The conversations of a group, in the order of their creation, the root first."""
+        ...
+
+    async def create_conversation(self, new: NewConversation, audit: AuditRecord) -> Conversation:
+        """The conversation; one of this id and owner that is there already is left as it is and returned.
+
+        Raises `SessionOwnershipError` or `SessionDeletedError`.
+        """
+        ...
+
+    async def fork_conversation(self, new: NewFork, audit: AuditRecord) -> tuple[Conversation, Appended | None]:
+        """Create the branch and its first message in one transaction; one of this id is returned as it is."""
+        ...
+
+    async def rename_conversation(self, conversation_id: str, title: str | None, audit: AuditRecord) -> bool: ...
+
+    async def delete_conversation(self, conversation_id: str, audit: AuditRecord, *, purge: bool) -> tuple[str, ...]:
+        """As `MessageStore.delete`, whoever owns it. A pending transfer goes with the root."""
+        ...
+
+    async def restore_conversation(self, conversation_id: str, audit: AuditRecord) -> tuple[str, ...]:
+        """Bring back a deleted conversation with what was deleted together with it; the ids that are back. None if it
+        was purged meanwhile.
+        """
+        ...
+
+    async def read_visible(self, query: MessagesQuery) -> tuple[Message, ...]: ...
+
+    async def find_message(self, session: Session, message_id: str) -> Message | None:
+        """The message of this id on the branch, whoever may see it."""
+        ...
+
+    async def list_memberships(self, group_id: str) -> tuple[Membership, ...]:
+        """All members, the owner first, then in the order in which they joined."""
+        ...
+
+    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> bool:
+        """Add a member (False if there is one), or change the level of one (False if there is none)."""
+        ...
+
+    async def remove_membership(self, group_id: str, user_id: str, audit: AuditRecord) -> bool:
+        """Also takes back an offer of ownership to this user. False if there is no such member."""
+        ...
+
+    async def offer_ownership(self, transfer: OwnershipTransfer, audit: AuditRecord) -> OwnershipTransfer:
+        """The offer that is pending now: this one, or an older one of the group."""
+        ...
+
+    async def list_transfers(self, user_id: str) -> tuple[OwnershipTransfer, ...]:
+        """Those that this user gave or got, oldest first."""
+        ...
+
+    async def accept_ownership(self, transfer_id: str, user_id: str, audit: AuditRecord) -> OwnershipTransfer | None:
+        """Make the recipient the owner of all conversations of the group, and the owner a manager. None if there is no
+        such offer to `user_id`, or they are no member any more.
+        """
+        ...
+
+    async def decline_ownership(self, transfer_id: str, user_id: str, audit: AuditRecord) -> OwnershipTransfer | None:
+        """Take the offer away, by who gave or got it."""
+        ...
+
+    async def list_audit(self, group_id: str, *, after: str = "", limit: int = 100) -> tuple[AuditRecord, ...]: ...

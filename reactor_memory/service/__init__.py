@@ -1,0 +1,1 @@
+"""What a service does for many users of one log, whatever it speaks: access, sharing, forks, an audit trail."""

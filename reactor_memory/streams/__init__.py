@@ -1,0 +1,1 @@
+"""Stores of responses that are being written (`reactor_memory.responses.ResponseStore`)."""
