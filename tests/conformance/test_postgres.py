@@ -7,6 +7,7 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -61,4 +62,8 @@ class TestPostgresItems(ItemsStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresSharing(ConversationStoreConformance):
     pass

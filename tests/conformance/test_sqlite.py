@@ -8,6 +8,7 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -71,4 +72,8 @@ class TestSqliteItems(ItemsStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteSharing(ConversationStoreConformance):
     pass

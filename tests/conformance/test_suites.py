@@ -5,6 +5,7 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -26,6 +27,7 @@ SUITES = (
     ActiveSessionStoreConformance,
     NotesStoreConformance,
     ItemsStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
 )
 
