@@ -7,6 +7,8 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -61,4 +63,12 @@ class TestPostgresItems(ItemsStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
     pass
