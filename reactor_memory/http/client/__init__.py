@@ -1,4 +1,4 @@
-"""The service from the side of those who call it. Needs nothing that the service needs, only the core of the package."""
+"""The service from the side of those who call it. It needs nothing beyond the core of the package."""
 
 from reactor_memory.http.client.calling import Token
 from reactor_memory.http.client.following import FollowedResponse

@@ -22,9 +22,12 @@ class Failure(Value, frozen=True, kw_only=True):
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """What a call was about: the conversation in question, where nothing else can be missing, and the key of a POST."""
+    """What a call was about: the conversation or the transfer in question, where nothing else can be missing, and the
+    key of a POST.
+    """
 
     conversation_id: str | None = None
+    transfer_id: str | None = None
     idempotency_key: str = ""
 
 
@@ -59,9 +62,11 @@ def _other(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
 
 
 def _not_found(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
-    if asked.conversation_id is None:
-        return _other(problem, asked)
-    return errors.SessionNotFoundError(asked.conversation_id)
+    if asked.conversation_id is not None:
+        return errors.SessionNotFoundError(asked.conversation_id)
+    if asked.transfer_id is not None:
+        return errors.TransferNotFoundError(asked.transfer_id)
+    return _other(problem, asked)
 
 
 def _invalid(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:

@@ -8,9 +8,7 @@ from contextlib import aclosing
 
 import anyio
 import httpx2
-import msgspec
 
-from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.http.client.calling import Call, Caller
 from reactor_memory.http.client.failures import Failure, unreachable
 from reactor_memory.responses import Piece
@@ -27,9 +25,9 @@ class FollowedResponse:
             print(piece.text, end="")
         print(following.state)
 
-    A lost connection is opened again where it was lost, after a wait. It ends when the response does; `state` then tells
-    how. Raises what `MemoryServiceClient` raises, also when access is taken away meanwhile. `last_event` is the number
-    of the last piece: to go on later, follow `after` it.
+    A lost connection is opened again where it was lost, after a wait. It ends when the response does; `state` then
+    tells how. Raises what `MemoryServiceClient` raises, also when access is taken away meanwhile. `last_event` is the
+    number of the last piece: to go on later, follow `after` it.
     """
 
     def __init__(self, caller: Caller, call: Call, *, after: int = 0) -> None:

@@ -16,7 +16,7 @@ from reactor_memory.http import models
 from reactor_memory.http.client.calling import Call, Caller, Identity, Params, QuietTransport, Token, path_of
 from reactor_memory.http.client.failures import Asked
 from reactor_memory.http.client.following import FollowedResponse
-from reactor_memory.http.client.retrying import Retries
+from reactor_memory.http.client.retrying import DEFAULT_RETRIES, Retries
 from reactor_memory.http.client.writing import ResponseWriter
 from reactor_memory.memberships import ListMode
 from reactor_memory.models import JsonObject
@@ -24,33 +24,34 @@ from reactor_memory.searching import SearchType
 
 A = TypeVar("A")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 GivenLevel: TypeAlias = Literal["reader", "writer", "manager"]
 FinalState: TypeAlias = Literal["completed", "failed", "stopped"]
 
 
-class _Page(Protocol[T]):
+class _Page(Protocol[T_co]):
     @property
-    def data(self) -> Sequence[T]: ...
+    def data(self) -> Sequence[T_co]: ...
     @property
     def next_cursor(self) -> str | None: ...
 
 
 class MemoryServiceClient:
-    """A user (`token`), an agent (`api_key`), or an agent on behalf of a user (`api_key` with `token` or `on_behalf_of`)
-    of the service at `base_url`::
+    """The service at `base_url` for a user (`token`), an agent (`api_key`), or an agent on behalf of a user (`api_key`
+    with `token` or `on_behalf_of`)::
 
         async with MemoryServiceClient("http://127.0.0.1:8080", token=token) as client:
             conversation = await client.create_conversation(title="Trip to Lisbon")
             await client.append_message(conversation.id, "Which hotel did we book?")
 
-    `token` may be a function, also an async one, that is asked before every request. Each wait for the service is bounded
-    by `timeout_seconds`. Nothing follows redirects. `transport` replaces the network: a proxy, a Unix socket, an
-    application in this process.
+    `token` may be a function, also an async one, that is asked before every request. Each wait for the service is
+    bounded by `timeout_seconds`. Redirects are not followed. `transport` replaces the network: a proxy, a Unix socket,
+    an application in this process.
 
     GET and POST are repeated (`retries`) when no answer comes and when the service asks for it; every POST carries an
-    `idempotency_key`, a new one unless given, so that the deed is done once. A key of your own (such as the id of what you
-    are working on) makes a repetition after a restart the same request.
+    `idempotency_key`, a new one unless given, so that the deed is done once. A key of your own (such as the id of what
+    you are working on) makes a repetition after a restart the same request.
 
     Calls raise `SessionNotFoundError` (no such conversation, or none that you may see), `InvalidInputError`,
     `PageTokenError`, `SharingConflictError`, `IdempotencyConflictError`, `StoreFullError`, `StoreUnavailableError` (no
@@ -66,7 +67,7 @@ class MemoryServiceClient:
         api_key: str | None = None,
         on_behalf_of: str | None = None,
         timeout_seconds: float = 10.0,
-        retries: Retries = Retries(),
+        retries: Retries = DEFAULT_RETRIES,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         http = httpx2.AsyncClient(
@@ -111,8 +112,8 @@ class MemoryServiceClient:
     async def list_conversations(
         self, *, after: str | None = None, limit: int | None = None, query: str | None = None, mode: ListMode = "all"
     ) -> models.ConversationPage:
-        """A page of the conversations that the user may see, newest activity first. `after` is a `next_cursor`; `query` is
-        looked for in titles and metadata.
+        """A page of the conversations that the user may see, newest activity first. `after` is a `next_cursor`; `query`
+        is looked for in titles and metadata.
         """
         params = {"after": after, "limit": limit, "query": query, "mode": mode}
         return await self._get(models.ConversationPage, path_of("user", "conversations"), params)
@@ -234,11 +235,13 @@ class MemoryServiceClient:
 
     async def accept_ownership_transfer(self, transfer_id: str, *, idempotency_key: str | None = None) -> None:
         path = path_of("user", "ownership-transfers", transfer_id, "accept")
-        await self._caller.done(_posting(path, None, idempotency_key))
+        asked = Asked(transfer_id=transfer_id, idempotency_key=idempotency_key or _new_key())
+        await self._caller.done(Call(method="POST", path=path, asked=asked))
 
     async def decline_ownership_transfer(self, transfer_id: str) -> None:
         """By its sender to take it back, by its recipient to decline it."""
-        await self._delete(path_of("user", "ownership-transfers", transfer_id))
+        path = path_of("user", "ownership-transfers", transfer_id)
+        await self._caller.done(Call(method="DELETE", path=path, asked=Asked(transfer_id=transfer_id)))
 
     # -- search -------------------------------------------------------------------------------------------------------
 
@@ -407,7 +410,8 @@ class MemoryServiceClient:
     async def _post(
         self, kind: type[A], path: str, body: models.Request | None, key: str | None, *, about: str | None = None
     ) -> A:
-        return await self._caller.answer(_posting(path, body, key, about), kind)
+        asked = Asked(conversation_id=about, idempotency_key=key or _new_key())
+        return await self._caller.answer(Call(method="POST", path=path, body=body, asked=asked), kind)
 
     async def _patch(self, kind: type[A], path: str, body: models.Request, *, about: str | None = None) -> A:
         call = Call(method="PATCH", path=path, body=body, asked=Asked(conversation_id=about))
@@ -425,9 +429,8 @@ def _agent(conversation_id: str, *below: str) -> str:
     return path_of("agent", "conversations", conversation_id, *below)
 
 
-def _posting(path: str, body: models.Request | None, key: str | None, about: str | None = None) -> Call:
-    asked = Asked(conversation_id=about, idempotency_key=key or str(uuid4()))
-    return Call(method="POST", path=path, body=body, asked=asked)
+def _new_key() -> str:
+    return str(uuid4())
 
 
 async def _items(page_after: Callable[[str | None], Awaitable[_Page[T]]]) -> AsyncGenerator[T]:

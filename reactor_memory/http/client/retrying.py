@@ -14,12 +14,13 @@ BEING_WORKED_ON = "in_progress"
 
 
 class Retries(Value, frozen=True, kw_only=True):
-    """A call is repeated up to `most` times, after a random wait of up to `first_seconds`, up to twice as long each time.
+    """A call is repeated up to `most` times: after a random wait of up to `first_seconds`, then of up to twice as long
+    each time, `longest_seconds` at most.
 
-    A service that asks for a longer wait gets it, but none beyond `longest_seconds`: then its refusal is raised.
+    A service that asks for a wait gets it in addition, unless it is longer than that: then its refusal is raised.
     """
 
-    most: int = 3
+    most: int = 5
     first_seconds: float = 0.2
     longest_seconds: float = 10.0
 
@@ -29,6 +30,9 @@ class Retries(Value, frozen=True, kw_only=True):
         if repetition > self.most or asked > self.longest_seconds:
             return None
         return asked + chance() * min(self.longest_seconds, self.first_seconds * 2.0 ** (repetition - 1))
+
+
+DEFAULT_RETRIES = Retries()
 
 
 def may_pass(status: int, code: str) -> bool:

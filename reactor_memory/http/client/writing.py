@@ -47,8 +47,9 @@ class ResponseWriter:
                     break  # somebody pressed stop
             writer.message_id = await store(...)  # where the whole answer is, if it is stored
 
-    Tokens are sent in the background, those of a tenth of a second as one piece. It ends as ``stopped`` if somebody asked
-    for it, as ``failed`` if the context is left with an error, else as ``completed``. `response` is how it stands.
+    Tokens are sent in the background, those of a tenth of a second as one piece. It ends as ``stopped`` if somebody
+    asked for it, as ``failed`` if the context is left with an error, else as ``completed``. `response` is how it
+    stands.
     """
 
     def __init__(self, responses: Responses, conversation_id: str, *, producer: str | None = None) -> None:
@@ -70,8 +71,8 @@ class ResponseWriter:
     async def write(self, text: str) -> bool:
         """Add a text. False if the producer is asked to end.
 
-        Raises what kept earlier texts from being posted, such as `ServiceError` with the code ``superseded`` when a newer
-        response of the conversation has begun: then nobody reads this one any more.
+        Raises what kept earlier texts from being posted, such as `ServiceError` with the code ``superseded`` when a
+        newer response of the conversation has begun: then nobody reads this one any more.
         """
         try:
             await self._send.send(text)
