@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from reactor_memory.errors import ReactorMemoryError, ServiceError
 from reactor_memory.http.models import Response
@@ -61,7 +61,7 @@ class ResponseWriter:
         self._failure: ReactorMemoryError | None = None
         self._gathering = anyio.CancelScope()
         self._tasks: TaskGroup
-        self._send, self._receive = anyio.create_memory_object_stream[str](_MOST_WAITING)
+        self._texts: MemoryObjectSendStream[str]
 
     @property
     def stop_requested(self) -> bool:
@@ -75,7 +75,7 @@ class ResponseWriter:
         newer response of the conversation has begun: then nobody reads this one any more.
         """
         try:
-            await self._send.send(text)
+            await self._texts.send(text)
         except anyio.BrokenResourceError:
             if self._failure is None:
                 raise
@@ -86,13 +86,14 @@ class ResponseWriter:
     async def __aenter__(self) -> ResponseWriter:
         self.response = await self._responses.start_response(self._conversation_id, producer=self._producer)
         self._tasks = await anyio.create_task_group().__aenter__()
-        self._tasks.start_soon(self._post_all, self._receive)
+        self._texts, waiting = anyio.create_memory_object_stream[str](_MOST_WAITING)
+        self._tasks.start_soon(self._post_all, waiting)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._send.close()
+        self._texts.close()
         self._gathering.cancel()
         try:
             await self._tasks.__aexit__(None, None, None)  # without the error, which would come back in a group
