@@ -515,7 +515,9 @@ class IssuerSettings(BaseModel):
     def _keys_unaltered_on_the_way(self) -> Self:
         url = self.jwks_url or "https://"
         if urlsplit(url).scheme != "https" and not is_loopback(url):
-            raise ValueError("jwks_url must begin with https://, or name this machine: others could answer with their keys")
+            raise ValueError(
+                "jwks_url must begin with https://, or name this machine: others could answer with their keys"
+            )
         return self
 
     @model_validator(mode="after")
@@ -565,6 +567,21 @@ class AuthSettings(Section):
         return self
 
 
+class HttpSettings(Section):
+    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens: the same for all processes of a service."""
+
+    prefix = "http"
+
+    max_body_bytes: PositiveInt = 1024 * 1024
+    max_message_bytes: PositiveInt = 256 * 1024
+    max_batch_messages: PositiveInt = 100
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_metadata_depth: PositiveInt = 8
+    max_metadata_keys: PositiveInt = 50
+    openapi: bool = True
+    token_secret: SecretStr | None = None
+
+
 class PluginSettings(Section):
     """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
 
@@ -612,6 +629,7 @@ class Settings(BaseSettings):
     prices: PriceSettings = PriceSettings()
     chat: ChatSettings = ChatSettings()
     auth: AuthSettings = AuthSettings()
+    http: HttpSettings = HttpSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"
     clock: PluginName = "system"
