@@ -144,6 +144,8 @@ def _operations(described: Document) -> Iterator[tuple[str, str, Document]]:
 def _complete(path: str, method: str, operation: Document) -> None:
     is_public = "system" in operation["tags"]
     succeeding = {status: answer for status, answer in operation["responses"].items() if status[0] in "123"}
+    if "204" in succeeding:
+        succeeding["204"].pop("content", None)
     for answer in succeeding.values():
         answer["headers"] = {**answer.get("headers", {}), REQUEST_ID: {"$ref": "#/components/headers/RequestId"}}
     kinds = _kinds(path, method, "requestBody" in operation, is_public)
