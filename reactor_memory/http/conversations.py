@@ -31,14 +31,14 @@ class ConversationController(Controller):
 
     @get("", operation_id="listConversations")
     async def list_conversations(
-        self, principal: Caller, after: After = None, limit: Limit = 20, query: Words = None, mode: Mode = "all"
+        self, principal: Caller, after: After = None, limit: Limit = 20, words: Words = None, mode: Mode = "all"
     ) -> models.ConversationPage:
         """Those that the user owns or is a member of, newest activity first. `query` is looked for in titles and
         metadata.
         """
-        tokens = self.tokens.of(principal, "listConversations", query, mode)
+        tokens = self.tokens.of(principal, "listConversations", words, mode)
         rows = await self.conversations.list(
-            principal, mode=mode, text=query, after=tokens.after(after, tuple[int, str]), limit=limit + 1
+            principal, mode=mode, text=words, after=tokens.after(after, tuple[int, str]), limit=limit + 1
         )
         shown, more = page(rows, limit)
         return models.ConversationPage(
