@@ -37,7 +37,7 @@ from reactor_memory.protocols import (
     Refold,
     Withdrawn,
 )
-from reactor_memory.storage import derived
+from reactor_memory.storage import derived, responses
 from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -526,6 +526,7 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
     yield Step("delete_messages", key_of(session_id))
     yield Step("delete_pins", key_of(session_id))
     yield Step("delete_range_summaries", key_of(session_id))
+    yield from responses.forget_responses([session_id])
     yield from derived.forget([session_id])
     return True
 

@@ -24,7 +24,8 @@ one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStore
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
 another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
 everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
-keeps of users. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites
+keeps of users. `ResponseStoreConformance` is for what keeps responses that are being written, and
+`StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites
 run under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
@@ -47,6 +48,7 @@ pytest.register_assert_rewrite(
             "random_histories",
             "range_summaries",
             "recall",
+            "responses",
             "summaries",
             "transfer",
             "work",
@@ -68,6 +70,7 @@ from reactor_memory.testing.message_store import MessageStoreConformance  # noqa
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
+from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
@@ -81,10 +84,12 @@ __all__ = [
     "NotesStoreConformance",
     "RangeSummaryStoreConformance",
     "RecallIndexConformance",
+    "ResponseStoreConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
     "SessionTransferConformance",
     "StoreAsIndexConformance",
+    "StoredResponsesConformance",
     "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",

@@ -13,7 +13,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -61,4 +63,8 @@ class TestPostgresItems(ItemsStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass

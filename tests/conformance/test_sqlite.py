@@ -14,7 +14,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -71,4 +73,8 @@ class TestSqliteItems(ItemsStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass

@@ -66,6 +66,8 @@ class TestEveryStatement:
             "$[2]",
             "$[3]",
             "server_version",
+            "running",
+            "superseded",
             "reactor_memory_revision",
             "reactor_memory.user_id",
             "reactor_memory.all_users",
