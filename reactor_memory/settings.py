@@ -480,6 +480,21 @@ class ChatSettings(Section):
         return self
 
 
+class HttpSettings(Section):
+    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens: the same for all processes of a service."""
+
+    prefix = "http"
+
+    max_body_bytes: PositiveInt = 1024 * 1024
+    max_message_bytes: PositiveInt = 256 * 1024
+    max_batch_messages: PositiveInt = 100
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_metadata_depth: PositiveInt = 8
+    max_metadata_keys: PositiveInt = 50
+    openapi: bool = True
+    token_secret: SecretStr | None = None
+
+
 class PluginSettings(Section):
     """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
 
@@ -526,6 +541,7 @@ class Settings(BaseSettings):
     telemetry: TelemetrySettings = TelemetrySettings()
     prices: PriceSettings = PriceSettings()
     chat: ChatSettings = ChatSettings()
+    http: HttpSettings = HttpSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"
     clock: PluginName = "system"

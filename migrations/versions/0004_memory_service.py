@@ -91,11 +91,15 @@ def _api_keys() -> None:
 
 
 def _answered_requests() -> None:
-    """What was answered to a request with an idempotency key; without a status it is being worked on."""
+    """What was answered to a request with an idempotency key; without a status it is being worked on. An answer is
+    erased with its user, and with anything of its group.
+    """
     op.create_table(
         "answered_requests",
         _id("principal_id"),
         _id("request_key"),
+        _id("user_id", nullable=True),
+        _id("group_id", nullable=True),
         _text("fingerprint"),
         _number("status", nullable=True),
         _text("body", nullable=True),
@@ -104,6 +108,7 @@ def _answered_requests() -> None:
         sa.PrimaryKeyConstraint("principal_id", "request_key", name="answered_requests_pkey"),
     )
     op.create_index("answered_requests_by_age", "answered_requests", ["created_at"])
+    op.create_index("answered_requests_by_group", "answered_requests", ["group_id"])
 
 
 def _posted_summaries() -> None:

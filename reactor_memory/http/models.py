@@ -12,12 +12,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from reactor_memory.memberships import AccessLevel
+from reactor_memory.memberships import AccessLevel, Channel
 from reactor_memory.models import Role, Visibility
 from reactor_memory.responses import ResponseState
 from reactor_memory.searching import SearchType
 
-Channel: TypeAlias = Literal["HISTORY", "MEMORY", "SUMMARY"]
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
 JsonObject: TypeAlias = dict[str, Any]
 

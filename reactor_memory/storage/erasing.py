@@ -68,6 +68,7 @@ def erase(
         values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
         yield Batch("delete_pins_of_messages", values)
     yield from derived.forget_messages(branches, now=now, refold=refold)
+    yield Step("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 
 
@@ -103,7 +104,8 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     yield Batch("end_notes", ends)
     active = yield Step("delete_active_of_user", {"user_id": user_id})
     items = yield Step("delete_items_of_user", {"user_id": user_id})
-    return len(notes) + len(active) + len(items)
+    answers = yield Step("delete_answers_of_user", {"user_id": user_id})
+    return len(notes) + len(active) + len(items) + len(answers)
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

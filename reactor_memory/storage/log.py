@@ -528,6 +528,7 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
     yield Step("delete_range_summaries", key_of(session_id))
     yield from responses.forget_responses([session_id])
     yield from derived.forget([session_id])
+    yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
     return True
 
 

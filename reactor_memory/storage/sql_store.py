@@ -32,6 +32,7 @@ from reactor_memory.models import (
     SummaryHead,
     WorkState,
 )
+from reactor_memory.principals import AnsweredRequest, ApiKey
 from reactor_memory.protocols import (
     Appended,
     AppendRequest,
@@ -51,6 +52,8 @@ from reactor_memory.protocols import (
 )
 from reactor_memory.responses import Addition, Ending, Piece, Response
 from reactor_memory.storage import (
+    answered_requests,
+    api_keys,
     derived,
     erasing,
     items,
@@ -394,6 +397,34 @@ class SqlStore(ABC):
 
     async def import_user(self, stored: StoredUser) -> None:
         await self._write(transfer.import_user, stored)
+
+    # Who calls
+
+    async def add_api_key(self, key: ApiKey) -> bool:
+        return await self._write(api_keys.add_api_key, key)
+
+    async def find_api_key(self, key_prefix: str) -> ApiKey | None:
+        return await self._read(api_keys.find_api_key, key_prefix)
+
+    async def list_api_keys(self) -> tuple[ApiKey, ...]:
+        return await self._read(api_keys.list_api_keys)
+
+    async def revoke_api_key(self, key_prefix: str, *, now: int) -> bool:
+        return await self._write(api_keys.revoke_api_key, key_prefix, now=now)
+
+    async def claim_request(
+        self, request: AnsweredRequest, *, now: int, forget_before: int = 0
+    ) -> AnsweredRequest | None:
+        return await self._write(answered_requests.claim_request, request, now=now, forget_before=forget_before)
+
+    async def answer_request(self, request: AnsweredRequest) -> None:
+        await self._write(answered_requests.answer_request, request)
+
+    async def release_request(self, principal_id: str, request_key: str) -> None:
+        await self._write(answered_requests.release_request, principal_id, request_key)
+
+    async def forget_requests(self, *, before: int, limit: int = 1000) -> int:
+        return await self._write(answered_requests.forget_requests, before=before, limit=limit)
 
     # Responses that are being written
 

@@ -24,9 +24,11 @@ one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStore
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
 another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
 everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
-keeps of users. `ResponseStoreConformance` is for what keeps responses that are being written, and
-`StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites
-run under asyncio, or whatever the fixture `anyio_backend` says.
+keeps of users, `ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` for what a service keeps of its callers
+(the latter of a store that keeps messages and forgets users, too); `ResponseStoreConformance` for what keeps responses
+that are being written, and `StoredResponsesConformance` for a store that holds the conversations, too.
+`StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run under
+asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -36,6 +38,8 @@ pytest.register_assert_rewrite(
         f"reactor_memory.testing.{name}"
         for name in (
             "active_sessions",
+            "answered_requests",
+            "api_keys",
             "branching",
             "correcting",
             "items",
@@ -57,6 +61,8 @@ pytest.register_assert_rewrite(
 )
 
 from reactor_memory.testing.active_sessions import ActiveSessionStoreConformance  # noqa: E402
+from reactor_memory.testing.answered_requests import AnsweredRequestStoreConformance  # noqa: E402
+from reactor_memory.testing.api_keys import ApiKeyStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
     append_messages,
     numbered,
@@ -77,6 +83,8 @@ from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: 
 
 __all__ = [
     "ActiveSessionStoreConformance",
+    "AnsweredRequestStoreConformance",
+    "ApiKeyStoreConformance",
     "ErasureConformance",
     "FakeClock",
     "ItemsStoreConformance",

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionDeletedError, SessionNotFoundError
 from reactor_memory.models import Message
 from reactor_memory.protocols import MessageStore, SummaryStore
-from reactor_memory.responses import Addition, Ending, Piece, Response, ResponseSignals, ResponseState, ResponseStore
+from reactor_memory.responses import Addition, Ending, Response, ResponseSignals, ResponseState, ResponseStore
 from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.log import TEXTS, nothing_left

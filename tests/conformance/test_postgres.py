@@ -7,6 +7,8 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -64,6 +66,13 @@ class TestPostgresItems(ItemsStoreConformance):
 
 class TestPostgresErasure(ErasureConformance):
     pass
+
+
+class TestPostgresApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
 
 
 class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):

@@ -8,6 +8,8 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -74,6 +76,13 @@ class TestSqliteItems(ItemsStoreConformance):
 
 class TestSqliteErasure(ErasureConformance):
     pass
+
+
+class TestSqliteApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
 
 
 class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
