@@ -7,13 +7,17 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -61,4 +65,15 @@ class TestPostgresItems(ItemsStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
+
+
+class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass

@@ -8,13 +8,17 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -71,4 +75,15 @@ class TestSqliteItems(ItemsStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+
+
+class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
