@@ -492,7 +492,7 @@ class ChatSettings(Section):
 
 
 class HttpSettings(Section):
-    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens: the same for all processes of a service."""
+    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens, alike in all processes."""
 
     prefix = "http"
 

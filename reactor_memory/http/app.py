@@ -10,10 +10,17 @@ from litestar.types import Message, Scope
 
 from reactor_memory.container import Container
 from reactor_memory.http import guards
+from reactor_memory.http.agents import AgentController
 from reactor_memory.http.bodies import JsonRequest
+from reactor_memory.http.conversations import ConversationController
 from reactor_memory.http.guards import Authenticator
+from reactor_memory.http.idempotency import AnsweredRequests
+from reactor_memory.http.limits import body_limits
+from reactor_memory.http.messages import MessageController
+from reactor_memory.http.paging import PageTokens, signing_secret
 from reactor_memory.http.problems import EXCEPTION_HANDLERS
 from reactor_memory.http.request_ids import request_id_of
+from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
 
@@ -23,11 +30,14 @@ def create_app(container: Container, *, authenticator: Authenticator) -> Litesta
     `authenticator` says who calls.
     """
     settings = container.settings()
+    common = _common(container)
     app = Litestar(
         route_handlers=[
             SystemController,
-            Router(path="/v1/user", route_handlers=[], tags=["user"], guards=[guards.needs_user]),
-            Router(path="/v1/agent", route_handlers=[], tags=["agent"], guards=[guards.needs_agent]),
+            Router("/v1/user", route_handlers=_for_users(container, common), tags=["user"], guards=[guards.needs_user]),
+            Router(
+                "/v1/agent", route_handlers=_for_agents(container, common), tags=["agent"], guards=[guards.needs_agent]
+            ),
         ],
         guards=[guards.authenticated(authenticator), guards.understood],
         dependencies={"principal": Provide(guards.caller, sync_to_thread=False)},
@@ -41,6 +51,38 @@ def create_app(container: Container, *, authenticator: Authenticator) -> Litesta
     )
     guards.note_parameters(app)
     return app
+
+
+def _for_users(container: Container, common: dict[str, object]) -> list[type[Controller]]:
+    return [
+        standing_on(ConversationController, conversations=container.conversations(), **common),
+        standing_on(MessageController, messages=container.shared_messages(), **common),
+        standing_on(SharingController, sharing=container.sharing(), **common),
+        standing_on(TransferController, sharing=container.sharing(), **common),
+    ]
+
+
+def _for_agents(container: Container, common: dict[str, object]) -> list[type[Controller]]:
+    return [
+        standing_on(
+            AgentController,
+            messages=container.shared_messages(),
+            summaries=container.posted_summaries(),
+            **common,
+        )
+    ]
+
+
+def _common(container: Container) -> dict[str, object]:
+    """What most controllers need beside their service."""
+    settings = container.settings()
+    given = settings.http.token_secret
+    secret = signing_secret(None if given is None else given.get_secret_value(), settings.store.url)
+    return {
+        "tokens": PageTokens(secret),
+        "answered": AnsweredRequests(store=container.answered_request_store(), clock=container.clock()),
+        "limits": body_limits(settings.http),
+    }
 
 
 def standing_on(controller: type[Controller], **parts: object) -> type[Controller]:
