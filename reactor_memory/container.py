@@ -39,6 +39,7 @@ from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
+from reactor_memory.principals import AnsweredRequestStore
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ChatModel,
@@ -67,6 +68,7 @@ from reactor_memory.service.following import FollowOptions
 from reactor_memory.service.messages import Messages
 from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
 from reactor_memory.service.sharing import Sharing
+from reactor_memory.service.summaries import Summaries
 from reactor_memory.service.watching import Watches
 from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
@@ -461,6 +463,12 @@ def conversation_store_of(message_store: MessageStore) -> ConversationStore:
             "store.url", "the store shares no conversations: use sqlite:///file.db or postgresql://"
         )
     return cast("ConversationStore", message_store)
+
+
+def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestStore:
+    if not hasattr(message_store, "claim_request"):
+        raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
+    return cast("AnsweredRequestStore", message_store)
 
 
 def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
@@ -990,6 +998,10 @@ class Container(containers.DeclarativeContainer):
     )
     shared_messages = providers.Singleton(
         Messages, access=access, store=conversation_store, manager=conversation_manager
+    )
+    answered_request_store = providers.Singleton(answered_request_store_of, message_store)
+    posted_summaries = providers.Singleton(
+        Summaries, access=access, store=conversation_store, manager=conversation_manager
     )
     sharing = providers.Singleton(Sharing, access=access, store=conversation_store, audit=audit, clock=clock)
 

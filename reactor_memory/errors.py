@@ -78,6 +78,7 @@ class LimitExceededError(InvalidInputError):
         super().__init__(field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or {instead}")
         self.actual = actual
         self.limit = limit
+        self.unit = unit
         self.setting = setting
 
 

@@ -103,7 +103,14 @@ def invalid(field: str, problem: str, kind: Kind = INVALID) -> ProblemError:
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
     """The answer to an exception, whatever it is."""
-    return answer(problem_of(error), request_id_of(request.scope), error)
+    return answer(problem_of(error, _names(request)), request_id_of(request.scope), error)
+
+
+def _names(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """What the parameters of the handler are called on the wire, by their own names."""
+    handler: Any = cast("dict[str, Any]", request.scope).get("route_handler")
+    fields: dict[str, Any] = {} if handler is None else handler.parsed_fn_signature.parameters
+    return {name: getattr(field.kwarg_definition, "name", None) or name for name, field in fields.items()}
 
 
 def answer(problem: ProblemError, request_id: str, cause: Exception | None = None) -> Response[Problem]:
@@ -120,31 +127,35 @@ def answer(problem: ProblemError, request_id: str, cause: Exception | None = Non
     return Response(body, status_code=problem.kind.status, media_type=PROBLEM_JSON, headers=problem.headers)
 
 
-def problem_of(error: Exception) -> ProblemError:
-    """How an exception is told to a caller."""
+def problem_of(error: Exception, names: Mapping[str, str] | None = None) -> ProblemError:
+    """How an exception is told to a caller. `names` are those of parameters on the wire, by their own."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
-        return _of_framework(error)
+        return _of_framework(error, names or {})
     for kinds, tell in _TELLING:
         if isinstance(error, kinds):
             return tell(cast("Any", error))
     return ProblemError(INTERNAL, "the request id names the record of what happened")
 
 
-def _of_framework(error: HTTPException) -> ProblemError:
+def _of_framework(error: HTTPException, names: Mapping[str, str]) -> ProblemError:
     if error.status_code == 400 and isinstance(error.extra, list):
-        return _of_parameters(cast("list[dict[str, Any]]", error.extra))
+        return _of_parameters(cast("list[dict[str, Any]]", error.extra), names)
     kind = _BY_STATUS.get(error.status_code, INTERNAL)
     detail = kind.title if error.status_code >= 500 else error.detail
     return ProblemError(kind, detail, headers=error.headers)
 
 
-def _of_parameters(found: Sequence[Mapping[str, Any]]) -> ProblemError:
+def _of_parameters(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> ProblemError:
     """A path that no id fits is one that leads nowhere."""
     if any(entry.get("source") == "path" for entry in found):
         return not_found()
-    fields = [FieldProblem(field=str(entry.get("key", "")), problem=told(entry["message"])) for entry in found]
+    keys = [str(entry.get("key", "")) for entry in found]
+    fields = [
+        FieldProblem(field=names.get(key, key), problem=told(entry["message"]))
+        for key, entry in zip(keys, found, strict=True)
+    ]
     return ProblemError(BAD_PARAMETER, f"{fields[0].field}: {fields[0].problem}", errors=fields)
 
 
@@ -157,19 +168,35 @@ def told(problem: str) -> str:
 
 
 def _of_input(error: errors.InvalidInputError) -> ProblemError:
-    return invalid(error.field, error.problem)
+    if error.field == "session_id":
+        return not_found()
+    return invalid(_on_the_wire(error.field), error.problem)
 
 
 def _of_limit(error: errors.LimitExceededError) -> ProblemError:
-    return invalid(error.field, error.problem, TOO_LARGE if error.setting.split(".")[-1] in _LARGE else INVALID)
+    problem = f"has {error.actual} {error.unit}, the limit is {error.limit}"
+    kind = TOO_LARGE if error.setting.split(".")[-1] in _LARGE else INVALID
+    return invalid(_on_the_wire(error.field), problem, kind)
 
 
 def _of_page_token(error: errors.PageTokenError) -> ProblemError:
-    return invalid(error.field, error.problem, BAD_PAGE_TOKEN)
+    return ProblemError(BAD_PAGE_TOKEN, "begin with the first page again")
+
+
+def _on_the_wire(field: str) -> str:
+    """The name of a field as a body has it: ``messages[0].toolCalls`` of ``messages[0].tool_calls``."""
+    return _UNDERSCORE.sub(lambda found: found.group(1).upper(), field)
+
+
+_UNDERSCORE = re.compile(r"_([a-z])")
 
 
 def _of_budget(error: errors.BudgetExceededError) -> ProblemError:
     return invalid("budget", f"is too small: the smallest that works is {error.minimum}")
+
+
+def _of_grant(error: errors.NotGrantedError) -> ProblemError:
+    return ProblemError(FORBIDDEN, f"this needs {error.needed}")
 
 
 def _of_denied(error: errors.AccessDeniedError) -> ProblemError:
@@ -210,10 +237,18 @@ _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] 
     (errors.InvalidInputError, _of_input),
     (errors.BudgetExceededError, _of_budget),
     (
-        (errors.SessionNotFoundError, errors.SessionOwnershipError, errors.SessionDeletedError),
+        (
+            errors.SessionNotFoundError,
+            errors.SessionOwnershipError,
+            errors.SessionDeletedError,
+            errors.MessageNotFoundError,
+            errors.MemberNotFoundError,
+            errors.TransferNotFoundError,
+        ),
         _nothing,
     ),
     (errors.AccessDeniedError, _of_denied),
+    (errors.NotGrantedError, _of_grant),
     (errors.SharingConflictError, _of_sharing),
     (errors.IdempotencyConflictError, _of_key),
     (errors.SessionError, _of_conflict),

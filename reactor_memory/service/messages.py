@@ -59,7 +59,7 @@ class Messages:
         limit: int = 50,
         channel: Channel | None = None,
     ) -> tuple[Message, ...]:
-        """Those for users, summaries, and what the calling agent wrote for itself; only those of `channel`, if given."""
+        """Those for users, summaries, and what the calling agent wrote for itself; or of these, those of `channel`."""
         raise NotImplementedError
 
     async def append_as_user(
