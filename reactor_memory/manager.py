@@ -28,6 +28,7 @@ from reactor_memory.models import (
     ErasedMessages,
     ErasedUser,
     Fact,
+    JsonObject,
     Ledger,
     Message,
     Pin,
@@ -491,6 +492,21 @@ class ConversationManager:
     async def _ledger(self, session_id: str, user_id: str | None) -> Ledger:
         session = await self.get_session(session_id, user_id=user_id)
         return await self._summaries.read_ledger(session_id, session.branch)
+
+    async def post_summary(
+        self,
+        session_id: str,
+        *,
+        text: str,
+        until_seq: int,
+        user_id: str | None = None,
+        author_id: str | None = None,
+        title: str | None = None,
+        metadata: JsonObject | None = None,
+        idempotency_key: str | None = None,
+    ) -> Message:
+        """Append a message of role ``summary`` and visibility ``agent`` that tells of the messages 1..`until_seq`."""
+        raise NotImplementedError
 
     async def correct_fact(
         self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None

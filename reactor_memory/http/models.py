@@ -190,6 +190,24 @@ class TransferList(Answer, frozen=True, kw_only=True):
     data: list[OwnershipTransfer]
 
 
+class AuditEntry(Answer, frozen=True, kw_only=True):
+    """`user_id` did it, or `client_id`, alone or on behalf of the user; `target` is whom or what it was done to."""
+
+    id: str
+    conversation_id: str
+    user_id: str | None
+    client_id: str | None
+    action: str
+    target: str | None
+    details: JsonObject
+    created_at: datetime
+
+
+class AuditPage(Answer, frozen=True, kw_only=True):
+    data: list[AuditEntry]
+    next_cursor: str | None
+
+
 # -- agents -----------------------------------------------------------------------------------------------------------
 
 

@@ -1285,6 +1285,82 @@ VALUES (:user_id, :namespace, :key, :value, :created_at, :updated_at)
 ON CONFLICT (user_id, namespace, key) DO NOTHING
 
 
+-- Who calls: keys of agents, and requests that may be repeated
+
+-- name: insert_api_key
+-- across groups
+INSERT INTO api_keys (key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at)
+VALUES (:key_prefix, :client_id, :secret_hash, :agent_names, :operations, :created_at, :expires_at, :revoked_at)
+ON CONFLICT (key_prefix) DO NOTHING
+RETURNING key_prefix
+
+-- name: api_key
+-- across groups
+SELECT key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at
+FROM api_keys
+WHERE key_prefix = :key_prefix
+
+-- name: api_keys
+-- across groups
+SELECT key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at
+FROM api_keys
+ORDER BY created_at, key_prefix
+
+-- name: revoke_api_key
+-- across groups
+UPDATE api_keys SET revoked_at = :now WHERE key_prefix = :key_prefix AND revoked_at IS NULL
+RETURNING key_prefix
+
+-- name: claim_request
+-- across groups
+-- One that was left behind is taken over by whoever asks for the same again.
+INSERT INTO answered_requests (principal_id, request_key, user_id, group_id, fingerprint, lease_until, created_at)
+VALUES (:principal_id, :request_key, :user_id, :group_id, :fingerprint, :lease_until, :created_at)
+ON CONFLICT (principal_id, request_key) DO UPDATE SET lease_until = excluded.lease_until
+WHERE answered_requests.status IS NULL AND answered_requests.lease_until <= :now
+  AND answered_requests.fingerprint = excluded.fingerprint
+RETURNING request_key
+
+-- name: answered_request
+-- across groups
+SELECT principal_id, request_key, user_id, group_id, fingerprint, status, body, lease_until, created_at
+FROM answered_requests
+WHERE principal_id = :principal_id AND request_key = :request_key
+
+-- name: answer_request
+-- across groups
+UPDATE answered_requests SET status = :status, body = :body, group_id = COALESCE(:group_id, group_id)
+WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
+
+-- name: release_request
+-- across groups
+DELETE FROM answered_requests
+WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
+
+-- name: forget_requests
+-- across groups
+DELETE FROM answered_requests
+WHERE (principal_id, request_key) IN (
+    SELECT principal_id, request_key FROM answered_requests WHERE created_at < :before ORDER BY created_at LIMIT :limit)
+RETURNING request_key
+-- name: forget_requests [postgres]
+-- across groups
+-- Whoever forgets at the same time takes others.
+DELETE FROM answered_requests
+WHERE (principal_id, request_key) IN (
+    SELECT principal_id, request_key FROM answered_requests WHERE created_at < :before ORDER BY created_at LIMIT :limit
+    FOR UPDATE SKIP LOCKED)
+RETURNING request_key
+
+-- name: delete_answers_of_group
+DELETE FROM answered_requests WHERE group_id = :group_id AND status IS NOT NULL
+
+-- name: delete_answers_of_user
+-- across groups
+DELETE FROM answered_requests WHERE user_id = :user_id AND status IS NOT NULL
+RETURNING request_key
+
+
 -- Conversations that people share
 
 -- name: shared_conversation
@@ -1536,3 +1612,93 @@ DELETE FROM responses WHERE group_id = :group_id AND conversation_id = :conversa
 
 -- name: delete_response_pieces
 DELETE FROM response_pieces WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+
+-- Responses that are being written
+
+-- name: response
+SELECT conversation_id, response_id, fence, client_id, producer, state, last_event, size, stop_requested, message_id,
+       created_at, updated_at, expires_at
+FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+
+-- name: lock_response
+-- include: response
+-- name: lock_response [postgres]
+-- include: response
+FOR UPDATE
+
+-- name: newest_responses
+SELECT conversation_id, response_id, fence, client_id, producer, state, last_event, size, stop_requested, message_id,
+       created_at, updated_at, expires_at
+FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY fence DESC
+LIMIT :limit
+
+-- name: supersede_responses
+-- One that was silent for too long stays as it is: it expired.
+UPDATE responses SET state = 'superseded', updated_at = :now, expires_at = :keep_until
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND state = 'running' AND expires_at > :now
+
+-- name: insert_response
+INSERT INTO responses (group_id, conversation_id, response_id, fence, client_id, producer, state, last_event, size,
+                       stop_requested, message_id, created_at, updated_at, expires_at)
+VALUES (:group_id, :conversation_id, :response_id,
+        (SELECT COALESCE(MAX(fence), 0) + 1 FROM responses
+         WHERE group_id = :group_id AND conversation_id = :conversation_id),
+        :client_id, :producer, :state, :last_event, :size, :stop_requested, :message_id,
+        :created_at, :updated_at, :expires_at)
+RETURNING fence
+
+-- name: update_response
+UPDATE responses SET state = :state, last_event = :last_event, size = :size, stop_requested = :stop_requested,
+                     message_id = :message_id, updated_at = :updated_at, expires_at = :expires_at
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+
+-- name: insert_piece
+INSERT INTO response_pieces (group_id, conversation_id, response_id, event, text)
+VALUES (:group_id, :conversation_id, :response_id, :event, :text)
+
+-- name: pieces
+SELECT event, text FROM response_pieces
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id AND event > :after
+ORDER BY event
+LIMIT :limit
+
+-- name: delete_responses
+DELETE FROM responses WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_pieces
+DELETE FROM response_pieces WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_pieces_of_response
+DELETE FROM response_pieces
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+
+-- name: delete_answers
+DELETE FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND message_id = :message_id
+RETURNING conversation_id, response_id
+
+-- name: delete_answers_between
+-- A message of an ancestor may answer a response of a fork.
+DELETE FROM responses
+WHERE group_id = :group_id
+  AND message_id IN (SELECT message_id FROM messages
+                     WHERE group_id = :group_id AND conversation_id = :conversation_id
+                       AND seq BETWEEN :start_seq AND :end_seq)
+RETURNING conversation_id, response_id
+
+-- name: expired_responses
+-- across groups
+SELECT conversation_id, response_id FROM responses
+WHERE expires_at <= :now AND (state <> 'running' OR expires_at <= :silent_until)
+ORDER BY expires_at
+LIMIT :limit
+
+-- name: delete_expired_response
+DELETE FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+  AND expires_at <= :now AND (state <> 'running' OR expires_at <= :silent_until)
+RETURNING response_id

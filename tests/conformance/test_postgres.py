@@ -7,6 +7,8 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
@@ -14,7 +16,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -62,6 +66,18 @@ class TestPostgresItems(ItemsStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
+
+
+class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
 
 

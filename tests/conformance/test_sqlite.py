@@ -8,6 +8,8 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
@@ -15,7 +17,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -72,6 +76,18 @@ class TestSqliteItems(ItemsStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
+
+
+class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
 
 

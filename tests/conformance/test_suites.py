@@ -5,6 +5,8 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
@@ -12,7 +14,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     StrategyConformance,
     SummaryStoreConformance,
 )
@@ -25,9 +29,13 @@ SUITES = (
     StoreAsIndexConformance,
     StrategyConformance,
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     NotesStoreConformance,
     ItemsStoreConformance,
     ConversationStoreConformance,
+    ResponseStoreConformance,
+    StoredResponsesConformance,
     ErasureConformance,
 )
 
