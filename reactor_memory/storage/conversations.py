@@ -42,13 +42,20 @@ SCANNED = 500
 def get_conversation(
     conversation_id: str, user_id: str | None, *, deleted: bool, described: bool
 ) -> Steps[Conversation | None]:
-    rows = yield Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
-    if not rows:
-        return None
-    found = _conversation(rows[0], user_id)
-    if found.session.deleted_at is not None and not deleted:
-        return None
-    return (yield from _described([found]))[0] if described else found
+    rows = yield conversation_step(conversation_id, user_id)
+    found = conversation_from(rows, user_id, deleted=deleted)
+    return (yield from _described([found]))[0] if described and found is not None else found
+
+
+def conversation_step(conversation_id: str, user_id: str | None) -> Step:
+    """What reads a conversation, with the access of a user."""
+    return Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
+
+
+def conversation_from(rows: Rows, user_id: str | None, *, deleted: bool) -> Conversation | None:
+    """What `conversation_step` gave; a deleted one only if it is asked for."""
+    found = _conversation(rows[0], user_id) if rows else None
+    return found if found is None or deleted or found.session.deleted_at is None else None
 
 
 def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, ...]]:

@@ -57,7 +57,7 @@ def erase(
     parts = parts_to_erase(session, ranges)
     group = yield Step("lock_group", {"group_id": session.group_id})
     branches = branches_showing(map(session_from, group), parts)
-    yield from log.forget_titles((branch.session for branch in branches), parts)
+    yield from log.forget_titles(map(session_from, group), parts)
     destroyed = 0
     for part in parts:
         start, end = part.start_seq, part.end_seq or session.last_seq

@@ -69,7 +69,7 @@ PURGED = (
     "delete_range_summaries",
     "delete_memberships",
     "delete_transfers",
-    "delete_posted_summaries",
+    "delete_all_posted",
     "delete_responses",
     "delete_pieces",
 )
@@ -440,7 +440,8 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     message, position = _withdrawable(session, newest, seq)
     group = yield Step("lock_group", {"group_id": session.group_id})
     branches = tuple(each for each in map(session_from, group) if _has(each, session_id, position))
-    yield from forget_titles(branches, [BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)])
+    withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
+    yield from forget_titles(map(session_from, group), [withdrawn])
     yield Step("withdraw_message", key_of(session_id) | {"seq": position})
     yield Step("touch_session", key_of(session_id) | {"now": now})
     for branch in branches:
@@ -450,9 +451,9 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
 
-def forget_titles(sessions: Iterable[Session], parts: Sequence[BranchRange]) -> Steps[None]:
-    """Take away the titles that were made of these stored messages, none of them open, before these go."""
-    titles = {session.title for session in sessions if session.title is not None}
+def forget_titles(group: Iterable[Session], parts: Sequence[BranchRange]) -> Steps[None]:
+    """Before these stored messages go, take away the titles in their group that were made of them. No part is open."""
+    titles = {session.title for session in group if session.title is not None}
     for part in parts if titles else ():
         values = {"start_seq": part.start_seq, "end_seq": part.end_seq, "length": PREVIEW_SOURCE_LENGTH}
         for row in (yield Step("shown_texts", key_of(part.conversation_id) | values)):
@@ -533,7 +534,8 @@ def delete_locked(session: Session, *, now: int, purge: bool) -> Steps[tuple[str
 
 def _deletion_time(group: Sequence[Session], now: int) -> int:
     """No two deletions in a group have the same time, so that it tells what was deleted together."""
-    return max(now, *(session.deleted_at + 1 for session in group if session.deleted_at is not None), now)
+    earlier = [session.deleted_at for session in group if session.deleted_at is not None]
+    return max(now, max(earlier, default=0) + 1)
 
 
 def idle_groups(*, before: int, after: str, limit: int) -> Steps[tuple[IdleGroup, ...]]:

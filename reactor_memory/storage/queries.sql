@@ -1604,7 +1604,7 @@ UPDATE audit_records SET actor_id = NULL WHERE actor_id = :user_id
 -- name: forget_target
 UPDATE audit_records SET target = NULL WHERE target = :user_id
 
--- name: delete_posted_summaries
+-- name: delete_all_posted
 DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 

@@ -208,12 +208,15 @@ class Beginning:
             await say(store, name, "a secret name")
             await store.title_conversation(name)
         await fork(store, "erased", "erased~f", 2)
+        await fork(store, "erased", "erased~g", 1)
+        await store.rename_conversation("erased", "own", audit("erased", "rename", now=25))
         await say(store, "kept", "more")
         await store.erase("erased", OWNER, ranges=((1, 1),), now=30, refold=amending)
         await store.withdraw("withdrawn", OWNER, seq=None, now=30, refold=amending)
         await store.erase("kept", OWNER, ranges=((2, 2),), now=30, refold=amending)
-        titles = [(await found(store, name)).session.title for name in ("erased", "erased~f", "withdrawn", "kept")]
-        assert titles == [None, None, None, "a secret name"]
+        names = ("erased", "erased~f", "erased~g", "withdrawn", "kept")
+        titles = [(await found(store, name)).session.title for name in names]
+        assert titles == ["own", None, None, None, "a secret name"]
 
 
 async def fork_of_two(store: Store, conversation_id: str) -> None:

@@ -34,7 +34,7 @@ async def service(url: str, *, clock: FakeClock | None = None, **sections: Any) 
 
     def configure(container: Container) -> None:
         if clock is not None:
-            container.clock.override(providers.Object(clock))
+            container.clock.override(providers.Object(clock))  # pyright: ignore[reportUnknownMemberType]
 
     async with open_memory(settings, configure=configure) as container:
         yield container

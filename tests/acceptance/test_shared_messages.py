@@ -250,7 +250,7 @@ class TestAnotherOwnerMeanwhile:
     @pytest.fixture
     def meanwhile(self, container: Container) -> Container:
         access = HandedOverMeanwhile(store=container.conversation_store(), audit=container.audit())
-        container.access.override(access)
+        container.access.override(access)  # pyright: ignore[reportUnknownMemberType]
         return container
 
     async def test_is_no_error_for_who_appends_reads_or_forks(self, meanwhile: Container) -> None:

@@ -168,6 +168,15 @@ class TestOnSqlite:
         assert "INDEX conversations_" in details or "INDEX background_work_due" in details
         assert "TEMP B-TREE" not in details or name == "sessions_to_purge"
 
+    def test_a_list_reads_the_conversations_of_its_user_only(self, empty_database: sqlite3.Connection) -> None:
+        """Own ones by an index that holds their order, shared ones by the memberships."""
+        statement = sqlite_queries()["conversations_of_user"].text
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("conversations_of_user"))
+        details = " / ".join(row[3] for row in plan)
+        assert "own USING INDEX conversations_by_activity (owner_id=?" in details
+        assert "member USING INDEX memberships_by_user (user_id=?" in details
+        assert "SCAN own" not in details
+
     def test_facts_about_anchors_are_found_by_anchor(self, empty_database: sqlite3.Connection) -> None:
         statement = sqlite_queries()["facts_about"].text
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))
