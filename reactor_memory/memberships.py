@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, TypeAlias
 
-from reactor_memory.models import JsonObject, Message, Session, Value
+from reactor_memory.models import (
+    AccessLevel,
+    AuditRecord,
+    JsonObject,
+    Membership,
+    Message,
+    OwnershipTransfer,
+    Session,
+    Value,
+)
 from reactor_memory.protocols import Appended, AppendRequest
 
-AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
 LEVELS: tuple[AccessLevel, ...] = ("reader", "writer", "manager", "owner")
 """From the least to the most."""
 
@@ -68,42 +76,6 @@ class Conversation(Value, frozen=True, kw_only=True):
         return self.session.session_id
 
 
-class Membership(Value, frozen=True, kw_only=True):
-    """The access of a user to a group."""
-
-    group_id: str
-    user_id: str
-    access_level: AccessLevel
-    created_at: int
-
-
-class OwnershipTransfer(Value, frozen=True, kw_only=True):
-    """An offer to own a group; there is at most one of a group at a time."""
-
-    transfer_id: str
-    group_id: str
-    from_user_id: str
-    to_user_id: str
-    created_at: int
-
-
-class AuditRecord(Value, frozen=True, kw_only=True):
-    """Who changed what of a group. `actor_id` is a user, `client_id` the agent that acted, alone or on their behalf.
-
-    `details` holds levels and ids, never text of messages.
-    """
-
-    record_id: str
-    group_id: str
-    conversation_id: str
-    actor_id: str | None
-    client_id: str | None = None
-    action: str
-    target: str | None = None
-    details: JsonObject = {}
-    created_at: int
-
-
 class NewConversation(Value, frozen=True, kw_only=True):
     """A conversation to create, without messages."""
 
@@ -128,12 +100,14 @@ class NewFork(Value, frozen=True, kw_only=True):
 
 class ConversationsQuery(Value, frozen=True, kw_only=True):
     """The conversations that `user_id` owns or is a member of, newest activity first, behind `after` (updated_at and
-    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters.
+    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters;
+    `agent_names`, if given, are the only agents whose conversations count.
     """
 
     user_id: str
     mode: ListMode = "all"
     text: str | None = None
+    agent_names: tuple[str, ...] | None = None
     after: tuple[int, str] | None = None
     limit: int = 20
 
@@ -213,16 +187,22 @@ class ConversationStore(Protocol):
         """All members, the owner first, then in the order in which they joined."""
         ...
 
-    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> bool:
-        """Add a member (False if there is one), or change the level of one (False if there is none)."""
+    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> Membership | None:
+        """Add a member (None if there is one), or change the level of one (None if there is none); how it stands now.
+        The owner is a member that this cannot change. Raises `SessionDeletedError`.
+        """
         ...
 
     async def remove_membership(self, group_id: str, user_id: str, audit: AuditRecord) -> bool:
-        """Also takes back an offer of ownership to this user. False if there is no such member."""
+        """Also takes back an offer of ownership to this user. False if there is no such member beside the owner."""
         ...
 
     async def offer_ownership(self, transfer: OwnershipTransfer, audit: AuditRecord) -> OwnershipTransfer:
-        """The offer that is pending now: this one, or an older one of the group."""
+        """The offer that is pending now: this one, or an older one of the group.
+
+        Raises `SessionOwnershipError` if who gives it does not own the group, `SharingConflictError` if who gets it is
+        no member, and `SessionDeletedError`.
+        """
         ...
 
     async def list_transfers(self, user_id: str) -> tuple[OwnershipTransfer, ...]:

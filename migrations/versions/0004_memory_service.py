@@ -57,6 +57,7 @@ def _ownership_transfers() -> None:
 
 
 def _audit_records() -> None:
+    """Without names, once a user was erased: that is what the indexes are for."""
     op.create_table(
         "audit_records",
         _id("group_id"),
@@ -71,6 +72,15 @@ def _audit_records() -> None:
         sa.PrimaryKeyConstraint("group_id", "record_id", name="audit_records_pkey"),
         sqlite_with_rowid=False,
     )
+    for column in ("actor_id", "target"):
+        condition = sa.text(f"{column} IS NOT NULL")
+        op.create_index(
+            f"audit_records_by_{column}",
+            "audit_records",
+            [column],
+            sqlite_where=condition,
+            postgresql_where=condition,
+        )
 
 
 def _api_keys() -> None:

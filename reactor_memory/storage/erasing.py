@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import Erased, ErasedBranch, Refold
-from reactor_memory.storage import derived, log
+from reactor_memory.storage import derived, log, memberships
 from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -56,6 +56,7 @@ def erase(
     parts = parts_to_erase(session, ranges)
     group = yield Step("lock_group", {"group_id": session.group_id})
     branches = branches_showing(map(session_from, group), parts)
+    yield from log.forget_titles((branch.session for branch in branches), parts)
     destroyed = 0
     for part in parts:
         start, end = part.start_seq, part.end_seq or session.last_seq
@@ -104,7 +105,8 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     active = yield Step("delete_active_of_user", {"user_id": user_id})
     items = yield Step("delete_items_of_user", {"user_id": user_id})
     answers = yield Step("delete_answers_of_user", {"user_id": user_id})
-    return len(notes) + len(active) + len(items) + len(answers)
+    shared = yield from memberships.forget_user(user_id)
+    return len(notes) + len(active) + len(items) + len(answers) + shared
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

@@ -8,8 +8,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from reactor_memory.memberships import (
+    Conversation,
+    ConversationsQuery,
+    MessagesQuery,
+    NewConversation,
+    NewFork,
+)
 from reactor_memory.models import (
     ActiveSession,
+    AuditRecord,
     BranchRange,
     Fact,
     FactCorrection,
@@ -19,8 +27,10 @@ from reactor_memory.models import (
     Layout,
     Lease,
     Ledger,
+    Membership,
     Message,
     Notes,
+    OwnershipTransfer,
     Pin,
     PinTarget,
     RangeSummary,
@@ -53,10 +63,12 @@ from reactor_memory.protocols import (
 from reactor_memory.storage import (
     answered_requests,
     api_keys,
+    conversations,
     derived,
     erasing,
     items,
     log,
+    memberships,
     range_summaries,
     recall,
     transfer,
@@ -366,6 +378,72 @@ class SqlStore(ABC):
 
     async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
         await self._write(items.change_items, user_id, changes, now=now)
+
+    # Conversations that people share
+
+    async def get_conversation(
+        self, conversation_id: str, user_id: str | None, *, deleted: bool = False, described: bool = False
+    ) -> Conversation | None:
+        return await self._read(
+            conversations.get_conversation, conversation_id, user_id, deleted=deleted, described=described
+        )
+
+    async def list_conversations(self, query: ConversationsQuery) -> tuple[Conversation, ...]:
+        return await self._read(conversations.list_conversations, query)
+
+    async def list_group(self, group_id: str, user_id: str | None) -> tuple[Conversation, ...]:
+        return await self._read(conversations.list_group, group_id, user_id)
+
+    async def create_conversation(self, new: NewConversation, audit: AuditRecord) -> Conversation:
+        return await self._write(conversations.create_conversation, new, audit)
+
+    async def fork_conversation(self, new: NewFork, audit: AuditRecord) -> tuple[Conversation, Appended | None]:
+        return await self._write(conversations.fork_conversation, new, audit)
+
+    async def rename_conversation(self, conversation_id: str, title: str | None, audit: AuditRecord) -> bool:
+        return await self._write(conversations.rename_conversation, conversation_id, title, audit)
+
+    async def title_conversation(self, conversation_id: str) -> str | None:
+        return await self._write(conversations.title_conversation, conversation_id)
+
+    async def delete_conversation(self, conversation_id: str, audit: AuditRecord, *, purge: bool) -> tuple[str, ...]:
+        return await self._write(conversations.delete_conversation, conversation_id, audit, purge=purge)
+
+    async def restore_conversation(self, conversation_id: str, audit: AuditRecord) -> tuple[Session, ...] | None:
+        return await self._write(conversations.restore_conversation, conversation_id, audit)
+
+    async def read_visible(self, query: MessagesQuery) -> tuple[Message, ...]:
+        return await self._read(conversations.read_visible, query)
+
+    async def find_message(self, session: Session, message_id: str) -> Message | None:
+        return await self._read(conversations.find_message, session, message_id)
+
+    async def list_memberships(self, group_id: str) -> tuple[Membership, ...]:
+        return await self._read(memberships.list_memberships, group_id)
+
+    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> Membership | None:
+        return await self._write(memberships.put_membership, membership, audit, creating=creating)
+
+    async def remove_membership(self, group_id: str, user_id: str, audit: AuditRecord) -> bool:
+        return await self._write(memberships.remove_membership, group_id, user_id, audit)
+
+    async def offer_ownership(self, transfer: OwnershipTransfer, audit: AuditRecord) -> OwnershipTransfer:
+        return await self._write(memberships.offer_ownership, transfer, audit)
+
+    async def list_transfers(self, user_id: str) -> tuple[OwnershipTransfer, ...]:
+        return await self._read(memberships.list_transfers, user_id)
+
+    async def accept_ownership(self, transfer_id: str, user_id: str, audit: AuditRecord) -> OwnershipTransfer | None:
+        return await self._write(memberships.accept_ownership, transfer_id, user_id, audit)
+
+    async def decline_ownership(self, transfer_id: str, user_id: str, audit: AuditRecord) -> OwnershipTransfer | None:
+        return await self._write(memberships.decline_ownership, transfer_id, user_id, audit)
+
+    async def add_audit(self, record: AuditRecord) -> None:
+        await self._write(memberships.add_audit, record)
+
+    async def list_audit(self, group_id: str, *, after: str = "", limit: int = 100) -> tuple[AuditRecord, ...]:
+        return await self._read(memberships.list_audit, group_id, after=after, limit=limit)
 
     # Moving sessions to another store
 
