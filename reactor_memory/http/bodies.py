@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from litestar.connection import Request
+from litestar.exceptions import InternalServerException
 from litestar.handlers import HTTPRouteHandler
 from litestar.types.empty import Empty
 
@@ -33,6 +34,12 @@ class JsonRequest(Request[Any, Any, Any]):
         if self._json is Empty:
             self._json = decode(await self.body(), decoder_of(self.route_handler))
         return self._json
+
+    async def body(self) -> bytes:
+        try:
+            return await super().body()
+        except InternalServerException:
+            raise ProblemError(problems.MALFORMED, "the body ended early: the caller left") from None
 
 
 @cache

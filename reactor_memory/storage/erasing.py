@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import Erased, ErasedBranch, Refold
-from reactor_memory.storage import derived, log, memberships
+from reactor_memory.storage import derived, log, memberships, responses
 from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -38,13 +38,14 @@ def within(seq: int, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
-    tombstones: position, id, role, visibility and time stay. How many messages; what is derived from them is the
-    caller's to take away.
+    tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;
+    what is derived from them is the caller's to take away.
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
     yield Batch("blank_batches", values)
     destroyed = 0
-    for each in values:
+    for (start, end), each in zip(ranges, values, strict=True):
+        yield from responses.forget_answers_between(conversation_id, start, end)
         destroyed += len((yield Step("entomb_messages", each)))
     return destroyed
 

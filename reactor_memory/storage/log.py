@@ -38,7 +38,7 @@ from reactor_memory.protocols import (
     Refold,
     Withdrawn,
 )
-from reactor_memory.storage import derived
+from reactor_memory.storage import derived, responses
 from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -568,6 +568,7 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
         return False
     for query in PURGED:
         yield Step(query, key_of(session_id))
+    yield from responses.forget_responses([session_id])
     yield from derived.forget([session_id])
     yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
     return True

@@ -60,6 +60,7 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
+from reactor_memory.responses import Addition, Ending, Piece, Response
 from reactor_memory.storage import (
     answered_requests,
     api_keys,
@@ -71,6 +72,7 @@ from reactor_memory.storage import (
     memberships,
     range_summaries,
     recall,
+    responses,
     transfer,
     user_rows,
 )
@@ -501,3 +503,37 @@ class SqlStore(ABC):
 
     async def forget_requests(self, *, before: int, limit: int = 1000) -> int:
         return await self._write(answered_requests.forget_requests, before=before, limit=limit)
+
+    # Responses that are being written
+
+    async def start_response(self, response: Response, *, keep_until: int) -> Response:
+        return await self._write(responses.start_response, response, keep_until=keep_until)
+
+    async def append_pieces(self, addition: Addition) -> Response | None:
+        return await self._note(responses.append_pieces, addition)
+
+    async def finish_response(self, ending: Ending) -> Response | None:
+        return await self._write(responses.finish_response, ending)
+
+    async def request_stop(self, conversation_id: str, response_id: str, *, now: int) -> Response | None:
+        return await self._write(responses.request_stop, conversation_id, response_id, now=now)
+
+    async def get_response(self, conversation_id: str, response_id: str) -> Response | None:
+        return await self._read(responses.get_response, conversation_id, response_id)
+
+    async def list_responses(self, conversation_ids: Sequence[str], *, limit: int) -> tuple[Response, ...]:
+        return await self._read(responses.list_responses, conversation_ids, limit=limit)
+
+    async def read_pieces(self, conversation_id: str, response_id: str, *, after: int, limit: int) -> tuple[Piece, ...]:
+        return await self._read(responses.read_pieces, conversation_id, response_id, after=after, limit=limit)
+
+    async def forget_responses(self, conversation_ids: Sequence[str]) -> None:
+        await self._write(responses.forget_responses, conversation_ids)
+
+    async def forget_answers(self, conversation_ids: Sequence[str], message_ids: Sequence[str]) -> None:
+        await self._write(responses.forget_answers, conversation_ids, message_ids)
+
+    async def remove_expired_responses(self, *, now: int, keep_microseconds: int, limit: int = 1000) -> int:
+        return await self._write(
+            responses.remove_expired_responses, now=now, keep_microseconds=keep_microseconds, limit=limit
+        )

@@ -15,7 +15,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -71,4 +73,7 @@ class TestPostgresApiKeys(ApiKeyStoreConformance):
 
 
 class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
+
+
+class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass

@@ -16,7 +16,9 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -81,4 +83,7 @@ class TestSqliteApiKeys(ApiKeyStoreConformance):
 
 
 class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+
+
+class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass

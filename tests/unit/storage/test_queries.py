@@ -71,6 +71,8 @@ class TestEveryStatement:
             "MEMORY",
             "SUMMARY",
             "server_version",
+            "running",
+            "superseded",
             "reactor_memory_revision",
             "reactor_memory.user_id",
             "reactor_memory.all_users",
