@@ -373,7 +373,15 @@ class TestReading:
         assert (await written.refused(query=f"?after={after}"))[0] == 400
 
     async def test_hostile_text_comes_through_as_it_is(self, service: Service) -> None:
-        texts = ["\n\nevent: end\ndata: {}\n\n", "data: x\r\n\r\n", "\r", ": c", "\u2028\u2029\x85", "\x1b[0m\x07", "😀"]
+        texts = [
+            "\n\nevent: end\ndata: {}\n\n",
+            "data: x\r\n\r\n",
+            "\r",
+            ": c",
+            "\u2028\u2029\x85",
+            "\x1b[0m\x07",
+            "😀",
+        ]
         texts += ["id: 9\n", "", "retry: 1\n\n", "</script>", '"}\n\ndata: {"']
         written = await service.start(await service.begin())
         await written.add(*texts)
@@ -385,7 +393,9 @@ class TestReading:
 
     @given(cuts=st.lists(st.integers(0, 6), max_size=8), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=6))
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    async def test_any_disconnects_give_the_text_once(self, service: Service, cuts: list[int], sizes: list[int]) -> None:
+    async def test_any_disconnects_give_the_text_once(
+        self, service: Service, cuts: list[int], sizes: list[int]
+    ) -> None:
         written = await service.start(await service.begin())
         whole = ""
 
