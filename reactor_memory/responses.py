@@ -121,6 +121,7 @@ def with_pieces(response: Response, addition: Addition) -> tuple[Response, tuple
 
 
 def gap(last_event: int) -> InvalidInputError:
+    """The error for pieces that do not follow the newest one."""
     return InvalidInputError("firstEvent", f"leaves a gap: the next piece of this response is number {last_event + 1}")
 
 
