@@ -33,6 +33,7 @@
     ├── ChatModelError
     ├── EmbeddingError
     ├── RedactionError
+    ├── ServiceError                   what a memory service answered to its client
     ├── ChatMemoryError                what the chat memory raises, with its cause
     │   ├── ConversationNotFoundError
     │   ├── DataValidationError
@@ -317,6 +318,21 @@ class RedactionError(ReactorMemoryError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
         self.reason = reason
+
+
+class ServiceError(ReactorMemoryError):
+    """A memory service refused a request, or failed at it, in a way that no other error of this library says.
+
+    `code` is stable (``forbidden``, ``rate_limited``, ...; ``unreadable`` for an answer that is none of a memory
+    service), `status` the one of HTTP. `request_id` finds the request in the logs of the service.
+    """
+
+    def __init__(self, code: str, problem: str, *, status: int, request_id: str | None = None) -> None:
+        super().__init__(f"memory service: {problem} ({code}, status {status}, request {request_id or 'unknown'})")
+        self.code = code
+        self.problem = problem
+        self.status = status
+        self.request_id = request_id
 
 
 class ChatMemoryError(ReactorMemoryError):

@@ -157,7 +157,8 @@ class ResponseStore(Protocol):
     async def append_pieces(self, addition: Addition) -> Response | None:
         """Add the pieces, and tell how the response stands (`stop_requested` among it).
 
-        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as `with_pieces`.
+        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as
+        `with_pieces`.
         """
         ...
 
