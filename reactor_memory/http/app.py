@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Controller, Litestar, Router
+from litestar.config.cors import CORSConfig
 from litestar.di import Provide
 from litestar.types import Message, Scope
 
@@ -19,21 +21,22 @@ from reactor_memory.http.limits import body_limits
 from reactor_memory.http.messages import MessageController
 from reactor_memory.http.paging import PageTokens, signing_secret
 from reactor_memory.http.problems import EXCEPTION_HANDLERS
+from reactor_memory.http.readiness import Probes
 from reactor_memory.http.request_ids import request_id_of
 from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
 
-def create_app(container: Container, *, authenticator: Authenticator) -> Litestar:
+def create_app(container: Container, *, authenticator: Authenticator, probes: Probes | None = None) -> Litestar:
     """The service over an open container (`reactor_memory.container.open_memory`), as an ASGI application.
 
-    `authenticator` says who calls.
+    `authenticator` says who calls, `probes` what readiness asks: nothing by default.
     """
     settings = container.settings()
     common = _common(container)
     app = Litestar(
         route_handlers=[
-            SystemController,
+            standing_on(SystemController, probes=probes or Probes({}, timeout_seconds=1)),
             Router("/v1/user", route_handlers=_for_users(container, common), tags=["user"], guards=[guards.needs_user]),
             Router(
                 "/v1/agent", route_handlers=_for_agents(container, common), tags=["agent"], guards=[guards.needs_agent]
@@ -45,6 +48,7 @@ def create_app(container: Container, *, authenticator: Authenticator) -> Litesta
         before_send=[_add_headers],
         request_class=JsonRequest,
         request_max_body_size=settings.http.max_body_bytes,
+        cors_config=_cors(settings.http.cors_origins),
         openapi_config=None,
         logging_config=None,
         debug=False,
@@ -83,6 +87,18 @@ def _common(container: Container) -> dict[str, object]:
         "answered": AnsweredRequests(store=container.answered_request_store(), clock=container.clock()),
         "limits": body_limits(settings.http),
     }
+
+
+def _cors(origins: Sequence[str]) -> CORSConfig | None:
+    """For browsers of exactly these origins. Credentials are headers that a page sets itself, never cookies."""
+    if not origins:
+        return None
+    return CORSConfig(
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id", "x-request-id"],
+        expose_headers=["location", "retry-after", "x-request-id"],
+    )
 
 
 def standing_on(controller: type[Controller], **parts: object) -> type[Controller]:
