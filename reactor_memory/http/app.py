@@ -5,88 +5,69 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from litestar import Controller, Litestar, Router
+from dependency_injector import providers
+from litestar import Litestar
 from litestar.config.cors import CORSConfig
-from litestar.di import Provide
 from litestar.types import Message, Scope
 
 from reactor_memory.container import Container
 from reactor_memory.http import guards
-from reactor_memory.http.agents import AgentController
 from reactor_memory.http.bodies import JsonRequest
-from reactor_memory.http.conversations import ConversationController
+from reactor_memory.http.doorstep import Doorstep
 from reactor_memory.http.guards import Authenticator
 from reactor_memory.http.idempotency import AnsweredRequests
 from reactor_memory.http.limits import body_limits
-from reactor_memory.http.messages import MessageController
 from reactor_memory.http.paging import PageTokens, signing_secret
 from reactor_memory.http.problems import EXCEPTION_HANDLERS
-from reactor_memory.http.readiness import Probes
+from reactor_memory.http.readiness import NO_PROBES, Probes
 from reactor_memory.http.request_ids import request_id_of
-from reactor_memory.http.sharing import SharingController, TransferController
-from reactor_memory.http.system import SystemController
+from reactor_memory.http.routes import Parts, routers
+from reactor_memory.settings import Settings
 
 
-def create_app(container: Container, *, authenticator: Authenticator, probes: Probes | None = None) -> Litestar:
+def create_app(container: Container, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
     """The service over an open container (`reactor_memory.container.open_memory`), as an ASGI application.
 
-    `authenticator` says who calls, `probes` what readiness asks: nothing by default.
+    `authenticator` says who calls, `probes` what readiness asks.
     """
-    settings = container.settings()
-    common = _common(container)
+    http = container.settings().http
     app = Litestar(
-        route_handlers=[
-            standing_on(SystemController, probes=probes or Probes({}, timeout_seconds=1)),
-            Router("/v1/user", route_handlers=_for_users(container, common), tags=["user"], guards=[guards.needs_user]),
-            Router(
-                "/v1/agent", route_handlers=_for_agents(container, common), tags=["agent"], guards=[guards.needs_agent]
-            ),
-        ],
+        route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
         guards=[guards.authenticated(authenticator), guards.understood],
-        dependencies={"principal": Provide(guards.caller, sync_to_thread=False)},
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
-        request_max_body_size=settings.http.max_body_bytes,
-        cors_config=_cors(settings.http.cors_origins),
+        request_max_body_size=http.max_body_bytes,
+        cors_config=_cors(http.cors_origins),
         openapi_config=None,
         logging_config=None,
         debug=False,
     )
     guards.note_parameters(app)
+    app.asgi_handler = Doorstep(app.asgi_handler)
     return app
 
 
-def _for_users(container: Container, common: dict[str, object]) -> list[type[Controller]]:
-    return [
-        standing_on(ConversationController, conversations=container.conversations(), **common),
-        standing_on(MessageController, messages=container.shared_messages(), **common),
-        standing_on(SharingController, sharing=container.sharing(), **common),
-        standing_on(TransferController, sharing=container.sharing(), **common),
-    ]
-
-
-def _for_agents(container: Container, common: dict[str, object]) -> list[type[Controller]]:
-    return [
-        standing_on(
-            AgentController,
-            messages=container.shared_messages(),
-            summaries=container.posted_summaries(),
-            **common,
-        )
-    ]
-
-
-def _common(container: Container) -> dict[str, object]:
-    """What most controllers need beside their service."""
+def parts_of(container: Container) -> Parts:
+    """What controllers may declare, each made when the first one asks for it."""
     settings = container.settings()
-    given = settings.http.token_secret
-    secret = signing_secret(None if given is None else given.get_secret_value(), settings.store.url)
     return {
-        "tokens": PageTokens(secret),
-        "answered": AnsweredRequests(store=container.answered_request_store(), clock=container.clock()),
-        "limits": body_limits(settings.http),
+        "conversations": container.conversations,
+        "messages": container.shared_messages,
+        "sharing": container.sharing,
+        "summaries": container.posted_summaries,
+        "answered": providers.Singleton(
+            AnsweredRequests, store=container.answered_request_store, clock=container.clock
+        ),
+        "tokens": providers.Singleton(page_tokens, settings),
+        "limits": providers.Singleton(body_limits, settings.http),
+        "is_described": lambda: settings.http.openapi,
     }
+
+
+def page_tokens(settings: Settings) -> PageTokens:
+    given = settings.http.token_secret
+    return PageTokens(signing_secret(None if given is None else given.get_secret_value(), settings.store.url))
 
 
 def _cors(origins: Sequence[str]) -> CORSConfig | None:
@@ -99,11 +80,6 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
         allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id", "x-request-id"],
         expose_headers=["location", "retry-after", "x-request-id"],
     )
-
-
-def standing_on(controller: type[Controller], **parts: object) -> type[Controller]:
-    """The controller with its services, which it declares as attributes. They are found once, not for every request."""
-    return type(controller.__name__, (controller,), parts)
 
 
 async def _add_headers(message: Message, scope: Scope) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from litestar.connection import Request
+from litestar.exceptions import InternalServerException
 from litestar.handlers import HTTPRouteHandler
 from litestar.types.empty import Empty
 
@@ -31,8 +32,14 @@ class JsonRequest(Request[Any, Any, Any]):
 
     async def json(self) -> Any:
         if self._json is Empty:
-            self._json = decode(await self.body(), decoder_of(self.route_handler))
+            self._json = decode(await self._whole_body(), decoder_of(self.route_handler))
         return self._json
+
+    async def _whole_body(self) -> bytes:
+        try:
+            return await self.body()
+        except InternalServerException:
+            raise ProblemError(problems.MALFORMED, "the body ended early: the caller left") from None
 
 
 @cache
