@@ -559,9 +559,13 @@ def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
 
 
+def message_limits(settings: Settings) -> MessageLimits:
+    return MessageLimits(**settings.limits.model_dump())
+
+
 def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
-        limits=MessageLimits(**settings.limits.model_dump()),
+        limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
         delete_grace_days=settings.store.delete_grace_days,
         max_pins=settings.context.max_pins,
@@ -933,6 +937,7 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         audit=audit,
         clock=clock,
+        limits=providers.Callable(message_limits, settings),
         purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
     )
     shared_messages = providers.Singleton(

@@ -100,12 +100,14 @@ class NewFork(Value, frozen=True, kw_only=True):
 
 class ConversationsQuery(Value, frozen=True, kw_only=True):
     """The conversations that `user_id` owns or is a member of, newest activity first, behind `after` (updated_at and
-    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters.
+    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters;
+    `agent_names`, if given, are the only agents whose conversations count.
     """
 
     user_id: str
     mode: ListMode = "all"
     text: str | None = None
+    agent_names: tuple[str, ...] | None = None
     after: tuple[int, str] | None = None
     limit: int = 20
 

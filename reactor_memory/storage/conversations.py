@@ -24,7 +24,7 @@ from reactor_memory.memberships import (
     NewFork,
     title_from,
 )
-from reactor_memory.models import AuditRecord, Message, Session
+from reactor_memory.models import AuditRecord, JsonObject, Message, Session
 from reactor_memory.protocols import SUMMARIZE, Appended
 from reactor_memory.searching import INDEX_SEARCH
 from reactor_memory.storage import log
@@ -34,7 +34,7 @@ from reactor_memory.storage.rows import key_of, object_from, session_from, to_js
 from reactor_memory.storage.steps import Row, Rows, Step, Steps
 
 SCANNED = 500
-"""Conversations that are read at a time when a text is looked for."""
+"""Conversations that are read at a time when only some of them count."""
 
 # Reading
 
@@ -57,7 +57,7 @@ def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, 
 
 
 def list_conversations(query: ConversationsQuery) -> Steps[tuple[Conversation, ...]]:
-    limit = query.limit if query.text is None else SCANNED
+    limit = query.limit if query.text is None and query.agent_names is None else SCANNED
     after = query.after or (log.EVERYTHING, "")
     found: list[Conversation] = []
     while len(found) < query.limit:
@@ -89,7 +89,9 @@ def _page(query: ConversationsQuery, after: tuple[int, str], limit: int) -> Step
 def _matching(rows: Rows, query: ConversationsQuery) -> Iterator[Conversation]:
     for row in rows:
         found = _conversation(row, query.user_id)
-        if query.text is None or says(found, query.text):
+        if (query.text is None or says(found, query.text)) and (
+            query.agent_names is None or found.agent_name in query.agent_names
+        ):
             yield found
 
 
