@@ -39,7 +39,7 @@ from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
-from reactor_memory.principals import AnsweredRequestStore
+from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ChatModel,
@@ -408,6 +408,12 @@ def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestSto
     if not hasattr(message_store, "claim_request"):
         raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
     return cast("AnsweredRequestStore", message_store)
+
+
+def api_key_store_of(message_store: MessageStore) -> ApiKeyStore:
+    if not hasattr(message_store, "find_api_key"):
+        raise ConfigurationError("store.url", "the store keeps no keys: use sqlite:///file.db or postgresql://")
+    return cast("ApiKeyStore", message_store)
 
 
 def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
@@ -944,6 +950,7 @@ class Container(containers.DeclarativeContainer):
         Messages, access=access, store=conversation_store, manager=conversation_manager
     )
     answered_request_store = providers.Singleton(answered_request_store_of, message_store)
+    api_key_store = providers.Singleton(api_key_store_of, message_store)
     posted_summaries = providers.Singleton(
         Summaries, access=access, store=conversation_store, manager=conversation_manager
     )
