@@ -21,9 +21,12 @@
     │   ├── SharingConflictError
     │   ├── IdempotencyConflictError
     │   ├── ActiveSessionConflictError
+    │   ├── ResponseNotFoundError
+    │   ├── ResponseConflictError      a response that is being written
     │   └── CopyConflictError
     ├── TransferNotFoundError
     ├── NotGrantedError                a caller of the wrong kind, or a key without the grant
+    ├── TooManyStreamsError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── ChatModelError
@@ -192,6 +195,23 @@ class ActiveSessionConflictError(SessionError):
         super().__init__(session_id, "cannot become active: what is active has changed; resolve again")
 
 
+class ResponseNotFoundError(SessionError):
+    """The session has no such response, or its time is over."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such response")
+
+
+class ResponseConflictError(SessionError):
+    """What is asked of a response does not go with how it stands. `reason` is one word: ``superseded`` by a newer one,
+    ``response_ended``, or ``streams_disabled`` by the settings.
+    """
+
+    def __init__(self, session_id: str, reason: str, problem: str) -> None:
+        super().__init__(session_id, problem)
+        self.reason = reason
+
+
 class CopyConflictError(SessionError):
     """The target of a copy holds another session under this id, or somebody wrote to the session meanwhile."""
 
@@ -217,6 +237,14 @@ class NotGrantedError(ReactorMemoryError):
     def __init__(self, needed: str) -> None:
         super().__init__(f"not granted: this needs {needed}")
         self.needed = needed
+
+
+class TooManyStreamsError(ReactorMemoryError):
+    """The caller follows as many responses at once as they may. `limit` is how many."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"streams: {limit} at once are the limit; close one, or raise streams.max_open_per_caller")
+        self.limit = limit
 
 
 class BudgetExceededError(ReactorMemoryError):

@@ -32,6 +32,7 @@ PLUG_POINTS = (
     "recall_index",
     "redactor",
     "memory_management",
+    "stream_store",
     "clock",
 )
 

@@ -73,6 +73,7 @@ class TestPostgresApiKeys(ApiKeyStoreConformance):
 
 
 class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
 
 
 class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):

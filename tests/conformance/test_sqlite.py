@@ -83,6 +83,7 @@ class TestSqliteApiKeys(ApiKeyStoreConformance):
 
 
 class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
 
 
 class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
