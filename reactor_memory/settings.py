@@ -95,6 +95,7 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
 
@@ -125,6 +126,14 @@ def _web_url(text: str) -> str:
     return text
 
 
+def _origin(text: str) -> str:
+    """An origin as browsers send it, so that comparing texts is enough."""
+    origin = _web_url(text.strip())
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("must be an origin as browsers send it, such as https://app.example: in lower case, no path")
+    return origin
+
+
 def _has_host_and_port(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -150,6 +159,8 @@ StoreUrl = Annotated[str, AfterValidator(_store_url)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
 Prompt = Annotated[str, AfterValidator(_prompt)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_names)]
 
 
 class Section(BaseModel):
@@ -580,6 +591,18 @@ class HttpSettings(Section):
     max_metadata_keys: PositiveInt = 50
     openapi: bool = True
     token_secret: SecretStr | None = None
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Port = 8080
+    cors_origins: Origins = ()
+    head_timeout_seconds: PositiveFloat = 10
+    body_timeout_seconds: PositiveFloat = 30
+    idle_timeout_seconds: PositiveFloat = 75
+    ready_timeout_seconds: PositiveFloat = 2
+    drain_delay_seconds: NonNegativeFloat = 0
+    shutdown_grace_seconds: PositiveFloat = 20
+    metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    metrics_port: Port | None = None
 
 
 class StreamSettings(Section):
