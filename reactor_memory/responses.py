@@ -121,7 +121,7 @@ def with_pieces(response: Response, addition: Addition) -> tuple[Response, tuple
 
 
 def gap(last_event: int) -> InvalidInputError:
-    return InvalidInputError("first_event", f"leaves a gap: the next piece of this response is number {last_event + 1}")
+    return InvalidInputError("firstEvent", f"leaves a gap: the next piece of this response is number {last_event + 1}")
 
 
 def check_size(*, last_event: int, size: int, addition: Addition) -> None:

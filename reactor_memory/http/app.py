@@ -37,8 +37,14 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
+<<<<<<< HEAD
         request_max_body_size=http.max_body_bytes,
         cors_config=_cors(http.cors_origins),
+=======
+        request_max_body_size=container.settings().http.max_body_bytes,
+        on_startup=[container.response_streams().open],
+        on_shutdown=[container.response_streams().close],
+>>>>>>> streams
         openapi_config=None,
         logging_config=None,
         debug=False,
@@ -56,6 +62,7 @@ def parts_of(container: Container) -> Parts:
         "messages": container.shared_messages,
         "sharing": container.sharing,
         "summaries": container.posted_summaries,
+        "streams": container.response_streams,
         "answered": providers.Singleton(
             AnsweredRequests, store=container.answered_request_store, clock=container.clock
         ),

@@ -59,9 +59,7 @@ async def running_service(url: str, **sections: dict[str, Any]) -> AsyncIterator
     )
     async with open_memory(settings) as container:
         issuer = DevelopmentIssuer()
-        admission = admission_of(
-            settings.auth, keys=_key_store(container), clock=container.clock(), development=issuer
-        )
+        admission = admission_of(settings.auth, keys=_key_store(container), clock=container.clock(), development=issuer)
         yield RunningService(create_app(container, authenticator=admission), container, issuer)
 
 
