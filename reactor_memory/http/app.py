@@ -37,14 +37,10 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
-<<<<<<< HEAD
         request_max_body_size=http.max_body_bytes,
         cors_config=_cors(http.cors_origins),
-=======
-        request_max_body_size=container.settings().http.max_body_bytes,
         on_startup=[container.response_streams().open],
         on_shutdown=[container.response_streams().close],
->>>>>>> streams
         openapi_config=None,
         logging_config=None,
         debug=False,

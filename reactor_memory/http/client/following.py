@@ -88,8 +88,6 @@ class FollowedResponse:
                 piece = self._heard(event)
                 if piece is not None:
                     yield piece
-                if self._failure is None or not self._failure.passing:
-                    return
         except httpx2.TransportError as error:
             self._failure = unreachable(error)
 
