@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 
-from reactor_memory.cli.invocation import Invocation, with_store_options
+from reactor_memory.cli.invocation import Invocation, with_invocation
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "summary.enabled": True}
 @click.option("--host", help="Where to listen, instead of http.host.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of http.port; 0 takes a free one.")
 @click.option("--dev", is_flag=True, help="For trying it on this machine: print a token that is ready to use.")
-@with_store_options
-async def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> None:
+@with_invocation
+def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> None:
     """Serve the memory over HTTP, for many users and agents.
 
     Users come with the tokens of auth.issuers, agents with keys of `reactor-memory keys`. With --dev there is a token
@@ -44,7 +46,8 @@ async def serve(invocation: Invocation, host: str | None, port: int | None, dev:
     except ImportError as error:
         raise MissingExtraError("serve", package=error.name or "litestar", extra="http") from None
     issuer = DevelopmentIssuer() if dev else None
-    await run(settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
+    serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
+    anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
 
 
 def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Container, address: str) -> None:

@@ -55,8 +55,8 @@ def listening(host: str, port: int, *, setting: str = "http.port") -> Generator[
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        problem = f"cannot listen on {address_of(host, port)}: {error.strerror or 'no such host'}"
-        raise ConfigurationError(setting, problem) from None
+        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else "there is no such host here"
+        raise ConfigurationError(setting, f"cannot listen on {address_of(host, port)}: {reason}") from None
     with listener:
         yield listener
 
