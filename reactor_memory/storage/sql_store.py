@@ -49,7 +49,16 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.storage import derived, erasing, items, log, range_summaries, recall, transfer, user_rows
+from reactor_memory.searching import (
+    EMBED_SEARCH,
+    INDEX_SEARCH,
+    IndexedRange,
+    SearchAnswer,
+    SearchBacklog,
+    SearchProgress,
+    SearchQuery,
+)
+from reactor_memory.storage import derived, erasing, items, log, range_summaries, recall, search, transfer, user_rows
 from reactor_memory.storage.steps import P, Steps, T
 
 RECOUNT_PAGE = 500
@@ -87,6 +96,10 @@ class SqlStore(ABC):
         the disk, nor hold up the appends that do.
         """
         return await self._write(operation, *args, **kwargs)
+
+    async def _scan(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `_read`, of what may take long: no load waits for it."""
+        return await self._read(operation, *args, **kwargs)
 
     # The log
 
@@ -383,3 +396,26 @@ class SqlStore(ABC):
 
     async def import_user(self, stored: StoredUser) -> None:
         await self._write(transfer.import_user, stored)
+
+    # Search over many conversations
+
+    async def search_messages(self, query: SearchQuery) -> SearchAnswer:
+        return await self._scan(search.search_messages, query)
+
+    async def search_progress(self, conversation_id: str) -> SearchProgress | None:
+        return await self._read(search.search_progress, conversation_id)
+
+    async def behind_in_words(self, *, after: str, now: int, limit: int) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_words, INDEX_SEARCH, after=after, now=now, limit=limit)
+
+    async def behind_in_meanings(self, *, model: str, after: str, now: int, limit: int) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_meanings, EMBED_SEARCH, model=model, after=after, now=now, limit=limit)
+
+    async def index_words(self, lease: Lease, part: IndexedRange) -> bool:
+        return await self._note(search.index_words, lease, part)
+
+    async def index_meanings(self, lease: Lease, part: IndexedRange, *, model: str) -> bool:
+        return await self._note(search.index_meanings, lease, part, model=model)
+
+    async def search_backlog(self, *, model: str | None = None) -> SearchBacklog:
+        return await self._scan(search.search_backlog, model)

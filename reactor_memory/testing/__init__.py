@@ -22,7 +22,8 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
+another object; `SearchStoreConformance` needs one that is a `SearchStore` and a `ConversationStore`, too;
+`StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
 everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
 keeps of users. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites
 run under asyncio, or whatever the fixture `anyio_backend` says.
@@ -47,6 +48,7 @@ pytest.register_assert_rewrite(
             "random_histories",
             "range_summaries",
             "recall",
+            "searching",
             "summaries",
             "transfer",
             "work",
@@ -68,6 +70,7 @@ from reactor_memory.testing.message_store import MessageStoreConformance  # noqa
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
+from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
@@ -83,6 +86,7 @@ __all__ = [
     "RecallIndexConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
+    "SearchStoreConformance",
     "SessionTransferConformance",
     "StoreAsIndexConformance",
     "StrategyConformance",

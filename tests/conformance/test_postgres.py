@@ -13,6 +13,7 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
 )
@@ -61,4 +62,8 @@ class TestPostgresItems(ItemsStoreConformance):
 
 
 class TestPostgresErasure(ErasureConformance):
+    pass
+
+
+class TestPostgresSearch(SearchStoreConformance):
     pass

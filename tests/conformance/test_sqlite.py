@@ -14,6 +14,7 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     SummaryStoreConformance,
 )
@@ -71,4 +72,8 @@ class TestSqliteItems(ItemsStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteSearch(SearchStoreConformance):
     pass
