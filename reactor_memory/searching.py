@@ -118,7 +118,7 @@ class SearchAnswer(Value, frozen=True, kw_only=True):
 
 
 class SearchProgress(Value, frozen=True, kw_only=True):
-    """Until which message a conversation is indexed, and until which one by `model`. `parked` messages were given up."""
+    """Until which message a conversation is indexed, and until which one by `model`. `parked` were given up."""
 
     indexed_seq: int
     embedded_seq: int

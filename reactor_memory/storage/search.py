@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from reactor_memory.context.ranking import B, K1, rarity
+from reactor_memory.context.ranking import K1, B, rarity
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.searching import (

@@ -1,8 +1,9 @@
 """The log and everything derived from it in one SQLite file.
 
-One connection writes and one reads, each on its own thread; what may take long is read by a third. An operation is one closure on a connection's thread: a
-cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``), but for those
-of leases, layouts and the recall index, which a power cut may take back; appends that wait together share one.
+One connection writes and one reads, each on its own thread; what may take long is read by a third. An operation is one
+closure on a connection's thread: a cancelled caller abandons the wait, never a transaction. Commits are durable (WAL,
+``synchronous=FULL``), but for those of leases, layouts and indexes, which a power cut may take back; appends that wait
+together share one.
 """
 
 from __future__ import annotations
