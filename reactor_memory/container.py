@@ -36,9 +36,11 @@ from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
+from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
+from reactor_memory.principals import AnsweredRequestStore
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ChatModel,
@@ -61,7 +63,13 @@ from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
 from reactor_memory.searching import Embedder, SearchStore
+from reactor_memory.service.access import Access
+from reactor_memory.service.auditing import Audit
+from reactor_memory.service.conversations import Conversations
+from reactor_memory.service.messages import Messages
 from reactor_memory.service.search import MessageSearchService, SearchOptions
+from reactor_memory.service.sharing import Sharing
+from reactor_memory.service.summaries import Summaries
 from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.tiers.background import TierScheduler
@@ -499,6 +507,20 @@ def items_store_of(message_store: MessageStore) -> ItemsStore:
     return cast("ItemsStore", message_store)
 
 
+def conversation_store_of(message_store: MessageStore) -> ConversationStore:
+    if not hasattr(message_store, "list_memberships"):
+        raise ConfigurationError(
+            "store.url", "the store shares no conversations: use sqlite:///file.db or postgresql://"
+        )
+    return cast("ConversationStore", message_store)
+
+
+def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestStore:
+    if not hasattr(message_store, "claim_request"):
+        raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
+    return cast("AnsweredRequestStore", message_store)
+
+
 def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
     """Those of the stores that keep something about users, each once: the store of the log, and what is elsewhere."""
     stores: list[object] = [message_store]
@@ -648,9 +670,13 @@ def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
 
 
+def message_limits(settings: Settings) -> MessageLimits:
+    return MessageLimits(**settings.limits.model_dump())
+
+
 def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
-        limits=MessageLimits(**settings.limits.model_dump()),
+        limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
         delete_grace_days=settings.store.delete_grace_days,
         max_pins=settings.context.max_pins,
@@ -1055,6 +1081,31 @@ class Container(containers.DeclarativeContainer):
         strategy=memory_management,
         on_hook_error=settings.provided.chat_memory.on_hook_error,
     )
+
+    # conversations that people share
+
+    conversation_store = providers.Singleton(conversation_store_of, message_store)
+    audit = providers.Singleton(Audit, store=conversation_store, clock=clock)
+    access = providers.Singleton(Access, store=conversation_store, audit=audit)
+    conversations = providers.Singleton(
+        Conversations,
+        access=access,
+        store=conversation_store,
+        manager=conversation_manager,
+        scheduler=summary_scheduler,
+        audit=audit,
+        clock=clock,
+        limits=providers.Callable(message_limits, settings),
+        purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
+    )
+    shared_messages = providers.Singleton(
+        Messages, access=access, store=conversation_store, manager=conversation_manager
+    )
+    answered_request_store = providers.Singleton(answered_request_store_of, message_store)
+    posted_summaries = providers.Singleton(
+        Summaries, access=access, store=conversation_store, manager=conversation_manager
+    )
+    sharing = providers.Singleton(Sharing, access=access, store=conversation_store, audit=audit, clock=clock)
 
     chat = providers.Factory(
         Chat,

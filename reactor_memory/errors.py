@@ -16,11 +16,15 @@
     │   ├── SessionNotFoundError
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
+    │   ├── MessageNotFoundError
+    │   ├── MemberNotFoundError
     │   ├── AccessDeniedError          a member with too little access
     │   ├── SharingConflictError
     │   ├── IdempotencyConflictError
     │   ├── ActiveSessionConflictError
     │   └── CopyConflictError
+    ├── TransferNotFoundError
+    ├── NotGrantedError                a caller of the wrong kind, or a key without the grant
     ├── BudgetExceededError
     ├── SummarizationError
     ├── ChatModelError
@@ -72,6 +76,7 @@ class LimitExceededError(InvalidInputError):
         super().__init__(field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or {instead}")
         self.actual = actual
         self.limit = limit
+        self.unit = unit
         self.setting = setting
 
 
@@ -147,6 +152,20 @@ class SessionDeletedError(SessionError):
         super().__init__(session_id, "was deleted; begin a new session under a new id")
 
 
+class MessageNotFoundError(SessionError):
+    """The session has no such message, or nobody who asks may see it."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such message")
+
+
+class MemberNotFoundError(SessionError):
+    """The conversation has no such member."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such member")
+
+
 class AccessDeniedError(SessionError):
     """A member asks for more than their level allows. `needed` is the least level that may."""
 
@@ -192,6 +211,22 @@ class CopyConflictError(SessionError):
             "the target holds other messages or another session under this id, and nothing is overwritten; delete it "
             "there, or leave it out",
         )
+
+
+class TransferNotFoundError(ReactorMemoryError):
+    """No such offer of ownership is pending, or it is none to, or by, who asks."""
+
+    def __init__(self, transfer_id: str) -> None:
+        super().__init__(f"transfer {transfer_id!r}: is not pending")
+        self.transfer_id = transfer_id
+
+
+class NotGrantedError(ReactorMemoryError):
+    """Users, or agents, or agents with this key may not do this, in any conversation. `needed` says what is missing."""
+
+    def __init__(self, needed: str) -> None:
+        super().__init__(f"not granted: this needs {needed}")
+        self.needed = needed
 
 
 class BudgetExceededError(ReactorMemoryError):

@@ -84,6 +84,9 @@ belongs: with the provider ``openai`` and its own address. With that provider no
 """
 _OPENAI_KEY = "OPENAI_API_KEY"
 
+SHORTEST_SECRET = 32
+"""Bytes of a secret that signs tokens: it must not be found by trying."""
+
 MASK = "********"
 _OPTIONS = "plugins.options."
 
@@ -480,6 +483,105 @@ class ChatSettings(Section):
         return self
 
 
+class IssuerSettings(BaseModel):
+    """Whose tokens tell who a user is: signed with one algorithm, by keys from one place.
+
+    `token_types` are the values of the header ``typ`` that count; an empty one stands for a token without it.
+    """
+
+    model_config = Section.model_config
+
+    issuer: Annotated[str, Field(min_length=1)]
+    audience: Annotated[str, Field(min_length=1)]
+    algorithm: Literal["RS256", "ES256", "HS256"] = "RS256"
+    jwks_file: Path | None = None
+    jwks_url: WebUrl | None = None
+    secret: SecretStr | None = None
+    token_types: tuple[str, ...] = ("JWT", "at+jwt")
+    user_claim: Annotated[str, Field(min_length=1)] = "sub"
+    user_prefix: Annotated[str, Field(max_length=100)] = ""
+    leeway_seconds: Annotated[int, Field(ge=0, le=300)] = 30
+
+    @model_validator(mode="after")
+    def _keys_from_one_place(self) -> Self:
+        given = {name for name in ("jwks_file", "jwks_url", "secret") if getattr(self, name) is not None}
+        wanted = [{"secret"}] if self.algorithm == "HS256" else [{"jwks_file"}, {"jwks_url"}]
+        if given not in wanted:
+            takes = "secret" if self.algorithm == "HS256" else "either jwks_file or jwks_url"
+            raise ValueError(f"{self.algorithm} needs {takes}, and nothing else")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_unaltered_on_the_way(self) -> Self:
+        url = self.jwks_url or "https://"
+        if urlsplit(url).scheme != "https" and not is_loopback(url):
+            raise ValueError(
+                "jwks_url must begin with https://, or name this machine: others could answer with their keys"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _secret_long_enough(self) -> Self:
+        if self.secret is not None and len(self.secret.get_secret_value().encode()) < SHORTEST_SECRET:
+            raise ValueError(f"secret must have at least {SHORTEST_SECRET} bytes")
+        return self
+
+    def read_jwks(self) -> bytes:
+        """What `jwks_file` holds."""
+        try:
+            return Path(self.jwks_file or "").read_bytes()
+        except OSError as error:
+            raise ConfigurationError("auth.issuers", f"cannot read {self.jwks_file}: {error.strerror}") from None
+
+
+class AuthSettings(Section):
+    """Who may call the service, and how often."""
+
+    prefix = "auth"
+
+    issuers: tuple[IssuerSettings, ...] = ()
+    allow_shared_secrets: bool = False
+    max_token_bytes: PositiveInt = 8192
+    jwks_refresh_seconds: PositiveFloat = 600
+    jwks_stale_seconds: PositiveFloat = 86400
+    jwks_pause_seconds: PositiveFloat = 30
+    jwks_timeout_seconds: PositiveFloat = 5
+    user_requests_per_minute: NonNegativeInt = 1200
+    agent_requests_per_minute: NonNegativeInt = 60000
+    failures_per_minute: NonNegativeInt = 60
+    burst_seconds: PositiveFloat = 15
+
+    @model_validator(mode="after")
+    def _issuers_apart(self) -> Self:
+        for field in ("issuer", "user_prefix"):
+            values = [getattr(issuer, field) for issuer in self.issuers]
+            if len(set(values)) < len(values):
+                raise self._refuse("issuers", f"each needs a {field} of its own, or their users would be mixed up")
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_on_purpose(self) -> Self:
+        if not self.allow_shared_secrets and any(issuer.secret for issuer in self.issuers):
+            problem = "HS256 lets everybody who checks tokens make them, too: use RS256 or ES256, or `serve --dev` for"
+            raise self._refuse("issuers", f"{problem} development, or set auth.allow_shared_secrets: true")
+        return self
+
+
+class HttpSettings(Section):
+    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens, alike in all processes."""
+
+    prefix = "http"
+
+    max_body_bytes: PositiveInt = 1024 * 1024
+    max_message_bytes: PositiveInt = 256 * 1024
+    max_batch_messages: PositiveInt = 100
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_metadata_depth: PositiveInt = 8
+    max_metadata_keys: PositiveInt = 50
+    openapi: bool = True
+    token_secret: SecretStr | None = None
+
+
 class SearchSettings(Section):
     """Search over many conversations. Without an `embedder` it goes by words alone."""
 
@@ -550,6 +652,8 @@ class Settings(BaseSettings):
     telemetry: TelemetrySettings = TelemetrySettings()
     prices: PriceSettings = PriceSettings()
     chat: ChatSettings = ChatSettings()
+    auth: AuthSettings = AuthSettings()
+    http: HttpSettings = HttpSettings()
     search: SearchSettings = SearchSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"

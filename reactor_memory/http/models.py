@@ -12,12 +12,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from reactor_memory.memberships import AccessLevel
+from reactor_memory.memberships import AccessLevel, Channel
 from reactor_memory.models import Role, Visibility
 from reactor_memory.responses import ResponseState
 from reactor_memory.searching import SearchType
 
-Channel: TypeAlias = Literal["HISTORY", "MEMORY", "SUMMARY"]
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -189,6 +188,24 @@ class OwnershipTransfer(Answer, frozen=True, kw_only=True):
 
 class TransferList(Answer, frozen=True, kw_only=True):
     data: list[OwnershipTransfer]
+
+
+class AuditEntry(Answer, frozen=True, kw_only=True):
+    """`user_id` did it, or `client_id`, alone or on behalf of the user; `target` is whom or what it was done to."""
+
+    id: str
+    conversation_id: str
+    user_id: str | None
+    client_id: str | None
+    action: str
+    target: str | None
+    details: JsonObject
+    created_at: datetime
+
+
+class AuditPage(Answer, frozen=True, kw_only=True):
+    data: list[AuditEntry]
+    next_cursor: str | None
 
 
 # -- agents -----------------------------------------------------------------------------------------------------------

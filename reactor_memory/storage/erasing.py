@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import Erased, ErasedBranch, Refold
-from reactor_memory.storage import derived, log, search
+from reactor_memory.storage import derived, log, memberships, responses, search
 from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -38,15 +38,16 @@ def within(seq: int, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
-    tombstones: position, id, role, visibility and time stay. How many messages; what is derived from them is the
-    caller's to take away.
+    tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;
+    what is derived from them is the caller's to take away.
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
     for start, end in ranges:
         yield from search.forget_range(conversation_id, start, end)
     yield Batch("blank_batches", values)
     destroyed = 0
-    for each in values:
+    for (start, end), each in zip(ranges, values, strict=True):
+        yield from responses.forget_answers_between(conversation_id, start, end)
         destroyed += len((yield Step("entomb_messages", each)))
     return destroyed
 
@@ -58,6 +59,7 @@ def erase(
     parts = parts_to_erase(session, ranges)
     group = yield Step("lock_group", {"group_id": session.group_id})
     branches = branches_showing(map(session_from, group), parts)
+    yield from log.forget_titles((branch.session for branch in branches), parts)
     destroyed = 0
     for part in parts:
         start, end = part.start_seq, part.end_seq or session.last_seq
@@ -69,6 +71,7 @@ def erase(
         values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
         yield Batch("delete_pins_of_messages", values)
     yield from derived.forget_messages(branches, now=now, refold=refold)
+    yield Step("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 
 
@@ -104,7 +107,9 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     yield Batch("end_notes", ends)
     active = yield Step("delete_active_of_user", {"user_id": user_id})
     items = yield Step("delete_items_of_user", {"user_id": user_id})
-    return len(notes) + len(active) + len(items)
+    answers = yield Step("delete_answers_of_user", {"user_id": user_id})
+    shared = yield from memberships.forget_user(user_id)
+    return len(notes) + len(active) + len(items) + len(answers) + shared
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

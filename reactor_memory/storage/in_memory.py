@@ -29,6 +29,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.ledger.amending import amended, until
 from reactor_memory.models import (
+    AuditRecord,
     BranchRange,
     Fact,
     FactCorrection,
@@ -37,7 +38,9 @@ from reactor_memory.models import (
     Layout,
     Lease,
     Ledger,
+    Membership,
     Message,
+    OwnershipTransfer,
     Pin,
     PinTarget,
     Segment,
@@ -100,6 +103,9 @@ class _Conversation:
     purged: bool = False
     agent_name: str | None = None
     metadata: JsonObject = field(default_factory=JsonObject)
+    memberships: tuple[Membership, ...] = ()
+    transfer: OwnershipTransfer | None = None
+    audit: tuple[AuditRecord, ...] = ()
     importing: bool = False
 
     def entomb(self, start_seq: int, end_seq: int) -> int:
@@ -123,6 +129,8 @@ class _Conversation:
         self.ranges.clear()
         self.session = replace(self.session, title=None)
         self.metadata = {}
+        self.memberships = ()
+        self.transfer = None
         self.purged = True
 
 

@@ -7,14 +7,18 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     SearchStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -65,5 +69,13 @@ class TestPostgresErasure(ErasureConformance):
     pass
 
 
+class TestPostgresApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
+
+
+class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
 class TestPostgresSearch(SearchStoreConformance):
     pass

@@ -8,14 +8,18 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     SearchStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -75,5 +79,13 @@ class TestSqliteErasure(ErasureConformance):
     pass
 
 
+class TestSqliteApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+
+
+class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
 class TestSqliteSearch(SearchStoreConformance):
     pass

@@ -5,6 +5,8 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -26,6 +28,8 @@ SUITES = (
     StoreAsIndexConformance,
     StrategyConformance,
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     NotesStoreConformance,
     ItemsStoreConformance,
     ErasureConformance,

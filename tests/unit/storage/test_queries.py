@@ -24,7 +24,7 @@ from reactor_memory.storage.queries import (
 )
 
 STORAGE = Path(queries.__file__).parent
-CALLS = re.compile(r"""(?:Step|Batch|_along)\(\s*"(\w+)"|_queries\(\)\["(\w+)"\]""")
+CALLS = re.compile(r"""(?:Step|Batch|read_parts)\(\s*"(\w+)"|_queries\(\)\["(\w+)"\]""")
 FORBIDDEN = re.compile(
     r"\b(OFFSET|LISTEN|NOTIFY|TRIGGER|SERIAL|NEXTVAL|RANDOM|pg_advisory_lock|clock_timestamp)\b", re.IGNORECASE
 )
@@ -65,7 +65,14 @@ class TestEveryStatement:
             "$[1]",
             "$[2]",
             "$[3]",
+            "$[4]",
+            "summary",
+            "HISTORY",
+            "MEMORY",
+            "SUMMARY",
             "server_version",
+            "running",
+            "superseded",
             "reactor_memory_revision",
             "reactor_memory.user_id",
             "reactor_memory.all_users",

@@ -1,0 +1,28 @@
+"""Whether the service lives, and what it offers."""
+
+from __future__ import annotations
+
+from litestar import Controller, Response, get
+
+from reactor_memory.http import problems
+from reactor_memory.http.guards import PUBLIC
+from reactor_memory.http.models import Health
+
+
+class SystemController(Controller):
+    opt = {PUBLIC: True}
+
+    is_described: bool
+
+    @get("/health", operation_id="getHealth", security=[])
+    async def get_health(self) -> Health:
+        """The process answers; it says nothing about the database."""
+        return Health()
+
+    @get("/openapi.json", include_in_schema=False)
+    async def get_description(self) -> Response[bytes]:
+        from reactor_memory.http.openapi import encoded_document
+
+        if not self.is_described:
+            raise problems.not_found()
+        return Response(encoded_document(), media_type="application/json")
