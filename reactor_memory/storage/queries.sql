@@ -1895,7 +1895,7 @@ WHERE message.group_id = place ->> 0 AND message.conversation_id = place ->> 1
   AND message.seq = (place ->> 2)::bigint
 
 -- name: search_progress
-SELECT indexed_seq, embedded_seq, model, parked FROM search_progress
+SELECT indexed_seq, embedded_seq, model, parked, scope FROM search_progress
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: begin_search_progress

@@ -200,7 +200,7 @@ def search_progress(conversation_id: str) -> Steps[SearchProgress | None]:
     rows = yield Step("search_progress", key_of(conversation_id))
     if not rows:
         return None
-    indexed_seq, embedded_seq, model, parked = rows[0]
+    indexed_seq, embedded_seq, model, parked, _ = rows[0]
     return SearchProgress(indexed_seq=indexed_seq, embedded_seq=embedded_seq, model=model, parked=parked)
 
 
@@ -227,7 +227,7 @@ def index_words(lease: Lease, part: IndexedRange) -> Steps[bool]:
     if not (yield Step("advance_indexed", key | progress)):
         return False
     in_view = yield from _in_view(part)
-    scope = term_key(part.owner_id)
+    [(*_, scope)] = yield Step("search_progress", key)
     values = [_word_values(entry, scope) for entry in part.words if entry.seq in in_view]
     yield Batch("insert_search_entry", [key | each | {"now": part.read_at} for each in values])
     return True

@@ -74,8 +74,12 @@ class TestPostgresApiKeys(ApiKeyStoreConformance):
 
 
 class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
 
 
 class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
 class TestPostgresSearch(SearchStoreConformance):
     pass

@@ -84,8 +84,12 @@ class TestSqliteApiKeys(ApiKeyStoreConformance):
 
 
 class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
 
 
 class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
 class TestSqliteSearch(SearchStoreConformance):
     pass
