@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from reactor_memory.models import Lease, Message, Value
 
 SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
@@ -69,6 +71,10 @@ class MessageSearch(Value, frozen=True, kw_only=True):
     search_type: SearchType = "auto"
     after: SearchCursor | None = None
     limit: int = 20
+
+    def continued(self, after: SearchCursor | None) -> MessageSearch:
+        """The same search from there on."""
+        return replace(self, after=after)
 
 
 class MessageHit(Value, frozen=True, kw_only=True):

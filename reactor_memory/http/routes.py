@@ -12,6 +12,7 @@ from reactor_memory.http import guards
 from reactor_memory.http.agents import AgentController
 from reactor_memory.http.conversations import ConversationController
 from reactor_memory.http.messages import MessageController
+from reactor_memory.http.search import SearchController
 from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
@@ -21,6 +22,7 @@ FOR_USERS: tuple[type[Controller], ...] = (
     MessageController,
     SharingController,
     TransferController,
+    SearchController,
 )
 FOR_AGENTS: tuple[type[Controller], ...] = (AgentController,)
 

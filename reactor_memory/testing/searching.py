@@ -409,14 +409,13 @@ class SearchStoreConformance:
         assert await found(store, "cat dog") == [("a", 1)]
         assert await store.search_backlog() == SearchBacklog(parked=1)
 
-    @pytest.mark.parametrize(
-        "text", ["*", '"', "cat NOT dog", "cat*", "terms:cat", "cat\0", "NEAR(cat dog)", "%_", "|"]
-    )
-    async def test_no_word_is_an_order(self, store: Store, text: str) -> None:
+    async def test_no_word_is_an_order(self, store: Store) -> None:
         await say(store, "a", "a cat not a dog")
         await index(store, "a")
-        expected = [("a", 1)] if "cat" in text else []
-        assert await found(store, text) == expected
+        for text in ("*", '"', "%_", "|", "'", "\0", "\\", "(", "-"):
+            assert await found(store, text) == []
+        for text in ("cat NOT dog", "cat*", '"cat', "terms:cat", "cat\0", "NEAR(cat dog)", "cat & !dog", "cat<->dog"):
+            assert await found(store, text) == [("a", 1)]
 
     async def behind(self, store: Store, *, after: str = "", limit: int = 9) -> Sequence[str]:
         return await store.behind_in_words(after=after, now=wall_clock(), limit=limit)
