@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import Erased, ErasedBranch, Refold
-from reactor_memory.storage import derived, log, memberships, responses
+from reactor_memory.storage import derived, log, memberships, responses, search
 from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -42,6 +42,8 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int
     what is derived from them is the caller's to take away.
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
+    for start, end in ranges:
+        yield from search.forget_range(conversation_id, start, end)
     yield Batch("blank_batches", values)
     destroyed = 0
     for (start, end), each in zip(ranges, values, strict=True):

@@ -38,7 +38,7 @@ from reactor_memory.protocols import (
     Refold,
     Withdrawn,
 )
-from reactor_memory.storage import derived, responses
+from reactor_memory.storage import derived, responses, search
 from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -446,6 +446,7 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     for branch in branches:
         yield Step("delete_pins_of_message", key_of(branch.session_id) | {"seq": position})
     yield from derived.forget_ranges(session_id, position, position)
+    yield from search.forget_range(session_id, position, position)
     yield from derived.invalidate(branches, seq=position, now=now, refold=refold)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 

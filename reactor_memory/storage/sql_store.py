@@ -61,6 +61,15 @@ from reactor_memory.protocols import (
     Withdrawn,
 )
 from reactor_memory.responses import Addition, Ending, Piece, Response
+from reactor_memory.searching import (
+    EMBED_SEARCH,
+    INDEX_SEARCH,
+    IndexedRange,
+    SearchAnswer,
+    SearchBacklog,
+    SearchProgress,
+    SearchQuery,
+)
 from reactor_memory.storage import (
     answered_requests,
     api_keys,
@@ -73,6 +82,7 @@ from reactor_memory.storage import (
     range_summaries,
     recall,
     responses,
+    search,
     transfer,
     user_rows,
 )
@@ -113,6 +123,10 @@ class SqlStore(ABC):
         the disk, nor hold up the appends that do.
         """
         return await self._write(operation, *args, **kwargs)
+
+    async def _scan(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `_read`, of what may take long: no load waits for it."""
+        return await self._read(operation, *args, **kwargs)
 
     # The log
 
@@ -537,3 +551,26 @@ class SqlStore(ABC):
         return await self._write(
             responses.remove_expired_responses, now=now, keep_microseconds=keep_microseconds, limit=limit
         )
+
+    # Search over many conversations
+
+    async def search_messages(self, query: SearchQuery) -> SearchAnswer:
+        return await self._scan(search.search_messages, query)
+
+    async def search_progress(self, conversation_id: str) -> SearchProgress | None:
+        return await self._read(search.search_progress, conversation_id)
+
+    async def behind_in_words(self, *, after: str, now: int, limit: int) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_words, INDEX_SEARCH, after=after, now=now, limit=limit)
+
+    async def behind_in_meanings(self, *, model: str, after: str, now: int, limit: int) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_meanings, EMBED_SEARCH, model=model, after=after, now=now, limit=limit)
+
+    async def index_words(self, lease: Lease, part: IndexedRange) -> bool:
+        return await self._note(search.index_words, lease, part)
+
+    async def index_meanings(self, lease: Lease, part: IndexedRange, *, model: str) -> bool:
+        return await self._note(search.index_meanings, lease, part, model=model)
+
+    async def search_backlog(self, *, model: str | None = None) -> SearchBacklog:
+        return await self._scan(search.search_backlog, model)

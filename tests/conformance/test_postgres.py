@@ -17,6 +17,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
@@ -81,5 +82,9 @@ class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance
     pass
 
 
+<<<<<<< HEAD
 class TestPostgresSharing(ConversationStoreConformance):
+=======
+class TestPostgresSearch(SearchStoreConformance):
+>>>>>>> search
     pass

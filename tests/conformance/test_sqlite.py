@@ -18,6 +18,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
@@ -91,5 +92,9 @@ class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
 
 
+<<<<<<< HEAD
 class TestSqliteSharing(ConversationStoreConformance):
+=======
+class TestSqliteSearch(SearchStoreConformance):
+>>>>>>> search
     pass

@@ -14,7 +14,11 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+<<<<<<< HEAD
     ResponseStoreConformance,
+=======
+    SearchStoreConformance,
+>>>>>>> search
     StoreAsIndexConformance,
     StoredResponsesConformance,
     StrategyConformance,
@@ -26,6 +30,7 @@ SUITES = (
     SummaryStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StrategyConformance,
     ActiveSessionStoreConformance,
