@@ -53,6 +53,8 @@ class TestEveryStatement:
             " ",
             ",",
             "user",
+            "agent",
+            "summary",
             "withdrawn",
             "archived",
             "erased",
