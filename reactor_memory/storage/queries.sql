@@ -481,9 +481,6 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq < :at_
 -- name: delete_pin
 DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id AND ordinal = :ordinal
 
--- name: delete_pins_of_message
-DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
-
 -- name: delete_pins
 DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id
 

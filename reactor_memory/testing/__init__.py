@@ -43,6 +43,7 @@ pytest.register_assert_rewrite(
             "log",
             "notes",
             "pinning",
+            "posting",
             "pruning",
             "random_histories",
             "range_summaries",
