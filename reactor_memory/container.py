@@ -62,21 +62,15 @@ from reactor_memory.protocols import (
 from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
-<<<<<<< HEAD
 from reactor_memory.responses import ResponseSignals, ResponseStore
-=======
 from reactor_memory.searching import Embedder, SearchStore
->>>>>>> search
 from reactor_memory.service.access import Access
 from reactor_memory.service.auditing import Audit
 from reactor_memory.service.conversations import Conversations
 from reactor_memory.service.following import FollowOptions
 from reactor_memory.service.messages import Messages
-<<<<<<< HEAD
 from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
-=======
 from reactor_memory.service.search import MessageSearchService, SearchOptions
->>>>>>> search
 from reactor_memory.service.sharing import Sharing
 from reactor_memory.service.summaries import Summaries
 from reactor_memory.service.watching import Watches
@@ -449,7 +443,6 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
-<<<<<<< HEAD
 def response_store_of(
     report: ConditionReport, message_store: MessageStore, name: str, settings: Settings
 ) -> ResponseStore | None:
@@ -487,7 +480,6 @@ def stream_options(settings: Settings) -> StreamOptions:
     )
 
 
-=======
 def guarded_embedder_of(
     report: ConditionReport, name: str, redactor: Redactor, breaker: CircuitBreaker, settings: Settings
 ) -> Embedder | None:
@@ -558,7 +550,6 @@ def is_indexing(settings: Settings) -> str:
     return on_or_off(settings.search.enabled and settings.background.enabled)
 
 
->>>>>>> search
 def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
     if not hasattr(message_store, "get_or_create_active"):
         raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
@@ -1288,19 +1279,14 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     message_store, summary_store = container.message_store(), container.summary_store()
     for summarizer in _summarizers_in_use(container):
         opened.push_async_callback(summarizer.aclose)
-<<<<<<< HEAD
     stores = {
         id(part): part
         for part in (message_store, summary_store, container.recall_index(), container.response_store())
         if part is not None
     }
-    for part in (*stores.values(), container.summary_scheduler()):
-=======
-    stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
     if container.settings().search.enabled and (embedder := container.embedder()) is not None:
         opened.push_async_callback(embedder.aclose)
     for part in (*stores.values(), container.summary_scheduler(), container.search_workers()):
->>>>>>> search
         opened.push_async_callback(part.close)
         await part.open()
     _warm_up(container.token_counter(), opened)

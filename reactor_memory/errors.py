@@ -7,13 +7,9 @@
     │   ├── InvalidMessageError
     │   ├── LimitExceededError
     │   ├── ImportFormatError
-<<<<<<< HEAD
+    │   ├── SearchTypeUnavailableError
     │   ├── PageTokenError
     │   └── StreamPositionError
-=======
-    │   ├── SearchTypeUnavailableError
-    │   └── PageTokenError
->>>>>>> search
     ├── ConfigurationError             settings, plug-ins, wiring
     │   ├── MissingExtraError
     │   └── PluginError

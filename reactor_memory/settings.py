@@ -701,11 +701,8 @@ class Settings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     auth: AuthSettings = AuthSettings()
     http: HttpSettings = HttpSettings()
-<<<<<<< HEAD
     streams: StreamSettings = StreamSettings()
-=======
     search: SearchSettings = SearchSettings()
->>>>>>> search
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"
     clock: PluginName = "system"

@@ -58,11 +58,8 @@ def parts_of(container: Container) -> Parts:
         "messages": container.shared_messages,
         "sharing": container.sharing,
         "summaries": container.posted_summaries,
-<<<<<<< HEAD
         "streams": container.response_streams,
-=======
         "search": container.message_search,
->>>>>>> search
         "answered": providers.Singleton(
             AnsweredRequests, store=container.answered_request_store, clock=container.clock
         ),

@@ -264,15 +264,12 @@ def _of_embedder(error: errors.EmbeddingError) -> ProblemError:
 
 _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (
     (errors.PageTokenError, _of_page_token),
-<<<<<<< HEAD
     (errors.StreamPositionError, _of_position),
     (errors.ResponseNotFoundError, _nothing),
     (errors.ResponseConflictError, _of_response),
     (errors.TooManyStreamsError, _of_streams),
-=======
     (errors.SearchTypeUnavailableError, _of_search_type),
     (errors.EmbeddingError, _of_embedder),
->>>>>>> search
     (errors.LimitExceededError, _of_limit),
     (errors.InvalidInputError, _of_input),
     (errors.BudgetExceededError, _of_budget),

@@ -12,15 +12,12 @@ from reactor_memory.http import guards
 from reactor_memory.http.agents import AgentController
 from reactor_memory.http.conversations import ConversationController
 from reactor_memory.http.messages import MessageController
-<<<<<<< HEAD
 from reactor_memory.http.responses import (
     ResponseReadingController,
     ResponseWritingController,
     RunningResponseController,
 )
-=======
 from reactor_memory.http.search import SearchController
->>>>>>> search
 from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
@@ -30,12 +27,9 @@ FOR_USERS: tuple[type[Controller], ...] = (
     MessageController,
     SharingController,
     TransferController,
-<<<<<<< HEAD
     ResponseReadingController,
     RunningResponseController,
-=======
     SearchController,
->>>>>>> search
 )
 FOR_AGENTS: tuple[type[Controller], ...] = (AgentController, ResponseWritingController)
 

@@ -293,7 +293,7 @@ ORDER BY message.seq
 -- name: first_user_text
 SELECT SUBSTR(content, 1, :length) FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND role = 'user'
+  AND seq >= :start_seq AND seq <= :end_seq AND role = 'user' AND visibility = 'user'
   AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
 ORDER BY seq
 LIMIT 1
@@ -420,7 +420,8 @@ WITH own AS (
 SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at, NULL, NULL
 FROM (
-    SELECT newest.*, COALESCE(SUM(COALESCE(token_count, 0) + :overhead::bigint)
+    SELECT newest.*, COALESCE(SUM(CASE WHEN role = 'summary' AND visibility = 'agent' THEN 0
+                                       ELSE COALESCE(token_count, 0) + :overhead::bigint END)
                OVER (ORDER BY seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS newer_tokens
     FROM newest
 ) AS counted
@@ -479,9 +480,6 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq < :at_
 
 -- name: delete_pin
 DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id AND ordinal = :ordinal
-
--- name: delete_pins_of_message
-DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
 
 -- name: delete_pins
 DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -1213,11 +1211,14 @@ WHERE group_id = :group_id
 ORDER BY created_at, conversation_id
 
 -- name: messages_to_export
-SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-       token_count, tokenizer, created_at, state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size
-FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq > :after
-ORDER BY seq
+SELECT message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size,
+       until_seq
+FROM messages AS message
+LEFT JOIN posted_summaries AS posted ON posted.group_id = message.group_id
+     AND posted.conversation_id = message.conversation_id AND posted.seq = message.seq
+WHERE message.group_id = :group_id AND message.conversation_id = :conversation_id AND message.seq > :after
+ORDER BY message.seq
 LIMIT :limit
 
 -- name: import_conversation
@@ -1606,12 +1607,6 @@ UPDATE audit_records SET target = NULL WHERE target = :user_id
 
 -- name: delete_posted_summaries
 DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
-
--- name: delete_responses
-DELETE FROM responses WHERE group_id = :group_id AND conversation_id = :conversation_id
-
--- name: delete_response_pieces
-DELETE FROM response_pieces WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 
 -- Responses that are being written
@@ -2035,3 +2030,30 @@ INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
 -- name: merge_search [postgres]
 -- across groups
 SELECT 1
+
+
+-- Posted summaries
+
+-- name: insert_posted
+INSERT INTO posted_summaries (group_id, conversation_id, seq, until_seq)
+VALUES (:group_id, :conversation_id, :seq, :until_seq)
+
+-- name: ruling_posted
+-- One whose content was deleted to save space tells nothing.
+SELECT posted.seq, posted.until_seq, message.content
+FROM posted_summaries AS posted
+JOIN messages AS message ON message.group_id = posted.group_id AND message.conversation_id = posted.conversation_id
+     AND message.seq = posted.seq
+WHERE posted.group_id = :group_id AND posted.conversation_id = :conversation_id AND posted.seq <= :end_seq
+  AND message.content <> ''
+ORDER BY posted.until_seq DESC, posted.seq DESC
+LIMIT 1
+
+-- name: posted_of_group
+SELECT conversation_id, seq, until_seq FROM posted_summaries WHERE group_id = :group_id
+
+-- name: delete_posted
+DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
+
+-- name: set_title
+UPDATE conversations SET title = :title WHERE group_id = :group_id AND conversation_id = :conversation_id

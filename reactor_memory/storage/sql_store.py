@@ -33,6 +33,7 @@ from reactor_memory.models import (
     OwnershipTransfer,
     Pin,
     PinTarget,
+    PostedSummary,
     RangeSummary,
     Segment,
     Session,
@@ -52,6 +53,7 @@ from reactor_memory.protocols import (
     ErasedBranch,
     Findings,
     IndexPart,
+    PostRequest,
     RecallQuery,
     Refold,
     StoredConversation,
@@ -79,6 +81,7 @@ from reactor_memory.storage import (
     items,
     log,
     memberships,
+    posting,
     range_summaries,
     recall,
     responses,
@@ -129,6 +132,9 @@ class SqlStore(ABC):
         return await self._read(operation, *args, **kwargs)
 
     # The log
+
+    async def post_summary(self, request: PostRequest, *, refold: Refold) -> Message:
+        return await self._write(posting.post_summary, request, refold=refold)
 
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
         return await self._read(log.find, session_id, user_id)
@@ -247,6 +253,12 @@ class SqlStore(ABC):
 
     async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
         return await self._write(derived.put_correction, session, correction, now=now, refold=refold)
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        return await self._read(derived.read_posted, branch)
+
+    async def put_posted(self, session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> None:
+        await self._write(derived.put_posted, session, posted, now=now, refold=refold)
 
     async def mark_outdated(self, session_id: str, *, now: int) -> int:
         return await self._write(derived.mark_outdated, session_id, now=now)

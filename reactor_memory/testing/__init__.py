@@ -50,16 +50,14 @@ pytest.register_assert_rewrite(
             "log",
             "notes",
             "pinning",
+            "posting",
             "pruning",
             "random_histories",
             "range_summaries",
             "recall",
             "responses",
-<<<<<<< HEAD
             "sharing",
-=======
             "searching",
->>>>>>> search
             "summaries",
             "transfer",
             "work",
@@ -84,11 +82,8 @@ from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
-<<<<<<< HEAD
-from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
-=======
 from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
->>>>>>> search
+from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402

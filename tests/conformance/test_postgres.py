@@ -82,9 +82,9 @@ class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance
     pass
 
 
-<<<<<<< HEAD
 class TestPostgresSharing(ConversationStoreConformance):
-=======
+    pass
+
+
 class TestPostgresSearch(SearchStoreConformance):
->>>>>>> search
     pass

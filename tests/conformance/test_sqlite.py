@@ -92,9 +92,9 @@ class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
 
 
-<<<<<<< HEAD
 class TestSqliteSharing(ConversationStoreConformance):
-=======
+    pass
+
+
 class TestSqliteSearch(SearchStoreConformance):
->>>>>>> search
     pass

@@ -14,11 +14,8 @@ from reactor_memory.testing import (
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
-<<<<<<< HEAD
     ResponseStoreConformance,
-=======
     SearchStoreConformance,
->>>>>>> search
     StoreAsIndexConformance,
     StoredResponsesConformance,
     StrategyConformance,

@@ -53,6 +53,8 @@ class TestEveryStatement:
             " ",
             ",",
             "user",
+            "agent",
+            "summary",
             "withdrawn",
             "archived",
             "erased",
@@ -66,7 +68,6 @@ class TestEveryStatement:
             "$[2]",
             "$[3]",
             "$[4]",
-            "summary",
             "HISTORY",
             "MEMORY",
             "SUMMARY",
@@ -77,9 +78,7 @@ class TestEveryStatement:
             "reactor_memory.user_id",
             "reactor_memory.all_users",
             "yes",
-            "$[4]",
             "$[5]",
-            "summary",
             "vector",
         }
 
