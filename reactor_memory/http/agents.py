@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Controller, get, post
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.limits import BodyLimits
@@ -99,7 +99,7 @@ class AgentController(Controller):
         self,
         principal: Caller,
         conversation_id: ConversationId,
-        data: models.CreateAgentMessagesRequest,
+        data: JSONBody[models.CreateAgentMessagesRequest],
         idempotency_key: Key = None,
     ) -> models.MessageList:
         """Add messages, all or none of them."""
@@ -117,7 +117,7 @@ class AgentController(Controller):
         self,
         principal: Caller,
         conversation_id: ConversationId,
-        data: models.CreateSummaryRequest,
+        data: JSONBody[models.CreateSummaryRequest],
         idempotency_key: Key = None,
     ) -> models.Message:
         """What the older messages come to, in place of the narrative of the service; its title becomes the title of

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from litestar import Controller, Response, delete, get, patch, post
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.idempotency import AnsweredRequests, Asked
@@ -48,7 +48,7 @@ class ConversationController(Controller):
 
     @post("", operation_id="createConversation")
     async def create_conversation(
-        self, principal: Caller, data: models.CreateConversationRequest, idempotency_key: Key = None
+        self, principal: Caller, data: JSONBody[models.CreateConversationRequest], idempotency_key: Key = None
     ) -> Response[models.Conversation]:
         """A new conversation that the user owns."""
         self.limits.check_metadata(data.metadata)
@@ -69,7 +69,7 @@ class ConversationController(Controller):
 
     @patch("/{conversationId:str}", operation_id="updateConversation")
     async def update_conversation(
-        self, principal: Caller, conversation_id: ConversationId, data: models.UpdateConversationRequest
+        self, principal: Caller, conversation_id: ConversationId, data: JSONBody[models.UpdateConversationRequest]
     ) -> models.Conversation:
         """Give it another title; for writers."""
         return showing.conversation(await self.conversations.rename(principal, conversation_id, data.title))
@@ -103,7 +103,7 @@ class ConversationController(Controller):
         principal: Caller,
         conversation_id: ConversationId,
         message_id: MessageId,
-        data: models.ForkRequest,
+        data: JSONBody[models.ForkRequest],
         idempotency_key: Key = None,
     ) -> Response[models.Conversation]:
         """A conversation that shares what stands before a message of a user, and may begin with another in its place;

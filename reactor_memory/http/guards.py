@@ -9,6 +9,7 @@ from litestar import Litestar
 from litestar.connection import ASGIConnection, Request
 from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
+from litestar.types import Scope
 
 from reactor_memory.http import problems
 from reactor_memory.http.problems import ProblemError, invalid
@@ -36,9 +37,9 @@ def authenticated(authenticate: Authenticator) -> Guard:
     return guard
 
 
-def caller(request: Request[Any, Any, Any]) -> Principal:
+def caller(scope: Scope) -> Principal:
     """Whom the guard let pass: the dependency `principal` of handlers."""
-    return request.user
+    return cast("dict[str, Any]", scope)["user"]
 
 
 def needs_user(connection: Connection, handler: BaseRouteHandler) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Controller, get, post
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.limits import BodyLimits
@@ -52,7 +52,7 @@ class MessageController(Controller):
         self,
         principal: Caller,
         conversation_id: ConversationId,
-        data: models.CreateUserMessageRequest,
+        data: JSONBody[models.CreateUserMessageRequest],
         idempotency_key: Key = None,
     ) -> models.Message:
         """Add what the user says; for writers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from litestar import Controller, Response, delete, get, patch, post
+from litestar.params import JSONBody
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.conversations import group_of
@@ -33,7 +34,7 @@ class SharingController(Controller):
         self,
         principal: Caller,
         conversation_id: ConversationId,
-        data: models.ShareConversationRequest,
+        data: JSONBody[models.ShareConversationRequest],
         idempotency_key: Key = None,
     ) -> Response[models.ConversationMembership]:
         """Give another user access to the conversation and its forks; for managers."""
@@ -57,7 +58,7 @@ class SharingController(Controller):
         principal: Caller,
         conversation_id: ConversationId,
         user_id: MemberId,
-        data: models.UpdateMembershipRequest,
+        data: JSONBody[models.UpdateMembershipRequest],
     ) -> models.ConversationMembership:
         """Change what a member may do; for managers."""
         member = await self.sharing.change(principal, conversation_id, user_id, data.access_level)
@@ -73,7 +74,7 @@ class SharingController(Controller):
         self,
         principal: Caller,
         conversation_id: ConversationId,
-        data: models.TransferOwnershipRequest,
+        data: JSONBody[models.TransferOwnershipRequest],
         idempotency_key: Key = None,
     ) -> Response[models.OwnershipTransfer]:
         """Offer the conversation and its forks to a member, who may accept; for the owner."""
