@@ -36,12 +36,12 @@ class Access:
         conversation_id: str,
         *,
         needs: AccessLevel,
-        operation: Operation,
+        operation: Operation | None,
         deleted: bool = False,
         described: bool = False,
     ) -> Conversation:
-        """The conversation, if the caller's level reaches `needs` and their key, if any, is granted `operation`. With
-        `deleted` also one that was deleted and can be restored.
+        """The conversation, if the caller's level reaches `needs` and their key, if any, is granted `operation` (None:
+        nothing that a key may do). With `deleted` also one that was deleted and can be restored.
 
         An agent is checked as the user on whose behalf it calls; without one it reaches the conversations of the agents
         that its grant covers, and leaves an audit record.
@@ -57,7 +57,7 @@ class Access:
         if conversation is None or not is_visible(principal, conversation):
             raise SessionNotFoundError(conversation_id)
         check_level(principal, conversation, needs)
-        if principal.user_id is None and principal.client_id is not None:
+        if principal.user_id is None and principal.client_id is not None and operation is not None:
             await self._audit.note(principal.client_id, conversation, operation)
         return conversation
 
@@ -79,9 +79,13 @@ class Access:
         return await act(again)
 
 
-def check_granted(principal: Principal, operation: Operation) -> None:
+def check_granted(principal: Principal, operation: Operation | None) -> None:
     """Raises `NotGrantedError` for a key that is not granted the operation. Users need no grant."""
-    if principal.is_agent and (principal.grant is None or not principal.grant.allows(operation)):
+    if not principal.is_agent:
+        return
+    if operation is None:
+        raise NotGrantedError("a user: no key may do it")
+    if principal.grant is None or not principal.grant.allows(operation):
         raise NotGrantedError(f"a key that is granted {operation}")
 
 

@@ -71,7 +71,7 @@ PURGED = (
     "delete_transfers",
     "delete_posted_summaries",
     "delete_responses",
-    "delete_response_pieces",
+    "delete_pieces",
 )
 """What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
 whole group goes with the key of the root.

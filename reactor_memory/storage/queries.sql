@@ -1607,12 +1607,6 @@ UPDATE audit_records SET target = NULL WHERE target = :user_id
 -- name: delete_posted_summaries
 DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
 
--- name: delete_responses
-DELETE FROM responses WHERE group_id = :group_id AND conversation_id = :conversation_id
-
--- name: delete_response_pieces
-DELETE FROM response_pieces WHERE group_id = :group_id AND conversation_id = :conversation_id
-
 
 -- Responses that are being written
 

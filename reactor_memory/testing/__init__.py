@@ -25,10 +25,11 @@ one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStore
 another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
 everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
 keeps of users, `ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` for what a service keeps of its callers
-(the latter of a store that keeps messages and forgets users, too); `ResponseStoreConformance` for what keeps responses
-that are being written, and `StoredResponsesConformance` for a store that holds the conversations, too.
-`StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run under
-asyncio, or whatever the fixture `anyio_backend` says.
+(the latter of a store that keeps messages and forgets users, too); `ConversationStoreConformance` for conversations
+that people share; `ResponseStoreConformance` for what keeps responses that are being written, and
+`StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture
+`store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
+`anyio_backend` says.
 """
 
 import pytest
@@ -53,6 +54,7 @@ pytest.register_assert_rewrite(
             "range_summaries",
             "recall",
             "responses",
+            "sharing",
             "summaries",
             "transfer",
             "work",
@@ -77,6 +79,7 @@ from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
+from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
@@ -85,6 +88,7 @@ __all__ = [
     "ActiveSessionStoreConformance",
     "AnsweredRequestStoreConformance",
     "ApiKeyStoreConformance",
+    "ConversationStoreConformance",
     "ErasureConformance",
     "FakeClock",
     "ItemsStoreConformance",

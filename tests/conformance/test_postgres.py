@@ -9,6 +9,7 @@ from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -77,4 +78,8 @@ class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
 
 
 class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
+class TestPostgresSharing(ConversationStoreConformance):
     pass

@@ -10,6 +10,7 @@ from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -87,4 +88,8 @@ class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
 
 
 class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
+class TestSqliteSharing(ConversationStoreConformance):
     pass

@@ -7,13 +7,16 @@ from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     StrategyConformance,
     SummaryStoreConformance,
 )
@@ -30,6 +33,9 @@ SUITES = (
     ApiKeyStoreConformance,
     NotesStoreConformance,
     ItemsStoreConformance,
+    ConversationStoreConformance,
+    ResponseStoreConformance,
+    StoredResponsesConformance,
     ErasureConformance,
 )
 
