@@ -32,6 +32,7 @@ from reactor_memory.storage.memberships import add_audit
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
 from reactor_memory.storage.rows import key_of, object_from, session_from, to_json
 from reactor_memory.storage.steps import Row, Rows, Step, Steps
+from reactor_memory.storage.user_rows import name_user
 
 SCANNED = 500
 """Conversations that are read at a time when only some of them count."""
@@ -42,6 +43,8 @@ SCANNED = 500
 def get_conversation(
     conversation_id: str, user_id: str | None, *, deleted: bool, described: bool
 ) -> Steps[Conversation | None]:
+    if user_id is not None:
+        yield from name_user(user_id)
     rows = yield Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
     if not rows:
         return None
@@ -52,11 +55,14 @@ def get_conversation(
 
 
 def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, ...]]:
+    if user_id is not None:
+        yield from name_user(user_id)
     rows = yield Step("shared_group", {"group_id": group_id, "user_id": user_id})
     return (yield from _described([_conversation(row, user_id) for row in rows]))
 
 
 def list_conversations(query: ConversationsQuery) -> Steps[tuple[Conversation, ...]]:
+    yield from name_user(query.user_id)
     limit = query.limit if query.text is None and query.agent_names is None else SCANNED
     after = query.after or (log.EVERYTHING, "")
     found: list[Conversation] = []
@@ -156,6 +162,8 @@ def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation
 
 
 def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
+    if query.user_id is not None:
+        yield from name_user(query.user_id)
     own = query.session.session_id
     parts = [
         part | {"client_id": query.client_id, "channel": query.channel}
