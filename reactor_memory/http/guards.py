@@ -71,7 +71,7 @@ def understood(connection: Connection, handler: BaseRouteHandler) -> None:
         _check_media_type(headers.get("content-type"), headers.get("content-encoding"), handler)
     accept = headers.get("accept")
     if accept is not None and "*/*" not in accept and "application/json" not in accept:
-        _check_acceptable(accept.lower(), str(getattr(handler, "media_type", None) or "application/json"))
+        _check_acceptable(accept.lower(), _media_type(handler))
 
 
 def _scope(connection: Connection) -> dict[str, Any]:
@@ -98,6 +98,11 @@ def _check_media_type(content_type: str | None, encoding: str | None, handler: B
         raise ProblemError(problems.UNSUPPORTED_MEDIA_TYPE, "a body must not be compressed")
     if content_type is not None and content_type.split(";", 1)[0].strip().lower() != "application/json":
         raise ProblemError(problems.UNSUPPORTED_MEDIA_TYPE, "a body must be application/json")
+
+
+def _media_type(handler: Any) -> str:
+    media_type = getattr(handler, "media_type", None)
+    return getattr(media_type, "value", media_type) or "application/json"
 
 
 def _check_acceptable(accept: str, media_type: str) -> None:
