@@ -30,7 +30,7 @@ def create_app(container: Container, *, authenticator: Authenticator) -> Litesta
     """
     app = Litestar(
         route_handlers=routers(parts_of(container)),
-        guards=[guards.authenticated(authenticator), guards.understood],
+        guards=[guards.admitted(authenticator)],
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
@@ -71,7 +71,7 @@ async def _add_headers(message: Message, scope: Scope) -> None:
     """What every answer says, whatever it is."""
     if message["type"] == "http.response.start":
         headers: list[Any] = list(message["headers"])
-        if scope["method"] == "OPTIONS":
+        if scope["type"] == "http" and scope["method"] == "OPTIONS":
             headers = _with_all_methods(headers, scope)
         headers.append((b"x-request-id", request_id_of(scope).encode("ascii")))
         headers.append((b"x-content-type-options", b"nosniff"))

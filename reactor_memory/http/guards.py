@@ -23,19 +23,26 @@ Authenticator: TypeAlias = Callable[[Connection], Awaitable[Principal]]
 PUBLIC = "public"
 """The option (``opt``) of a handler that anybody may call."""
 
+CALLERS = "callers"
+"""The option that says whose a handler is: `USERS` or `AGENTS`."""
+
+USERS, AGENTS = "users", "agents"
+
 METHODS = "methods"
 """The option under which a handler knows all methods of its path, as they stand in ``Allow``."""
 
 _PARAMETERS = "query_parameters"
 
 
-def authenticated(authenticate: Authenticator) -> Guard:
-    """Let nobody pass whom `authenticate` does not know."""
+def admitted(authenticate: Authenticator) -> Guard:
+    """Let nobody pass whom `authenticate` does not know, and nothing that cannot be understood (`check_request`)."""
 
     async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
         scope = _scope(connection)
         if PUBLIC not in handler.opt and scope["method"] != "OPTIONS":
-            scope["user"] = await authenticate(connection)
+            principal = scope["user"] = await authenticate(connection)
+            check_caller(principal, handler.opt.get(CALLERS))
+        check_request(connection, handler)
 
     return guard
 
@@ -45,21 +52,17 @@ def caller(scope: Scope) -> Principal:
     return cast("dict[str, Any]", scope)["user"]
 
 
-def needs_user(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Of everything that users do: an agent does it on behalf of one."""
-    principal: Principal | None = _scope(connection).get("user")
-    if principal is not None and principal.user_id is None:
+def check_caller(principal: Principal, callers: str | None) -> None:
+    """Raises `ProblemError` for an agent that names no user where users do something, and for a user without the key
+    of an agent where agents do.
+    """
+    if callers == USERS and principal.user_id is None:
         raise ProblemError(problems.FORBIDDEN, "this needs a user: send their token, or name them in X-On-Behalf-Of")
-
-
-def needs_agent(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Of everything that agents do."""
-    principal: Principal | None = _scope(connection).get("user")
-    if principal is not None and not principal.is_agent:
+    if callers == AGENTS and not principal.is_agent:
         raise ProblemError(problems.FORBIDDEN, "this needs the key of an agent: send it as X-API-Key")
 
 
-def understood(connection: Connection, handler: BaseRouteHandler) -> None:
+def check_request(connection: Connection, handler: BaseRouteHandler) -> None:
     """Raises `ProblemError` for query parameters that the handler does not know, for a body that is no plain JSON, and
     for callers that take nothing that we have.
     """
