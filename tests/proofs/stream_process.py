@@ -1,6 +1,7 @@
 """A process that serves responses on a store: ``python -m tests.proofs.stream_process <store.url>``.
 
-It writes ``serving <address>``, and serves until it is killed. Callers are whom the headers name.
+It writes ``serving <address>``, and serves until it is killed. Callers are whom the headers name; all other settings
+are those of the environment.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from tests.service.sse import serving, who_says_so
 
 
 async def main(store_url: str) -> None:
-    chosen = Settings(store={"url": store_url}, streams={"poll_min_seconds": 0.01, "heartbeat_seconds": 0.2})
     async with (
-        open_memory(chosen) as container,
+        open_memory(Settings(store={"url": store_url})) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
     ):
         print(f"serving {url}", flush=True)
