@@ -153,6 +153,8 @@ def _of_framework(error: HTTPException, names: Mapping[str, str]) -> ProblemErro
 
 def _of_parameters(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> ProblemError:
     """A path that no id fits is one that leads nowhere."""
+    if any(entry.get("key") == "data" for entry in found):
+        return ProblemError(MALFORMED, "a body is missing: send JSON")
     if any(entry.get("source") == "path" for entry in found):
         return not_found()
     keys = [str(entry.get("key", "")) for entry in found]
