@@ -7,7 +7,8 @@
     │   ├── InvalidMessageError
     │   ├── LimitExceededError
     │   ├── ImportFormatError
-    │   └── PageTokenError
+    │   ├── PageTokenError
+    │   └── StreamPositionError
     ├── ConfigurationError             settings, plug-ins, wiring
     │   ├── MissingExtraError
     │   └── PluginError
@@ -92,6 +93,13 @@ class PageTokenError(InvalidInputError):
 
     def __init__(self) -> None:
         super().__init__("cursor", "is not a page token of this listing: begin with the first page again")
+
+
+class StreamPositionError(InvalidInputError):
+    """A stream has no such piece yet. Begin with the first one again."""
+
+    def __init__(self) -> None:
+        super().__init__("after", "is no piece of this stream: begin it anew")
 
 
 class ConfigurationError(ReactorMemoryError):

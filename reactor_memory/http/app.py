@@ -35,6 +35,8 @@ def create_app(container: Container, *, authenticator: Authenticator) -> Litesta
         before_send=[_add_headers],
         request_class=JsonRequest,
         request_max_body_size=container.settings().http.max_body_bytes,
+        on_startup=[container.response_streams().open],
+        on_shutdown=[container.response_streams().close],
         openapi_config=None,
         logging_config=None,
         debug=False,
@@ -52,6 +54,7 @@ def parts_of(container: Container) -> Parts:
         "messages": container.shared_messages,
         "sharing": container.sharing,
         "summaries": container.posted_summaries,
+        "streams": container.response_streams,
         "answered": providers.Singleton(
             AnsweredRequests, store=container.answered_request_store, clock=container.clock
         ),

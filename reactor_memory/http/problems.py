@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
 
 RETRY_AFTER_SECONDS = 1
+STREAM_RETRY_SECONDS = 5
 
 
 class Kind(Value, frozen=True, kw_only=True):
@@ -69,7 +70,9 @@ _BY_STATUS = (
     | {409: CONFLICT}
 )
 
-_LARGE = frozenset({"max_content_bytes", "max_batch_messages", "max_message_bytes", "max_body_bytes"})
+_LARGE = frozenset(
+    {"max_content_bytes", "max_batch_messages", "max_message_bytes", "max_body_bytes", "max_bytes", "max_pieces"}
+)
 """Settings whose limits are about the size of a request; what exceeds others is merely not acceptable."""
 
 
@@ -194,6 +197,18 @@ def _on_the_wire(field: str) -> str:
 _UNDERSCORE = re.compile(r"_([a-z])")
 
 
+def _of_position(error: errors.StreamPositionError) -> ProblemError:
+    return invalid(error.field, error.problem, BAD_PARAMETER)
+
+
+def _of_response(error: errors.ResponseConflictError) -> ProblemError:
+    return ProblemError(CONFLICT, str(error), code=error.reason)
+
+
+def _of_streams(error: errors.TooManyStreamsError) -> ProblemError:
+    return ProblemError(RATE_LIMITED, str(error), headers={"Retry-After": str(STREAM_RETRY_SECONDS)})
+
+
 def _of_budget(error: errors.BudgetExceededError) -> ProblemError:
     return invalid("budget", f"is too small: the smallest that works is {error.minimum}")
 
@@ -236,6 +251,10 @@ def _full(error: errors.StoreFullError) -> ProblemError:
 
 _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (
     (errors.PageTokenError, _of_page_token),
+    (errors.StreamPositionError, _of_position),
+    (errors.ResponseNotFoundError, _nothing),
+    (errors.ResponseConflictError, _of_response),
+    (errors.TooManyStreamsError, _of_streams),
     (errors.LimitExceededError, _of_limit),
     (errors.InvalidInputError, _of_input),
     (errors.BudgetExceededError, _of_budget),

@@ -12,6 +12,11 @@ from reactor_memory.http import guards
 from reactor_memory.http.agents import AgentController
 from reactor_memory.http.conversations import ConversationController
 from reactor_memory.http.messages import MessageController
+from reactor_memory.http.responses import (
+    ResponseReadingController,
+    ResponseWritingController,
+    RunningResponseController,
+)
 from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
@@ -21,8 +26,10 @@ FOR_USERS: tuple[type[Controller], ...] = (
     MessageController,
     SharingController,
     TransferController,
+    ResponseReadingController,
+    RunningResponseController,
 )
-FOR_AGENTS: tuple[type[Controller], ...] = (AgentController,)
+FOR_AGENTS: tuple[type[Controller], ...] = (AgentController, ResponseWritingController)
 
 Parts: TypeAlias = dict[str, Callable[[], object]]
 """How to get what controllers stand on, by the names of their attributes."""
