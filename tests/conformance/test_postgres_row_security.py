@@ -47,14 +47,17 @@ class TestFencedErasure(ErasureConformance):
     pass
 
 
+@pytest.mark.slow
 class TestFencedSharing(ConversationStoreConformance):
     pass
 
 
+@pytest.mark.slow
 class TestFencedAnsweredRequests(AnsweredRequestStoreConformance):
     pass
 
 
+@pytest.mark.slow
 class TestFencedResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
 

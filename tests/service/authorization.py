@@ -76,6 +76,23 @@ createSummary            own,fork        401 401 401 403 403 403 403 403 403 403
 createSummary            deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
 getContext               own,fork        401 401 401 403 403 403 403 403 403 403 403 200 404 200 200 404 403 200
 getContext               deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 404
+getResponse              own,fork        401 401 401 404 404 404 200 200 200 200 200 403 403 200 200 404 403 200
+getResponse              deleted,absent  401 401 401 404 404 404 404 404 404 404 404 403 403 404 404 404 404 404
+listResponses            own,fork        401 401 401 404 404 404 200 200 200 200 200 403 403 200 200 404 403 200
+listResponses            deleted,absent  401 401 401 404 404 404 404 404 404 404 404 403 403 404 404 404 404 404
+stopResponse             own,fork        401 401 401 404 404 404 403 202 202 202 202 403 403 403 202 404 403 403
+stopResponse             deleted,absent  401 401 401 404 404 404 404 404 404 404 404 403 403 404 404 404 404 403
+streamResponseEvents     own,fork        401 401 401 404 404 404 200 200 200 200 200 403 403 200 200 404 403 200
+streamResponseEvents     deleted,absent  401 401 401 404 404 404 404 404 404 404 404 403 403 404 404 404 404 404
+listRunningResponses     -               401 401 401 200 200 200 200 200 200 200 200 403 403 200 200 200 403 200
+appendResponseChunks     own,fork        401 401 401 403 403 403 403 403 403 403 403 200 404 403 200 404 403 403
+appendResponseChunks     deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
+finishResponse           own,fork        401 401 401 403 403 403 403 403 403 403 403 200 404 403 200 404 403 403
+finishResponse           deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
+getAgentResponse         own,fork        401 401 401 403 403 403 403 403 403 403 403 200 404 200 200 404 403 403
+getAgentResponse         deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
+startResponse            own,fork        401 401 401 403 403 403 403 403 403 403 403 201 404 403 201 404 403 403
+startResponse            deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
 """
 
 
@@ -83,6 +100,7 @@ class Question(NamedTuple):
     """What is sent, beside the path."""
 
     body: Any = None
+    query: str = ""
 
 
 QUESTIONS: dict[str, Question] = {
@@ -102,6 +120,10 @@ QUESTIONS: dict[str, Question] = {
             "summarizedAt": "2026-01-01T00:00:00Z",
         }
     ),
+    "startResponse": Question({"producer": "worker-1"}),
+    "appendResponseChunks": Question({"fence": "{fence}", "firstEvent": 1, "texts": ["They"]}),
+    "finishResponse": Question({"fence": "{fence}"}),
+    "listRunningResponses": Question(query="?conversationIds={own}"),
 }
 """What is sent to operations that take something."""
 
@@ -113,6 +135,8 @@ SPOIL = {
     "acceptOwnershipTransfer",
     "declineOwnershipTransfer",
     "refuseOwnershipTransfer",
+    "startResponse",
+    "finishResponse",
 }
 """Operations that succeed once: whoever is next needs a conversation of their own."""
 

@@ -23,7 +23,7 @@ OPERATIONS = {
     for path, item in document()["paths"].items()
     for method, operation in item.items()
 }
-QUICK = ("own", "absent", "-")
+QUICK = ("own", "-")
 """The targets that are asked for in every run; the others take longer."""
 
 
@@ -46,8 +46,12 @@ async def world(stage: Staged) -> World:
 
 async def answer(stage: Staged, world: World, cell: Cell) -> httpx2.Response:
     method, path = OPERATIONS[cell.operation]
-    body = json.loads(world.fill(json.dumps(QUESTIONS.get(cell.operation, Question()).body), cell.target))
-    return await stage.ask(cell.who, method, world.fill(path, cell.target), body)
+    question = QUESTIONS.get(cell.operation, Question())
+    address, body = (
+        world.fill(text, cell.target, reading=method == "GET")
+        for text in (path + question.query, json.dumps(question.body))
+    )
+    return await stage.ask(cell.who, method, address, json.loads(body))
 
 
 def contents(database: Path) -> list[list[Any]]:

@@ -27,6 +27,15 @@ FAR_FUTURE = 4_000_000_000
 
 
 @dataclass(frozen=True)
+class Responses:
+    """Those of one conversation: one that was ended, and one that is being written under a fence."""
+
+    ended_id: str
+    running_id: str
+    fence: int
+
+
+@dataclass(frozen=True)
 class World:
     """A group of conversations, one of which was deleted; another one is offered to the manager."""
 
@@ -37,11 +46,16 @@ class World:
     message_id: str
     fork_message_id: str
     transfer_id: str
+    responses: Mapping[str, Responses]
 
-    def fill(self, text: str, target: str) -> str:
+    def fill(self, text: str, target: str, *, reading: bool) -> str:
         """With the ids of this world as the parameters in braces."""
+        responses = self.responses.get(target, self.responses["own"])
         return (
             text.replace("{conversationId}", "" if target == "-" else getattr(self, target))
+            .replace("{responseId}", responses.ended_id if reading else responses.running_id)
+            .replace('"{fence}"', str(responses.fence))
+            .replace("{own}", self.own)
             .replace("{messageId}", self.fork_message_id if target == "fork" else self.message_id)
             .replace("{userId}", "member")
             .replace("{newcomer}", f"newcomer-{uuid4()}")
@@ -85,7 +99,15 @@ class Staged:
             message_id=message_id,
             fork_message_id=listed["data"][-1]["id"],
             transfer_id=offer["id"],
+            responses={"own": await self._responses(own), "fork": await self._responses(fork)},
         )
+
+    async def _responses(self, conversation_id: str) -> Responses:
+        path = f"/v1/agent/conversations/{conversation_id}/responses"
+        ended = await self.done("agent", "POST", path, {})
+        await self.done("agent", "POST", f"{path}/{ended['id']}/complete", {"fence": ended["fence"]})
+        running = await self.done("agent", "POST", path, {})
+        return Responses(ended["id"], running["id"], running["fence"])
 
     async def _conversation(self) -> tuple[str, str]:
         """One that `former` began and handed over, with two messages; the id of the second."""
@@ -132,14 +154,14 @@ def _issuer(name: str, prefix: str) -> dict[str, str]:
 
 
 async def _credentials(container: Container) -> dict[str, dict[str, str]]:
-    async def key(agent_name: str, *operations: Operation) -> dict[str, str]:
+    async def key(client_id: str, agent_name: str, *operations: Operation) -> dict[str, str]:
         grant = Grant(agent_names=(agent_name,), operations=operations)
-        made = new_key("bot", grant, now=container.clock()())
+        made = new_key(client_id, grant, now=container.clock()())
         await container.api_key_store().add_api_key(made.key)
         return {"X-API-Key": made.text}
 
-    own, foreign = await key(AGENT_NAME, *OPERATIONS), await key("sales", *OPERATIONS)
-    revoked, limited = await key(AGENT_NAME, *OPERATIONS), await key(AGENT_NAME, "read")
+    own, foreign = await key("bot", AGENT_NAME, *OPERATIONS), await key("seller", "sales", *OPERATIONS)
+    revoked, limited = await key("bot", AGENT_NAME, *OPERATIONS), await key("viewer", AGENT_NAME, "read")
     await container.api_key_store().revoke_api_key(revoked["X-API-Key"][3:11], now=container.clock()())
     special = {
         "nobody": {},
