@@ -454,6 +454,11 @@ def response_store_of(
     return cast("ResponseStore", message_store) if hasattr(message_store, "append_pieces") else None
 
 
+def responses_apart_from(message_store: MessageStore, store: ResponseStore | None) -> ResponseStore | None:
+    """The store of responses, if it is not the one of the log: that deletes and erases both in one transaction."""
+    return None if cast("object", store) is message_store else store
+
+
 def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
     """A store that tells of no changes is polled."""
     if store is None:
@@ -971,6 +976,11 @@ class Container(containers.DeclarativeContainer):
         delete_grace_seconds=providers.Callable(seconds_of_days, settings.provided.store.delete_grace_days),
     )
 
+    response_store = providers.Singleton(
+        response_store_of, conditions, message_store, settings.provided.streams.backend, settings
+    )
+    responses_apart = providers.Callable(responses_apart_from, message_store, response_store)
+
     pruner = providers.Singleton(
         Pruner,
         messages=message_store,
@@ -979,6 +989,7 @@ class Container(containers.DeclarativeContainer):
         scheduler=summary_scheduler,
         clock=clock,
         purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
+        responses_apart=responses_apart,
     )
 
     embedder = providers.Singleton(
@@ -1071,6 +1082,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
+        responses_apart=responses_apart,
     )
 
     session_directory = providers.Singleton(
@@ -1175,11 +1187,6 @@ class Container(containers.DeclarativeContainer):
     )
     sharing = providers.Singleton(Sharing, access=access, store=conversation_store, audit=audit, clock=clock)
 
-    # responses that are being written
-
-    response_store = providers.Singleton(
-        response_store_of, conditions, message_store, settings.provided.streams.backend, settings
-    )
     response_streams = providers.Singleton(
         ResponseStreams,
         access=access,

@@ -22,6 +22,7 @@ from reactor_memory.protocols import (
     SummaryStore,
     UserData,
 )
+from reactor_memory.responses import ResponseStore
 
 Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
 """A seq, several of them (a ``range`` too), or pairs of the first and the last of a range."""
@@ -43,6 +44,7 @@ class Eraser:
         scheduler: SummaryScheduler,
         refold: Refold,
         clock: Clock,
+        responses_apart: ResponseStore | None = None,
     ) -> None:
         self._messages = messages
         self._summaries = summaries
@@ -53,10 +55,12 @@ class Eraser:
         self._scheduler = scheduler
         self._refold = refold
         self._clock = clock
+        self._responses_apart = responses_apart
 
     async def erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
         """As `ConversationManager.erase`."""
         now = self._clock()
+        answers = await self._answers(session_id, user_id, ranges)
         erased = await self._messages.erase(session_id, user_id, ranges=ranges, now=now, refold=self._refold)
         session_ids = tuple(branch.session.session_id for branch in erased.branches)
         await self._scheduler.cancel(session_ids)
@@ -64,12 +68,21 @@ class Eraser:
             await self._summaries.forget_messages(erased.branches, now=now, refold=self._refold)
         for branch in erased.branches if self._index_is_apart else ():
             await self._index.truncate([branch.session.session_id], seq=branch.ranges[0][0])
+        if self._responses_apart is not None:
+            await self._responses_apart.forget_answers(session_ids, answers)
         await self._messages.scrub()
         forget_texts()
         for branch in erased.branches:
             if branch.session.deleted_at is None:
                 self._scheduler.messages_saved(branch.session.session_id, branch.session.last_seq)
         return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
+
+    async def _answers(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
+        """The ids of these messages, where a store elsewhere may hold the responses that became them."""
+        if self._responses_apart is None:
+            return []
+        found = await self._messages.read_ranges(session_id, user_id, ranges)
+        return [message.message_id for message in found if message.message_id is not None]
 
     async def erase_user(self, user_id: str) -> ErasedUser:
         """As `ConversationManager.erase_user`."""
@@ -95,6 +108,8 @@ class Eraser:
             await self._summaries.forget(group)
         if self._index_is_apart:
             await self._index.forget(group)
+        if self._responses_apart is not None:
+            await self._responses_apart.forget_responses(group)
         return len(await self._messages.erase_group(group[0], user_id, now=self._clock()))
 
 

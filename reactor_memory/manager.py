@@ -58,6 +58,7 @@ from reactor_memory.protocols import (
     SummaryStore,
     UserData,
 )
+from reactor_memory.responses import ResponseStore
 from reactor_memory.storage.pins import find_pin, place_pin
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
@@ -118,6 +119,7 @@ class ConversationManager:
         clock: Clock,
         random: Callable[[int], str],
         options: ManagerOptions,
+        responses_apart: ResponseStore | None = None,
     ) -> None:
         self._messages = messages
         self._summaries = summaries
@@ -139,7 +141,9 @@ class ConversationManager:
             scheduler=scheduler,
             refold=refold,
             clock=clock,
+            responses_apart=responses_apart,
         )
+        self._responses_apart = responses_apart
         self._corrector = Corrector(summaries=summaries, refold=refold, clock=clock)
         self._clock = clock
         self._random = random
@@ -737,6 +741,8 @@ class ConversationManager:
             await self._summaries.forget(session_ids)
         if purge and not self._index_is_store:
             await self._index.forget(session_ids)
+        if purge and self._responses_apart is not None:
+            await self._responses_apart.forget_responses(session_ids)
 
     async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
         """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.

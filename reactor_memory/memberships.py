@@ -116,10 +116,12 @@ class MessagesQuery(Value, frozen=True, kw_only=True):
     """The messages of a branch that somebody may see, `after` < seq <= `until`, oldest first: archived ones, too.
 
     `client_id` None: those for users (the channel HISTORY). Else those, summaries, and what this client wrote for
-    itself; of these only the ones of `channel`, if given. With `inherit` False the conversation's own only.
+    itself; of these only the ones of `channel`, if given. With `inherit` False the conversation's own only. `user_id`
+    is for whom they are read, if for anybody.
     """
 
     session: Session
+    user_id: str | None = None
     client_id: str | None = None
     channel: Channel | None = None
     inherit: bool = True

@@ -7,6 +7,7 @@ from typing import cast
 
 from reactor_memory.models import IdleGroup
 from reactor_memory.protocols import Clock, MessageStore, RecallIndex, SummaryScheduler, SummaryStore
+from reactor_memory.responses import ResponseStore
 
 PAGE = 100
 
@@ -23,12 +24,14 @@ class Pruner:
         scheduler: SummaryScheduler,
         clock: Clock,
         purge: bool,
+        responses_apart: ResponseStore | None = None,
     ) -> None:
         self._messages = messages
         self._apart = [part for part in (summaries, index) if cast("object", part) is not messages]
         self._scheduler = scheduler
         self._clock = clock
         self._purge = purge
+        self._responses_apart = responses_apart
 
     async def idle(self, *, older_than_seconds: float) -> AsyncIterator[IdleGroup]:
         """The sessions of whose group none was active for so long: what `prune` would delete. Changes nothing."""
@@ -56,3 +59,5 @@ class Pruner:
         await self._scheduler.cancel(session_ids)
         for part in self._apart if self._purge else ():
             await part.forget(session_ids)
+        if self._purge and self._responses_apart is not None:
+            await self._responses_apart.forget_responses(session_ids)

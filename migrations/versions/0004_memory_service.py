@@ -2,7 +2,7 @@
 to repeated requests, what search finds, and responses that are being written.
 
 Keys start with the group where a row belongs to a conversation. On PostgreSQL rows about users are fenced as those of
-notes are (`reactor_memory.user_id`, `reactor_memory.all_users`).
+notes are (`reactor_memory.user_id`, `reactor_memory.all_users`), and messages against whoever reads for a user.
 """
 
 import sqlalchemy as sa
@@ -23,6 +23,8 @@ def upgrade() -> None:
     _posted_summaries()
     _responses()
     op.add_column("conversations", _number("vectorized_at", nullable=True))
+    if op.get_context().dialect.name == "postgresql":
+        _fences()
 
 
 def _memberships() -> None:
@@ -165,6 +167,47 @@ def _responses() -> None:
         sa.PrimaryKeyConstraint("group_id", "conversation_id", "response_id", "event", name="response_pieces_pkey"),
         sqlite_with_rowid=False,
     )
+
+
+NAMED_USER = "current_setting('reactor_memory.user_id', true)"
+
+OF_USERS = {
+    "memberships": f"user_id = {NAMED_USER}",
+    "ownership_transfers": f"{NAMED_USER} IN (from_user_id, to_user_id)",
+}
+"""Tables of which a transaction sees the rows of the user that it names, and without a name none."""
+
+OF_GROUPS = ("messages", "responses", "response_pieces")
+"""Tables of which a transaction that names a user sees the groups that this user owns or is a member of. One that names
+nobody sees all: the log checks by itself, and must not become slower.
+"""
+
+
+SHOWS = """\
+CREATE FUNCTION reactor_memory_shows(asked text) RETURNS boolean LANGUAGE sql STABLE AS $$
+SELECT EXISTS (
+    SELECT 1 FROM memberships
+    WHERE group_id = asked AND user_id = current_setting('reactor_memory.user_id', true))
+OR EXISTS (
+    SELECT 1 FROM conversations
+    WHERE group_id = asked AND conversation_id = asked
+      AND owner_id = current_setting('reactor_memory.user_id', true))
+$$"""
+
+
+def _fences() -> None:
+    """Whether a user is named is found out once for a statement, who they may see for each row, if one is named."""
+    op.execute(SHOWS)
+    for table, rule in OF_USERS.items():
+        _fence(table, f"{rule} OR current_setting('reactor_memory.all_users', true) = 'yes'")
+    for table in OF_GROUPS:
+        _fence(table, f"(SELECT COALESCE({NAMED_USER}, '') = '') OR reactor_memory_shows(group_id)")
+
+
+def _fence(table: str, rule: str) -> None:
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    op.execute(f"CREATE POLICY own_rows ON {table} USING ({rule})")
 
 
 def _id(name: str, *, nullable: bool = False) -> sa.Column[str]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from litestar import Litestar
-from litestar.connection import ASGIConnection, Request
+from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import Scope
@@ -23,16 +23,26 @@ Authenticator: TypeAlias = Callable[[Connection], Awaitable[Principal]]
 PUBLIC = "public"
 """The option (``opt``) of a handler that anybody may call."""
 
+CALLERS = "callers"
+"""The option that says whose a handler is: `USERS` or `AGENTS`."""
+
+USERS, AGENTS = "users", "agents"
+
+METHODS = "methods"
+"""The option under which a handler knows all methods of its path, as they stand in ``Allow``."""
+
 _PARAMETERS = "query_parameters"
 
 
-def authenticated(authenticate: Authenticator) -> Guard:
-    """Let nobody pass whom `authenticate` does not know."""
+def admitted(authenticate: Authenticator) -> Guard:
+    """Let nobody pass whom `authenticate` does not know, and nothing that cannot be understood (`check_request`)."""
 
     async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
         scope = _scope(connection)
         if PUBLIC not in handler.opt and scope["method"] != "OPTIONS":
-            scope["user"] = await authenticate(connection)
+            principal = scope["user"] = await authenticate(connection)
+            check_caller(principal, handler.opt.get(CALLERS))
+        check_request(connection, handler)
 
     return guard
 
@@ -42,21 +52,17 @@ def caller(scope: Scope) -> Principal:
     return cast("dict[str, Any]", scope)["user"]
 
 
-def needs_user(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Of everything that users do: an agent does it on behalf of one."""
-    principal: Principal | None = _scope(connection).get("user")
-    if principal is not None and principal.user_id is None:
+def check_caller(principal: Principal, callers: str | None) -> None:
+    """Raises `ProblemError` for an agent that names no user where users do something, and for a user without the key
+    of an agent where agents do.
+    """
+    if callers == USERS and principal.user_id is None:
         raise ProblemError(problems.FORBIDDEN, "this needs a user: send their token, or name them in X-On-Behalf-Of")
-
-
-def needs_agent(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Of everything that agents do."""
-    principal: Principal | None = _scope(connection).get("user")
-    if principal is not None and not principal.is_agent:
+    if callers == AGENTS and not principal.is_agent:
         raise ProblemError(problems.FORBIDDEN, "this needs the key of an agent: send it as X-API-Key")
 
 
-def understood(connection: Connection, handler: BaseRouteHandler) -> None:
+def check_request(connection: Connection, handler: BaseRouteHandler) -> None:
     """Raises `ProblemError` for query parameters that the handler does not know, for a body that is no plain JSON, and
     for callers that take nothing that we have.
     """
@@ -68,18 +74,19 @@ def understood(connection: Connection, handler: BaseRouteHandler) -> None:
         _check_media_type(headers.get("content-type"), headers.get("content-encoding"), handler)
     accept = headers.get("accept")
     if accept is not None and "*/*" not in accept and "application/json" not in accept:
-        _check_acceptable(connection, handler)
+        _check_acceptable(accept.lower(), _media_type(handler))
 
 
 def _scope(connection: Connection) -> dict[str, Any]:
     return cast("dict[str, Any]", connection.scope)
 
 
-def note_parameters(app: Litestar) -> None:
-    """Let every handler know the names of its query parameters, found out once."""
+def note_routes(app: Litestar) -> None:
+    """Let every handler know the names of its query parameters and the methods of its path, found out once."""
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for handler, model in route.route_handler_map.values():
+                handler.opt[METHODS] = ", ".join(sorted(route.methods))
                 handler.opt[_PARAMETERS] = frozenset(parameter.field_alias for parameter in model.expected_query_params)
 
 
@@ -96,7 +103,11 @@ def _check_media_type(content_type: str | None, encoding: str | None, handler: B
         raise ProblemError(problems.UNSUPPORTED_MEDIA_TYPE, "a body must be application/json")
 
 
-def _check_acceptable(connection: Connection, handler: Any) -> None:
-    kind = str(getattr(handler, "media_type", None) or "application/json")
-    if Request(connection.scope).accept.best_match([kind]) is None:
-        raise ProblemError(problems.NOT_ACCEPTABLE, f"the answer is {kind}")
+def _media_type(handler: Any) -> str:
+    media_type = getattr(handler, "media_type", None)
+    return getattr(media_type, "value", media_type) or "application/json"
+
+
+def _check_acceptable(accept: str, media_type: str) -> None:
+    if media_type not in accept and f"{media_type.split('/')[0]}/*" not in accept:
+        raise ProblemError(problems.NOT_ACCEPTABLE, f"the answer is {media_type}")

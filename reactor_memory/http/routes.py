@@ -40,20 +40,20 @@ Parts: TypeAlias = dict[str, Callable[[], object]]
 def routers(parts: Parts | None = None) -> list[Router]:
     """All controllers with their parts; without parts they can be described, and not be called."""
     return [
-        _router("/v1", "system", SYSTEM, parts, []),
-        _router("/v1/user", "user", FOR_USERS, parts, [guards.needs_user]),
-        _router("/v1/agent", "agent", FOR_AGENTS, parts, [guards.needs_agent]),
+        _router("/v1", "system", SYSTEM, parts, {}),
+        _router("/v1/user", "user", FOR_USERS, parts, {guards.CALLERS: guards.USERS}),
+        _router("/v1/agent", "agent", FOR_AGENTS, parts, {guards.CALLERS: guards.AGENTS}),
     ]
 
 
 def _router(
-    path: str, tag: str, controllers: tuple[type[Controller], ...], parts: Parts | None, checks: list[Any]
+    path: str, tag: str, controllers: tuple[type[Controller], ...], parts: Parts | None, options: dict[str, Any]
 ) -> Router:
     return Router(
         path,
         route_handlers=[controller if parts is None else _standing_on(parts, controller) for controller in controllers],
         tags=[tag],
-        guards=checks,
+        opt=options,
         dependencies={"principal": Provide(guards.caller, sync_to_thread=False)},
     )
 

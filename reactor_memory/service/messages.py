@@ -69,7 +69,9 @@ class Messages:
         """
         user_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
-        query = MessagesQuery(session=conversation.session, after=after, limit=limit, inherit=inherit)
+        query = MessagesQuery(
+            session=conversation.session, user_id=principal.user_id, after=after, limit=limit, inherit=inherit
+        )
         return await self._store.read_visible(query)
 
     async def list_for_agent(
@@ -85,7 +87,12 @@ class Messages:
         client_id = client_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
         query = MessagesQuery(
-            session=conversation.session, client_id=client_id, channel=channel, after=after, limit=limit
+            session=conversation.session,
+            user_id=principal.user_id,
+            client_id=client_id,
+            channel=channel,
+            after=after,
+            limit=limit,
         )
         return await self._store.read_visible(query)
 

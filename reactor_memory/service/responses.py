@@ -309,11 +309,6 @@ class ResponseStreams:
         if self._backend is not None:
             self._backend.watches.wake_all()
 
-    async def forget(self, conversation_ids: Sequence[str]) -> None:
-        """Remove all responses of conversations that were deleted. Streams of them end."""
-        if self._backend is not None:
-            await self._backend.store.forget_responses(conversation_ids)
-
     async def sweep(self) -> int:
         """Remove some of what is over; how many responses."""
         if self._backend is None:

@@ -6,6 +6,8 @@ from reactor_memory.errors import (
     AccessDeniedError,
     InvalidInputError,
     MemberNotFoundError,
+    NotGrantedError,
+    SessionError,
     SharingConflictError,
     TransferNotFoundError,
 )
@@ -114,10 +116,11 @@ class Sharing:
         return pending
 
     async def transfers(self, principal: Principal) -> tuple[OwnershipTransfer, ...]:
-        """The offers that the caller gave or got, oldest first."""
+        """The offers that the caller gave or got, oldest first; for an agent those of conversations of its grant."""
         user_id = user_of(principal)
         check_granted(principal, "read")
-        return await self._store.list_transfers(user_id)
+        found = await self._store.list_transfers(user_id)
+        return tuple([each for each in found if not principal.is_agent or await self._is_granted(principal, each)])
 
     async def accept(self, principal: Principal, transfer_id: str) -> None:
         """Own the group; who offered it becomes a manager. Raises `TransferNotFoundError`."""
@@ -139,8 +142,16 @@ class Sharing:
         check_granted(principal, SHARES)
         for transfer in await self._store.list_transfers(user_id):
             if transfer.transfer_id == transfer_id:
+                await self._access.conversation(principal, transfer.group_id, needs="reader", operation=SHARES)
                 return transfer
         raise TransferNotFoundError(transfer_id)
+
+    async def _is_granted(self, principal: Principal, transfer: OwnershipTransfer) -> bool:
+        try:
+            await self._access.conversation(principal, transfer.group_id, needs="reader", operation="read")
+        except (SessionError, NotGrantedError):
+            return False
+        return True
 
     async def audit(
         self, principal: Principal, conversation_id: str, *, after: str = "", limit: int = 100

@@ -32,6 +32,7 @@ from reactor_memory.storage.memberships import add_audit
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
 from reactor_memory.storage.rows import key_of, object_from, session_from, to_json
 from reactor_memory.storage.steps import Row, Rows, Step, Steps
+from reactor_memory.storage.user_rows import name_user
 
 SCANNED = 500
 """Conversations that are read at a time when only some of them count."""
@@ -42,28 +43,24 @@ SCANNED = 500
 def get_conversation(
     conversation_id: str, user_id: str | None, *, deleted: bool, described: bool
 ) -> Steps[Conversation | None]:
-    rows = yield conversation_step(conversation_id, user_id)
-    found = conversation_from(rows, user_id, deleted=deleted)
-    return (yield from _described([found]))[0] if described and found is not None else found
-
-
-def conversation_step(conversation_id: str, user_id: str | None) -> Step:
-    """What reads a conversation, with the access of a user."""
-    return Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
-
-
-def conversation_from(rows: Rows, user_id: str | None, *, deleted: bool) -> Conversation | None:
-    """What `conversation_step` gave; a deleted one only if it is asked for."""
+    if user_id is not None:
+        yield from name_user(user_id)
+    rows = yield Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
     found = _conversation(rows[0], user_id) if rows else None
-    return found if found is None or deleted or found.session.deleted_at is None else None
+    if found is None or (found.session.deleted_at is not None and not deleted):
+        return None
+    return (yield from _described([found]))[0] if described else found
 
 
 def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, ...]]:
+    if user_id is not None:
+        yield from name_user(user_id)
     rows = yield Step("shared_group", {"group_id": group_id, "user_id": user_id})
     return (yield from _described([_conversation(row, user_id) for row in rows]))
 
 
 def list_conversations(query: ConversationsQuery) -> Steps[tuple[Conversation, ...]]:
+    yield from name_user(query.user_id)
     limit = query.limit if query.text is None and query.agent_names is None else SCANNED
     after = query.after or (log.EVERYTHING, "")
     found: list[Conversation] = []
@@ -163,6 +160,8 @@ def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation
 
 
 def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
+    if query.user_id is not None:
+        yield from name_user(query.user_id)
     own = query.session.session_id
     parts = [
         part | {"client_id": query.client_id, "channel": query.channel}

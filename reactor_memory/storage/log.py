@@ -54,6 +54,7 @@ from reactor_memory.storage.rows import (
 )
 from reactor_memory.storage.steps import Batch, Rows, Step, Steps, Values
 from reactor_memory.storage.tombstones import branches_showing, entomb
+from reactor_memory.storage.user_rows import name_all_users
 
 EVERYTHING = 2**63 - 1
 """Larger than any position, time or number of rows."""
@@ -533,6 +534,7 @@ def delete_locked(session: Session, *, now: int, purge: bool) -> Steps[tuple[str
             went.append(each)
         if purge:
             yield from purge_session(each, now)
+    yield from name_all_users()
     yield Step("delete_transfers", key_of(session.session_id))
     return tuple(went)
 
@@ -573,6 +575,7 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
     """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now."""
     if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
         return False
+    yield from name_all_users()
     for query in PURGED:
         yield Step(query, key_of(session_id))
     yield from responses.forget_responses([session_id])

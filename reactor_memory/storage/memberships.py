@@ -20,11 +20,13 @@ from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer, Se
 from reactor_memory.storage import log
 from reactor_memory.storage.rows import key_of, object_from, to_json
 from reactor_memory.storage.steps import Row, Step, Steps
+from reactor_memory.storage.user_rows import name_all_users, name_user
 
 # Members
 
 
 def list_memberships(group_id: str) -> Steps[tuple[Membership, ...]]:
+    yield from name_all_users()
     root = yield from log.find_session(group_id)
     if root is None or root.owner_id is None:
         return ()
@@ -62,6 +64,7 @@ def remove_membership(group_id: str, user_id: str, audit: AuditRecord) -> Steps[
 
 
 def _locked_root(group_id: str) -> Steps[Session]:
+    yield from name_all_users()
     root = yield from log.lock(group_id)
     if root is None:
         raise SessionNotFoundError(group_id)
@@ -98,6 +101,7 @@ def add_transfer(transfer: OwnershipTransfer) -> Steps[None]:
 
 
 def list_transfers(user_id: str) -> Steps[tuple[OwnershipTransfer, ...]]:
+    yield from name_user(user_id)
     return tuple(_transfer(row) for row in (yield Step("transfers_of_user", {"user_id": user_id})))
 
 
@@ -132,6 +136,7 @@ def decline_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Ste
 
 def _locked_transfer(transfer_id: str) -> Steps[OwnershipTransfer | None]:
     """The offer, if it is still pending when its group is locked."""
+    yield from name_all_users()
     rows = yield Step("transfer_of_id", {"transfer_id": transfer_id})
     if not rows:
         return None

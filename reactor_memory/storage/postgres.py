@@ -17,10 +17,9 @@ import asyncpg
 from msgspec.structs import replace
 
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
-from reactor_memory.memberships import Conversation
 from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
 from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
-from reactor_memory.storage import conversations, log, recall, search
+from reactor_memory.storage import log, recall, search
 from reactor_memory.storage.branches import group_of, is_fork
 from reactor_memory.storage.driver_errors import translate
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
@@ -172,15 +171,6 @@ class PostgresStore(SqlStore):
         step = Step(name, _context_values(query))
         rows = await self._retrying(lambda connection: _fetch(connection, step), _may_retry)
         return _context_from(rows, query.user_id)
-
-    async def get_conversation(
-        self, conversation_id: str, user_id: str | None, *, deleted: bool = False, described: bool = False
-    ) -> Conversation | None:
-        if described:
-            return await super().get_conversation(conversation_id, user_id, deleted=deleted, described=True)
-        step = conversations.conversation_step(conversation_id, user_id)
-        rows = await self._retrying(lambda connection: _fetch(connection, step), _may_retry)
-        return conversations.conversation_from(rows, user_id, deleted=deleted)
 
     # In one transaction
 

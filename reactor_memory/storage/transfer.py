@@ -63,6 +63,7 @@ def _stored(row: Row) -> Steps[StoredConversation]:
 
 def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
     group_id = stored.session.group_id
+    yield from user_rows.name_all_users()
     return structs.replace(
         stored,
         memberships=(yield from memberships.members_of(group_id)),
@@ -114,6 +115,7 @@ def import_conversation(stored: StoredConversation) -> Steps[bool]:
         "import_correction",
         [key | correction_values(each) | {"ordinal": each.ordinal} for each in stored.corrections],
     )
+    yield from user_rows.name_all_users()
     yield Batch("add_membership", [structs.asdict(each) for each in stored.memberships])
     if stored.transfer is not None:
         yield from memberships.add_transfer(stored.transfer)

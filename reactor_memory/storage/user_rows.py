@@ -21,6 +21,11 @@ def name_user(user_id: str) -> Steps[None]:
     yield Step("name_user", {"user_id": user_id})
 
 
+def name_all_users() -> Steps[None]:
+    """From here to the end of the transaction the rows of all users exist."""
+    yield Step("name_all_users", {})
+
+
 def get_active(user_id: str, agent_name: str) -> Steps[ActiveSession | None]:
     yield from name_user(user_id)
     rows = yield Step("active_session", {"user_id": user_id, "agent_name": agent_name})
@@ -58,7 +63,7 @@ def list_active(user_id: str) -> Steps[tuple[ActiveSession, ...]]:
 
 
 def deactivate_active(*, before: int) -> Steps[int]:
-    yield Step("name_all_users", {})
+    yield from name_all_users()
     rows = yield Step("deactivate_active", {"before": before})
     return len(rows)
 
@@ -88,7 +93,7 @@ def put_notes(notes: Notes) -> Steps[bool]:
 
 
 def list_users(*, after: str, limit: int) -> Steps[tuple[str, ...]]:
-    yield Step("name_all_users", {})
+    yield from name_all_users()
     rows = yield Step("list_users", {"after": after, "limit": limit})
     return tuple(row[0] for row in rows)
 

@@ -9,9 +9,15 @@ import pytest
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
+    MessageStoreConformance,
     NotesStoreConformance,
+    ResponseStoreConformance,
+    StoredResponsesConformance,
+    SummaryStoreConformance,
 )
 
 pytestmark = pytest.mark.postgres
@@ -38,4 +44,29 @@ class TestFencedItems(ItemsStoreConformance):
 
 
 class TestFencedErasure(ErasureConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedSharing(ConversationStoreConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedLog(MessageStoreConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedSummaries(SummaryStoreConformance):
     pass

@@ -1,14 +1,19 @@
 """The Redis backend keeps the promises of every store of responses, on a real Valkey, a node of a cluster."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from redis import Redis
 
+from reactor_memory import Container, Message, Settings, open_memory
+from reactor_memory.responses import Response, ResponseStore
 from reactor_memory.streams.redis_responses import RedisResponses
 from reactor_memory.testing import ResponseStoreConformance
-from reactor_memory.testing.responses import KEEP
+from reactor_memory.testing.responses import KEEP, add, ending, pieces, standing, start
 from tests.valkey_server import valkey_server
+
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +37,48 @@ async def store(valkey_url: str) -> AsyncIterator[RedisResponses]:
 
 class TestValkeyResponses(ResponseStoreConformance):
     pass
+
+
+class TestWithTheLogElsewhere:
+    """What is deleted or erased in the log is gone from Valkey, too."""
+
+    @pytest.fixture
+    async def container(self, valkey_url: str, tmp_path: Path) -> AsyncIterator[Container]:
+        streams = {"backend": "redis", "redis_url": valkey_url}
+        async with open_memory(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams=streams)) as container:
+            yield container
+
+    async def answered(self, container: Container, session_id: str) -> tuple[ResponseStore, Response]:
+        """A session whose second message a finished response became."""
+        manager, store = container.conversation_manager(), container.response_store()
+        await manager.save_history(session_id, [Message.user("q"), Message.assistant("a")], user_id="ann")
+        message_id = (await container.message_store().read(session_id, "ann"))[1].message_id
+        started = await start(store, session_id)
+        await add(store, started, "a")
+        ended = await store.finish_response(ending(started, message_id=message_id))
+        assert ended is not None
+        return store, ended
+
+    async def test_a_deleted_session(self, container: Container) -> None:
+        store, response = await self.answered(container, "deleted")
+        await container.conversation_manager().delete("deleted", user_id="ann")
+        assert await standing(store, response) is None
+        assert await pieces(store, response) == []
+
+    async def test_an_erased_message(self, container: Container) -> None:
+        store, response = await self.answered(container, "erased")
+        await container.conversation_manager().erase("erased", seq=1, user_id="ann")
+        assert await standing(store, response) == response
+        await container.conversation_manager().erase("erased", seq=2, user_id="ann")
+        assert await standing(store, response) is None
+        assert await pieces(store, response) == []
+
+    async def test_an_erased_user(self, container: Container) -> None:
+        store, response = await self.answered(container, "of ann")
+        await container.conversation_manager().erase_user("ann")
+        assert await standing(store, response) is None
+
+    async def test_a_pruned_session(self, container: Container) -> None:
+        store, response = await self.answered(container, "pruned")
+        assert await container.pruner().prune(older_than_seconds=0) == ("pruned",)
+        assert await standing(store, response) is None

@@ -8,8 +8,12 @@ import anyio
 import asyncpg
 import pytest
 
-from reactor_memory.models import Notes
+from reactor_memory.memberships import ConversationsQuery, MessagesQuery
+from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
 from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.storage.queries import postgres_queries
+from reactor_memory.testing import append_messages
+from reactor_memory.validation import new_message_id
 from tests.postgres_server import execute
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
@@ -93,6 +97,116 @@ class TestHandWrittenSql:
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
             async with named(fenced_postgres_dsn, "ann") as connection:
                 await connection.execute(f"INSERT INTO {table} {columns[table]}")
+
+
+OTHERS = ("messages", "responses", "response_pieces", "memberships", "ownership_transfers")
+
+
+class TestConversations:
+    """Of conversations, who is named sees what they own and what is shared with them."""
+
+    @pytest.fixture
+    async def shared(self, fenced_postgres_dsn: str) -> AsyncIterator[PostgresStore]:
+        """Ann owns two conversations, with Bob as a reader of the first; Eve owns one. On one connection."""
+        store = PostgresStore(fenced_postgres_dsn, pool_size=1)
+        await store.open()
+        for owner, group_id, member in (("ann", "g1", "bob"), ("ann", "g2", "dan"), ("eve", "g3", "dan")):
+            await append_messages(store, group_id, [Message.user(f"canary of {group_id}")], user_id=owner)
+            member_row = Membership(group_id=group_id, user_id=member, access_level="reader", created_at=1)
+            await store.put_membership(member_row, audit(group_id), creating=True)
+            offer = OwnershipTransfer(
+                transfer_id=f"t-{group_id}", group_id=group_id, from_user_id=owner, to_user_id=member, created_at=1
+            )
+            await store.offer_ownership(offer, audit(group_id))
+        yield store
+        await store.close()
+
+    @pytest.mark.parametrize(
+        ("who", "groups"), [("ann", ["g1", "g2"]), ("bob", ["g1"]), ("dan", ["g2", "g3"]), ("eve", ["g3"]), ("fay", [])]
+    )
+    @pytest.mark.usefixtures("shared")
+    async def test_sql_that_forgets_to_ask_sees_no_more(
+        self, fenced_postgres_dsn: str, who: str, groups: list[str]
+    ) -> None:
+        async with named(fenced_postgres_dsn, who) as connection:
+            assert sorted(row["group_id"] for row in await connection.fetch("SELECT * FROM messages")) == groups
+            offers = await connection.fetch("SELECT * FROM ownership_transfers")
+            assert sorted(row["group_id"] for row in offers) == groups
+            members = await connection.fetch("SELECT * FROM memberships")
+            assert {row["user_id"] for row in members} <= {who}
+
+    @pytest.mark.usefixtures("shared")
+    async def test_sql_that_forgets_to_ask_changes_no_more(self, fenced_postgres_dsn: str) -> None:
+        async with named(fenced_postgres_dsn, "bob") as connection:
+            assert await connection.execute("UPDATE messages SET content = 'x'") == "UPDATE 1"
+            assert await connection.execute("DELETE FROM messages WHERE group_id <> 'g1'") == "DELETE 0"
+            assert await connection.execute("DELETE FROM memberships WHERE user_id <> 'bob'") == "DELETE 0"
+
+    @pytest.mark.usefixtures("shared")
+    @pytest.mark.parametrize("table", ["memberships", "ownership_transfers"])
+    async def test_members_and_offers_are_there_for_nobody_in_particular(
+        self, fenced_postgres_dsn: str, table: str
+    ) -> None:
+        async with connected(fenced_postgres_dsn) as connection:
+            assert await connection.fetch(f"SELECT * FROM {table}") == []
+
+    @pytest.mark.usefixtures("shared")
+    async def test_the_log_names_nobody_and_sees_all(self, fenced_postgres_dsn: str) -> None:
+        async with connected(fenced_postgres_dsn) as connection:
+            assert await connection.fetchval("SELECT count(*) FROM messages") == 3
+
+    async def test_a_query_of_the_store_that_forgets_its_group_stays_harmless(
+        self, shared: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As after a slip of the pen: the statement reads whatever it may."""
+        session = await shared.get_session("g1", "ann")
+        assert session is not None
+        query = postgres_queries()["visible_messages"]
+        careless = query.text.replace("group_id = $1 AND conversation_id = $2", "$1 || $2 IS NOT NULL")
+        assert careless != query.text
+        forgotten = {**postgres_queries(), "visible_messages": query._replace(text=careless)}
+        monkeypatch.setattr("reactor_memory.storage.postgres.postgres_queries", lambda: forgotten)
+        seen = await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
+        assert [message.content for message in seen] == ["canary of g1"]
+        seen = await shared.read_visible(MessagesQuery(session=session))
+        assert len(seen) == 3  # so the fence it was
+
+    async def test_a_conversation_that_is_read_for_a_user_names_them(
+        self, shared: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is told of it, its preview too, is behind the fence, whatever access is checked afterwards."""
+        found = await shared.get_conversation("g1", "bob", described=True)
+        assert found is not None
+        assert (found.access_level, found.preview) == ("reader", "canary of g1")
+        stranger = await shared.get_conversation("g1", "fay", described=True)
+        assert stranger is not None
+        assert (stranger.access_level, stranger.preview) == (None, "")
+
+    async def test_no_name_is_left_on_the_connection(self, shared: PostgresStore) -> None:
+        """The store has one: the next operation must not see with the eyes of the one before."""
+        session = await shared.get_session("g3", "eve")
+        assert session is not None
+        for _ in range(2):
+            await shared.list_conversations(ConversationsQuery(user_id="bob"))
+            await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
+            assert len(await shared.read("g3", "eve")) == 1
+            await shared.list_memberships("g1")
+
+            async def rows(connection: Any) -> list[int]:
+                return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in OTHERS]
+
+            assert await shared._once(rows) == [3, 0, 0, 0, 0]  # pyright: ignore[reportPrivateUsage]
+
+
+def audit(group_id: str) -> AuditRecord:
+    return AuditRecord(
+        record_id=new_message_id(1),
+        group_id=group_id,
+        conversation_id=group_id,
+        actor_id="ann",
+        action="x",
+        created_at=1,
+    )
 
 
 class TestThePool:
