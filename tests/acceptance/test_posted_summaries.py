@@ -19,7 +19,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     SummarizationError,
 )
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models import TITLE_KEY, Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, eventually, memory, save, scripted, settings, talk, texts
 
@@ -77,7 +77,7 @@ async def test_contexts_tell_it_from_then_on_and_facts_stay(url: str) -> None:
         facts = await manager.read_facts("s", user_id=USER)
         posted = await post(manager, until_seq=30, author_id="bot", metadata={"by": "nightly"}, title="Forty orders")
         assert (posted.seq, posted.role, posted.visibility, posted.author_id) == (61, "summary", "agent", "bot")
-        assert (posted.content, posted.metadata) == (TEXT, {"by": "nightly"})
+        assert (posted.content, posted.metadata) == (TEXT, {"by": "nightly", TITLE_KEY: "Forty orders"})
         after = await load(container)
         assert narrative(after)[:2] == ["The customer wants forty orders.", "They are zyxpatient."]
         assert len(narrative(after)) == 2 + sum(
@@ -256,6 +256,19 @@ async def test_it_goes_with_any_message_of_which_it_tells(url: str) -> None:
             assert "zyxpatient" not in seen(await load(container, name))
             assert "zyxpatient" not in str(await manager.read_messages(name, user_id=USER))
             assert "zyxpatient" not in str(await manager.get_summary(name, user_id=USER))
+
+
+async def test_the_title_goes_with_it_unless_it_is_another_by_now(url: str) -> None:
+    async with memory(scripted(), url) as container:
+        manager = container.conversation_manager()
+        for name, later in (("s", None), ("t", "Another")):
+            await save(manager, name, talk(10))
+            await post(manager, until_seq=4, session_id=name, title="zyxtitle")
+            if later:
+                await post(manager, until_seq=2, session_id=name, title=later)
+            await manager.erase(name, seq=3, user_id=USER)
+            assert (await manager.get_session(name, user_id=USER)).title == later
+            assert "zyxtitle" not in str(await manager.read_messages(name, user_id=USER))
 
 
 async def test_no_sibling_is_told_it(url: str) -> None:
