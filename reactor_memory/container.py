@@ -16,6 +16,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
@@ -35,12 +36,15 @@ from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
+from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
+from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ChatModel,
+    Clock,
     Condenser,
     ContextSource,
     ItemsStore,
@@ -58,8 +62,21 @@ from reactor_memory.protocols import (
 from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
+from reactor_memory.responses import ResponseSignals, ResponseStore
+from reactor_memory.searching import Embedder, SearchStore
+from reactor_memory.service.access import Access
+from reactor_memory.service.auditing import Audit
+from reactor_memory.service.conversations import Conversations
+from reactor_memory.service.following import FollowOptions
+from reactor_memory.service.messages import Messages
+from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
+from reactor_memory.service.search import MessageSearchService, SearchOptions
+from reactor_memory.service.sharing import Sharing
+from reactor_memory.service.summaries import Summaries
+from reactor_memory.service.watching import Watches
 from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
+from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.tiers.background import TierScheduler
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.tiers.condensing import ExtractionCondenser
@@ -70,6 +87,7 @@ from reactor_memory.tiers.writing import TextForm, TierWriter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.workers.embedding import GuardedEmbedder
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
@@ -78,6 +96,14 @@ from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
 from reactor_memory.workers.poller import WorkPoller
 from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
+from reactor_memory.workers.search_workers import (
+    HintingScheduler,
+    IndexingOptions,
+    IndexJob,
+    IndexWorker,
+    SearchWorkers,
+)
+from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.workers.spending import SpendingCaps
 
 # -- what the library brings along ------------------------------------------------------------------------------------
@@ -278,6 +304,33 @@ def no_recall_index(settings: Settings) -> RecallIndex:
     return NoRecallIndex()
 
 
+def no_embedder(settings: Settings) -> None:
+    """Nobody knows what a text means."""
+
+
+def wordllama_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.embedders.wordllama import WordLlamaEmbedder
+
+    if find_spec("wordllama") is None:
+        raise MissingExtraError("search.embedder", package="wordllama", extra="wordllama")
+    return WordLlamaEmbedder()
+
+
+def gemini_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.embedders.gemini import GeminiEmbedder
+
+    search = settings.search
+    if search.api_key is None:
+        raise ConfigurationError("search.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
+    return GeminiEmbedder(
+        search.model,
+        search.api_key.get_secret_value(),
+        dimensions=search.dimensions,
+        base_url=search.base_url,
+        timeout_seconds=search.timeout_seconds,
+    )
+
+
 def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
@@ -288,6 +341,24 @@ def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
 
 def summarizing_memory_management(settings: Settings) -> None:
     """It needs parts of the container, so the container makes it."""
+
+
+def redis_stream_store(settings: Settings) -> ResponseStore:
+    try:
+        from reactor_memory.streams.redis_responses import RedisResponses
+    except ImportError:
+        raise MissingExtraError("streams.backend", package="redis", extra="redis") from None
+    streams = settings.streams
+    if streams.redis_url is None:
+        raise ConfigurationError("streams.redis_url", "is not set: say where Redis or Valkey is")
+    try:
+        return RedisResponses(
+            streams.redis_url.get_secret_value(), keep_microseconds=microseconds(streams.keep_seconds)
+        )
+    except ValueError:
+        raise ConfigurationError(
+            "streams.redis_url", "is no address of a server, such as redis://host:6379/0"
+        ) from None
 
 
 PROGRESSIVE = "progressive"
@@ -328,8 +399,10 @@ OWN_PARTS = Plugin(
             PROGRESSIVE: progressive_strategy,
         },
         "recall_index": {"none": no_recall_index},
+        "embedder": {"none": no_embedder, "wordllama": wordllama_embedder, "gemini": gemini_embedder},
         "redactor": {"none": no_redactor},
         "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
+        "stream_store": {"redis": redis_stream_store},
         "clock": {"system": system_clock},
     },
 )
@@ -370,6 +443,113 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
 
 
+def response_store_of(
+    report: ConditionReport, message_store: MessageStore, name: str, settings: Settings
+) -> ResponseStore | None:
+    """What the settings name. ``database`` is the store of the log; one that keeps no responses streams none."""
+    if canonical_name(name) == "none":
+        return None
+    if canonical_name(name) != "database" or "database" in report.factories["stream_store"]:
+        return selected(report, "stream_store", name, "streams.backend", settings)
+    return cast("ResponseStore", message_store) if hasattr(message_store, "append_pieces") else None
+
+
+def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
+    """A store that tells of no changes is polled."""
+    if store is None:
+        return None
+    if isinstance(store, ResponseSignals):
+        return StreamBackend(store, Watches(store))
+    streams = settings.streams
+    polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
+    return StreamBackend(store, Watches(polled))
+
+
+def stream_options(settings: Settings) -> StreamOptions:
+    streams = settings.streams
+    return StreamOptions(
+        expires_microseconds=microseconds(streams.expires_seconds),
+        max_size=streams.max_bytes,
+        max_events=streams.max_pieces,
+        max_open=streams.max_open_per_caller,
+        follow=FollowOptions(
+            keep_microseconds=microseconds(streams.keep_seconds),
+            recheck_seconds=streams.recheck_seconds,
+            heartbeat_seconds=streams.heartbeat_seconds,
+        ),
+    )
+
+
+def guarded_embedder_of(
+    report: ConditionReport, name: str, redactor: Redactor, breaker: CircuitBreaker, settings: Settings
+) -> Embedder | None:
+    """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
+    embedder: Embedder | None = selected(report, "embedder", name, "search.embedder", settings)
+    if embedder is None:
+        return None
+    if find_spec("numpy") is None:
+        raise MissingExtraError("search.embedder", package="numpy", extra="vectors")
+    return GuardedEmbedder(
+        embedder, redactor=redactor, breaker=breaker, timeout_seconds=settings.search.timeout_seconds
+    )
+
+
+def search_store_of(message_store: MessageStore) -> SearchStore:
+    if not hasattr(message_store, "search_messages"):
+        raise ConfigurationError("search.enabled", "the store has no index over its conversations: choose another one")
+    return cast("SearchStore", message_store)
+
+
+def index_jobs(
+    store: SearchStore,
+    unread: UnreadMessages,
+    embedder: Embedder | None,
+    redactor: Redactor,
+    clock: Clock,
+    settings: Settings,
+) -> tuple[IndexJob, ...]:
+    """Words, and meanings if anybody knows them."""
+    attempts = settings.background.max_attempts
+    words = WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
+    if embedder is None:
+        return (words,)
+    meanings = MeaningIndexing(
+        store=store,
+        unread=unread,
+        embedder=embedder,
+        clock=clock,
+        batch_messages=settings.search.batch_messages,
+        max_attempts=attempts,
+    )
+    return words, meanings
+
+
+def search_workers_of(
+    jobs: Sequence[IndexJob],
+    leases: SummaryStore,
+    clock: Clock,
+    random: Callable[[], float],
+    options: IndexingOptions,
+) -> SearchWorkers:
+    return SearchWorkers([IndexWorker(job, leases=leases, clock=clock, random=random, options=options) for job in jobs])
+
+
+def indexing_options(settings: Settings) -> IndexingOptions:
+    background, search = settings.background, settings.search
+    return IndexingOptions(
+        concurrency=search.max_concurrent_conversations,
+        sweep_seconds=search.sweep_seconds,
+        lease_seconds=background.lease_seconds,
+        backoff_seconds=background.backoff_seconds,
+        max_backoff_seconds=background.max_backoff_seconds,
+    )
+
+
+def is_indexing(settings: Settings) -> str:
+    """Whether this process makes messages searchable."""
+    return on_or_off(settings.search.enabled and settings.background.enabled)
+
+
 def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
     if not hasattr(message_store, "get_or_create_active"):
         raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
@@ -386,6 +566,26 @@ def items_store_of(message_store: MessageStore) -> ItemsStore:
     if not hasattr(message_store, "change_items"):
         raise ConfigurationError("store.url", "the store keeps no items; override items_store")
     return cast("ItemsStore", message_store)
+
+
+def conversation_store_of(message_store: MessageStore) -> ConversationStore:
+    if not hasattr(message_store, "list_memberships"):
+        raise ConfigurationError(
+            "store.url", "the store shares no conversations: use sqlite:///file.db or postgresql://"
+        )
+    return cast("ConversationStore", message_store)
+
+
+def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestStore:
+    if not hasattr(message_store, "claim_request"):
+        raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
+    return cast("AnsweredRequestStore", message_store)
+
+
+def api_key_store_of(message_store: MessageStore) -> ApiKeyStore:
+    if not hasattr(message_store, "find_api_key"):
+        raise ConfigurationError("store.url", "the store keeps no keys: use sqlite:///file.db or postgresql://")
+    return cast("ApiKeyStore", message_store)
 
 
 def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
@@ -537,9 +737,13 @@ def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
 
 
+def message_limits(settings: Settings) -> MessageLimits:
+    return MessageLimits(**settings.limits.model_dump())
+
+
 def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
-        limits=MessageLimits(**settings.limits.model_dump()),
+        limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
         delete_grace_days=settings.store.delete_grace_days,
         max_pins=settings.context.max_pins,
@@ -777,6 +981,53 @@ class Container(containers.DeclarativeContainer):
         purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
     )
 
+    embedder = providers.Singleton(
+        guarded_embedder_of,
+        conditions,
+        settings.provided.search.embedder,
+        redactor,
+        providers.Singleton(
+            CircuitBreaker,
+            failures=settings.provided.summary.breaker_failures,
+            open_seconds=settings.provided.summary.breaker_open_seconds,
+            monotonic=time.monotonic,
+        ),
+        settings,
+    )
+    search_store = providers.Singleton(search_store_of, message_store)
+    search_workers = providers.Selector(
+        providers.Callable(is_indexing, settings),
+        on=providers.Singleton(
+            search_workers_of,
+            providers.Singleton(
+                index_jobs,
+                search_store,
+                providers.Singleton(UnreadMessages, message_store, clock=clock),
+                embedder,
+                redactor,
+                clock,
+                settings,
+            ),
+            summary_store,
+            clock,
+            random,
+            providers.Callable(indexing_options, settings),
+        ),
+        off=providers.Singleton(SearchWorkers, ()),
+    )
+    message_search = providers.Singleton(
+        MessageSearchService,
+        store=search_store,
+        embedder=embedder,
+        clock=clock,
+        options=providers.Factory(SearchOptions, min_similarity=settings.provided.search.min_similarity),
+    )
+    save_scheduler = providers.Selector(
+        providers.Callable(is_indexing, settings),
+        on=providers.Singleton(HintingScheduler, summary_scheduler, search=search_workers),
+        off=summary_scheduler,
+    )
+
     recaller = providers.Singleton(
         Recaller,
         index=recall_index,
@@ -810,7 +1061,7 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         index=recall_index,
         loader=context_loader,
-        scheduler=summary_scheduler,
+        scheduler=save_scheduler,
         counter=message_counter,
         redactor=redactor,
         user_data=providers.Callable(
@@ -896,6 +1147,46 @@ class Container(containers.DeclarativeContainer):
         ranges=range_summary_store,
         strategy=memory_management,
         on_hook_error=settings.provided.chat_memory.on_hook_error,
+    )
+
+    # conversations that people share
+
+    conversation_store = providers.Singleton(conversation_store_of, message_store)
+    audit = providers.Singleton(Audit, store=conversation_store, clock=clock)
+    access = providers.Singleton(Access, store=conversation_store, audit=audit)
+    conversations = providers.Singleton(
+        Conversations,
+        access=access,
+        store=conversation_store,
+        manager=conversation_manager,
+        scheduler=summary_scheduler,
+        audit=audit,
+        clock=clock,
+        limits=providers.Callable(message_limits, settings),
+        purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
+    )
+    shared_messages = providers.Singleton(
+        Messages, access=access, store=conversation_store, manager=conversation_manager
+    )
+    answered_request_store = providers.Singleton(answered_request_store_of, message_store)
+    api_key_store = providers.Singleton(api_key_store_of, message_store)
+    posted_summaries = providers.Singleton(
+        Summaries, access=access, store=conversation_store, manager=conversation_manager
+    )
+    sharing = providers.Singleton(Sharing, access=access, store=conversation_store, audit=audit, clock=clock)
+
+    # responses that are being written
+
+    response_store = providers.Singleton(
+        response_store_of, conditions, message_store, settings.provided.streams.backend, settings
+    )
+    response_streams = providers.Singleton(
+        ResponseStreams,
+        access=access,
+        conversations=conversation_store,
+        backend=providers.Singleton(stream_backend_of, response_store, settings),
+        clock=clock,
+        options=providers.Callable(stream_options, settings),
     )
 
     chat = providers.Factory(
@@ -988,8 +1279,14 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     message_store, summary_store = container.message_store(), container.summary_store()
     for summarizer in _summarizers_in_use(container):
         opened.push_async_callback(summarizer.aclose)
-    stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
-    for part in (*stores.values(), container.summary_scheduler()):
+    stores = {
+        id(part): part
+        for part in (message_store, summary_store, container.recall_index(), container.response_store())
+        if part is not None
+    }
+    if container.settings().search.enabled and (embedder := container.embedder()) is not None:
+        opened.push_async_callback(embedder.aclose)
+    for part in (*stores.values(), container.summary_scheduler(), container.search_workers()):
         opened.push_async_callback(part.close)
         await part.open()
     _warm_up(container.token_counter(), opened)

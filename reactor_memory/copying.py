@@ -212,6 +212,7 @@ def _tombstone(stored: StoredConversation) -> StoredConversation:
     return StoredConversation(
         session=replace(stored.session, title=None),
         agent_name=stored.agent_name,
+        audit=stored.audit,
         purged_at=stored.session.deleted_at if stored.purged_at is None else stored.purged_at,
     )
 

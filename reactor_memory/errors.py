@@ -7,7 +7,9 @@
     │   ├── InvalidMessageError
     │   ├── LimitExceededError
     │   ├── ImportFormatError
-    │   └── PageTokenError
+    │   ├── SearchTypeUnavailableError
+    │   ├── PageTokenError
+    │   └── StreamPositionError
     ├── ConfigurationError             settings, plug-ins, wiring
     │   ├── MissingExtraError
     │   └── PluginError
@@ -15,16 +17,24 @@
     │   ├── SessionNotFoundError
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
+    │   ├── MessageNotFoundError
+    │   ├── MemberNotFoundError
     │   ├── AccessDeniedError          a member with too little access
     │   ├── SharingConflictError
     │   ├── IdempotencyConflictError
     │   ├── ActiveSessionConflictError
+    │   ├── ResponseNotFoundError
+    │   ├── ResponseConflictError      a response that is being written
     │   └── CopyConflictError
+    ├── TransferNotFoundError
+    ├── NotGrantedError                a caller of the wrong kind, or a key without the grant
+    ├── TooManyStreamsError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── ChatModelError
     ├── EmbeddingError
     ├── RedactionError
+    ├── ServiceError                   what a memory service answered to its client
     ├── ChatMemoryError                what the chat memory raises, with its cause
     │   ├── ConversationNotFoundError
     │   ├── DataValidationError
@@ -71,6 +81,7 @@ class LimitExceededError(InvalidInputError):
         super().__init__(field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or {instead}")
         self.actual = actual
         self.limit = limit
+        self.unit = unit
         self.setting = setting
 
 
@@ -78,11 +89,28 @@ class ImportFormatError(InvalidInputError):
     """A line of an imported file is not in the documented format."""
 
 
+class SearchTypeUnavailableError(InvalidInputError):
+    """The kind of search that was asked for is not set up here. `search_type` names it."""
+
+    def __init__(self, search_type: str) -> None:
+        super().__init__(
+            "searchType", f"{search_type} needs an embedder, which is not set up here: use auto or keyword"
+        )
+        self.search_type = search_type
+
+
 class PageTokenError(InvalidInputError):
     """A page token was altered, or belongs to another caller, route or filter. Begin with the first page again."""
 
     def __init__(self) -> None:
         super().__init__("cursor", "is not a page token of this listing: begin with the first page again")
+
+
+class StreamPositionError(InvalidInputError):
+    """A stream has no such piece yet. Begin with the first one again."""
+
+    def __init__(self) -> None:
+        super().__init__("after", "is no piece of this stream: begin it anew")
 
 
 class ConfigurationError(ReactorMemoryError):
@@ -136,6 +164,20 @@ class SessionDeletedError(SessionError):
         super().__init__(session_id, "was deleted; begin a new session under a new id")
 
 
+class MessageNotFoundError(SessionError):
+    """The session has no such message, or nobody who asks may see it."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such message")
+
+
+class MemberNotFoundError(SessionError):
+    """The conversation has no such member."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such member")
+
+
 class AccessDeniedError(SessionError):
     """A member asks for more than their level allows. `needed` is the least level that may."""
 
@@ -172,6 +214,23 @@ class ActiveSessionConflictError(SessionError):
         super().__init__(session_id, "cannot become active: what is active has changed; resolve again")
 
 
+class ResponseNotFoundError(SessionError):
+    """The session has no such response, or its time is over."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such response")
+
+
+class ResponseConflictError(SessionError):
+    """What is asked of a response does not go with how it stands. `reason` is one word: ``superseded`` by a newer one,
+    ``response_ended``, or ``streams_disabled`` by the settings.
+    """
+
+    def __init__(self, session_id: str, reason: str, problem: str) -> None:
+        super().__init__(session_id, problem)
+        self.reason = reason
+
+
 class CopyConflictError(SessionError):
     """The target of a copy holds another session under this id, or somebody wrote to the session meanwhile."""
 
@@ -181,6 +240,30 @@ class CopyConflictError(SessionError):
             "the target holds other messages or another session under this id, and nothing is overwritten; delete it "
             "there, or leave it out",
         )
+
+
+class TransferNotFoundError(ReactorMemoryError):
+    """No such offer of ownership is pending, or it is none to, or by, who asks."""
+
+    def __init__(self, transfer_id: str) -> None:
+        super().__init__(f"transfer {transfer_id!r}: is not pending")
+        self.transfer_id = transfer_id
+
+
+class NotGrantedError(ReactorMemoryError):
+    """Users, or agents, or agents with this key may not do this, in any conversation. `needed` says what is missing."""
+
+    def __init__(self, needed: str) -> None:
+        super().__init__(f"not granted: this needs {needed}")
+        self.needed = needed
+
+
+class TooManyStreamsError(ReactorMemoryError):
+    """The caller follows as many responses at once as they may. `limit` is how many."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"streams: {limit} at once are the limit; close one, or raise streams.max_open_per_caller")
+        self.limit = limit
 
 
 class BudgetExceededError(ReactorMemoryError):
@@ -246,6 +329,21 @@ class RedactionError(ReactorMemoryError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
         self.reason = reason
+
+
+class ServiceError(ReactorMemoryError):
+    """A memory service refused a request, or failed at it, in a way that no other error of this library says.
+
+    `code` is stable (``forbidden``, ``rate_limited``, ...; ``unreadable`` for an answer that is none of a memory
+    service), `status` the one of HTTP. `request_id` finds the request in the logs of the service.
+    """
+
+    def __init__(self, code: str, problem: str, *, status: int, request_id: str | None = None) -> None:
+        super().__init__(f"memory service: {problem} ({code}, status {status}, request {request_id or 'unknown'})")
+        self.code = code
+        self.problem = problem
+        self.status = status
+        self.request_id = request_id
 
 
 class ChatMemoryError(ReactorMemoryError):

@@ -721,12 +721,19 @@ class ConversationManager:
         check_session_id(session_id, creating=False)
         purge = self._options.delete_grace_days == 0
         gone = await self._messages.delete(session_id, user_id, now=self._clock(), purge=purge)
-        await self._scheduler.cancel(gone)
-        if purge and not self._stores_are_one:
-            await self._summaries.forget(gone)
-        if purge and not self._index_is_store:
-            await self._index.forget(gone)
+        await self.forget_deleted(gone)
         return gone
+
+    async def forget_deleted(self, session_ids: Sequence[str]) -> None:
+        """What follows when the log has deleted sessions: no work on them goes on, and without a grace time what is
+        kept elsewhere goes, too.
+        """
+        purge = self._options.delete_grace_days == 0
+        await self._scheduler.cancel(session_ids)
+        if purge and not self._stores_are_one:
+            await self._summaries.forget(session_ids)
+        if purge and not self._index_is_store:
+            await self._index.forget(session_ids)
 
     async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
         """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.

@@ -9,14 +9,45 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, TypeAlias
 
-from reactor_memory.models import JsonObject, Message, Session, Value
+from reactor_memory.models import (
+    AccessLevel,
+    AuditRecord,
+    JsonObject,
+    Membership,
+    Message,
+    OwnershipTransfer,
+    Session,
+    Value,
+)
 from reactor_memory.protocols import Appended, AppendRequest
 
-AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
 LEVELS: tuple[AccessLevel, ...] = ("reader", "writer", "manager", "owner")
 """From the least to the most."""
 
 ListMode: TypeAlias = Literal["all", "roots", "latest-fork"]
+
+Channel: TypeAlias = Literal["HISTORY", "MEMORY", "SUMMARY"]
+"""What users see, what agents keep to themselves, and summaries."""
+
+PARENT_MESSAGE_ID = "reactor_memory.parent_message_id"
+"""The key under which the metadata of a message hold the id of the message that it answers."""
+
+RESERVED_METADATA = "reactor_memory."
+"""How keys of metadata begin that nobody but the service may set."""
+
+TITLE_LENGTH = 40
+"""Characters that a conversation without a title takes from its first message."""
+
+
+def channel_of(message: Message) -> Channel:
+    if message.role == "summary":
+        return "SUMMARY"
+    return "HISTORY" if message.visibility == "user" else "MEMORY"
+
+
+def title_from(text: str) -> str | None:
+    """The title of a conversation whose first message is `text`; None if that is blank."""
+    return " ".join(text.split())[:TITLE_LENGTH].rstrip() or None
 
 
 def reaches(level: AccessLevel | None, needed: AccessLevel) -> bool:
@@ -27,8 +58,9 @@ def reaches(level: AccessLevel | None, needed: AccessLevel) -> bool:
 class Conversation(Value, frozen=True, kw_only=True):
     """A session as a service shows it. `access_level` is the one of who asked, None for no member.
 
-    `preview` is the beginning of the newest message that users may see, on one line. `vectorized_at` is the time up to
-    which meanings were indexed. Times are microseconds UTC.
+    `preview` is the beginning of the newest message that users may see, on one line, and `forked_at_message_id` the
+    last such message that a fork shares (None at the first one, and of a root): both are left out where nobody asked
+    for them. `vectorized_at` is the time up to which meanings were indexed. Times are microseconds UTC.
     """
 
     session: Session
@@ -36,47 +68,12 @@ class Conversation(Value, frozen=True, kw_only=True):
     agent_name: str | None = None
     metadata: JsonObject = {}
     preview: str = ""
+    forked_at_message_id: str | None = None
     vectorized_at: int | None = None
 
     @property
     def conversation_id(self) -> str:
         return self.session.session_id
-
-
-class Membership(Value, frozen=True, kw_only=True):
-    """The access of a user to a group."""
-
-    group_id: str
-    user_id: str
-    access_level: AccessLevel
-    created_at: int
-
-
-class OwnershipTransfer(Value, frozen=True, kw_only=True):
-    """An offer to own a group; there is at most one of a group at a time."""
-
-    transfer_id: str
-    group_id: str
-    from_user_id: str
-    to_user_id: str
-    created_at: int
-
-
-class AuditRecord(Value, frozen=True, kw_only=True):
-    """Who changed what of a group. `actor_id` is a user, `client_id` the agent that acted, alone or on their behalf.
-
-    `details` holds levels and ids, never text of messages.
-    """
-
-    record_id: str
-    group_id: str
-    conversation_id: str
-    actor_id: str | None
-    client_id: str | None = None
-    action: str
-    target: str | None = None
-    details: JsonObject = {}
-    created_at: int
 
 
 class NewConversation(Value, frozen=True, kw_only=True):
@@ -103,26 +100,28 @@ class NewFork(Value, frozen=True, kw_only=True):
 
 class ConversationsQuery(Value, frozen=True, kw_only=True):
     """The conversations that `user_id` owns or is a member of, newest activity first, behind `after` (updated_at and
-    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters.
+    id of the last one seen). `text` is looked for in title and metadata, whatever the case of its letters;
+    `agent_names`, if given, are the only agents whose conversations count.
     """
 
     user_id: str
     mode: ListMode = "all"
     text: str | None = None
+    agent_names: tuple[str, ...] | None = None
     after: tuple[int, str] | None = None
     limit: int = 20
 
 
 class MessagesQuery(Value, frozen=True, kw_only=True):
-    """The messages of a branch that somebody may see, `after` < seq <= `until`, oldest first.
+    """The messages of a branch that somebody may see, `after` < seq <= `until`, oldest first: archived ones, too.
 
-    `client_id` None: those for users (``visibility=user``). Else those, summaries, and what this client wrote for
-    itself. With `inherit` False the conversation's own only.
+    `client_id` None: those for users (the channel HISTORY). Else those, summaries, and what this client wrote for
+    itself; of these only the ones of `channel`, if given. With `inherit` False the conversation's own only.
     """
 
     session: Session
     client_id: str | None = None
-    for_agents: bool = False
+    channel: Channel | None = None
     inherit: bool = True
     after: int = 0
     until: int | None = None
@@ -137,8 +136,10 @@ class ConversationStore(Protocol):
     """
 
     async def get_conversation(
-        self, conversation_id: str, user_id: str | None, *, deleted: bool = False
-    ) -> Conversation | None: ...
+        self, conversation_id: str, user_id: str | None, *, deleted: bool = False, described: bool = False
+    ) -> Conversation | None:
+        """With `described` also the preview and the last message that a fork shares. One that was purged is None."""
+        ...
 
     async def list_conversations(self, query: ConversationsQuery) -> tuple[Conversation, ...]: ...
 
@@ -157,15 +158,22 @@ class ConversationStore(Protocol):
         """Create the branch and its first message in one transaction; one of this id is returned as it is."""
         ...
 
-    async def rename_conversation(self, conversation_id: str, title: str | None, audit: AuditRecord) -> bool: ...
+    async def rename_conversation(self, conversation_id: str, title: str | None, audit: AuditRecord) -> bool:
+        """False if it was deleted meanwhile."""
+        ...
+
+    async def title_conversation(self, conversation_id: str) -> str | None:
+        """Give a conversation without a title the one of its first message by a user (`title_from`); what it has."""
+        ...
 
     async def delete_conversation(self, conversation_id: str, audit: AuditRecord, *, purge: bool) -> tuple[str, ...]:
         """As `MessageStore.delete`, whoever owns it. A pending transfer goes with the root."""
         ...
 
-    async def restore_conversation(self, conversation_id: str, audit: AuditRecord) -> tuple[str, ...]:
-        """Bring back a deleted conversation with what was deleted together with it; the ids that are back. None if it
-        was purged meanwhile.
+    async def restore_conversation(self, conversation_id: str, audit: AuditRecord) -> tuple[Session, ...] | None:
+        """Bring back a deleted conversation with what was deleted together with it, what is due among their background
+        work included; those that are back. None if it was purged. Raises `SharingConflictError` if the one that it was
+        forked from is deleted, and was not deleted together with it.
         """
         ...
 
@@ -179,16 +187,22 @@ class ConversationStore(Protocol):
         """All members, the owner first, then in the order in which they joined."""
         ...
 
-    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> bool:
-        """Add a member (False if there is one), or change the level of one (False if there is none)."""
+    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> Membership | None:
+        """Add a member (None if there is one), or change the level of one (None if there is none); how it stands now.
+        The owner is a member that this cannot change. Raises `SessionDeletedError`.
+        """
         ...
 
     async def remove_membership(self, group_id: str, user_id: str, audit: AuditRecord) -> bool:
-        """Also takes back an offer of ownership to this user. False if there is no such member."""
+        """Also takes back an offer of ownership to this user. False if there is no such member beside the owner."""
         ...
 
     async def offer_ownership(self, transfer: OwnershipTransfer, audit: AuditRecord) -> OwnershipTransfer:
-        """The offer that is pending now: this one, or an older one of the group."""
+        """The offer that is pending now: this one, or an older one of the group.
+
+        Raises `SessionOwnershipError` if who gives it does not own the group, `SharingConflictError` if who gets it is
+        no member, and `SessionDeletedError`.
+        """
         ...
 
     async def list_transfers(self, user_id: str) -> tuple[OwnershipTransfer, ...]:
@@ -205,4 +219,10 @@ class ConversationStore(Protocol):
         """Take the offer away, by who gave or got it."""
         ...
 
-    async def list_audit(self, group_id: str, *, after: str = "", limit: int = 100) -> tuple[AuditRecord, ...]: ...
+    async def add_audit(self, record: AuditRecord) -> None:
+        """Note what changed nothing here, such as an agent that read; one of this id that is there stays as it is."""
+        ...
+
+    async def list_audit(self, group_id: str, *, after: str = "", limit: int = 100) -> tuple[AuditRecord, ...]:
+        """Oldest first, behind the record `after`."""
+        ...

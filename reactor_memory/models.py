@@ -17,6 +17,9 @@ Visibility: TypeAlias = Literal["user", "agent", "system"]
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
 Act: TypeAlias = Literal["statement", "decision", "correction"]
 
+AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
+"""What a member of a shared conversation may do (`reactor_memory.memberships`)."""
+
 Form: TypeAlias = Literal["full", "short", "brief"]
 """How shortly facts are told (`reactor_memory.context.rendering.render_facts`)."""
 
@@ -599,3 +602,39 @@ class WorkState(Value, frozen=True, kw_only=True):
     attempts: int
     parked: bool = False
     last_error: str | None = None
+
+
+class Membership(Value, frozen=True, kw_only=True):
+    """The access of a user to a group."""
+
+    group_id: str
+    user_id: str
+    access_level: AccessLevel
+    created_at: int
+
+
+class OwnershipTransfer(Value, frozen=True, kw_only=True):
+    """An offer to own a group; there is at most one of a group at a time."""
+
+    transfer_id: str
+    group_id: str
+    from_user_id: str
+    to_user_id: str
+    created_at: int
+
+
+class AuditRecord(Value, frozen=True, kw_only=True):
+    """Who changed what of a group. `actor_id` is a user, `client_id` the agent that acted, alone or on their behalf.
+
+    `details` holds levels and ids, never text of messages.
+    """
+
+    record_id: str
+    group_id: str
+    conversation_id: str
+    actor_id: str | None
+    client_id: str | None = None
+    action: str
+    target: str | None = None
+    details: JsonObject = {}
+    created_at: int

@@ -30,8 +30,10 @@ PLUG_POINTS = (
     "token_counter",
     "strategy",
     "recall_index",
+    "embedder",
     "redactor",
     "memory_management",
+    "stream_store",
     "clock",
 )
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from reactor_memory.models import (
     ActiveSession,
+    AuditRecord,
     BranchRange,
     Extraction,
     Fact,
@@ -22,8 +23,10 @@ from reactor_memory.models import (
     Layout,
     Lease,
     Ledger,
+    Membership,
     Message,
     Notes,
+    OwnershipTransfer,
     Pin,
     PinTarget,
     PostedSummary,
@@ -928,7 +931,8 @@ class StoredMessage(Value, frozen=True, kw_only=True):
 class StoredConversation(Value, frozen=True, kw_only=True):
     """A conversation with all that a store keeps of it, but for its messages and what is derived from them.
 
-    `importing`: it was begun by `import_conversation` and is not finished.
+    Members, an offer of ownership and the audit trail belong to the group, and come with its root. `importing`: it was
+    begun by `import_conversation` and is not finished.
     """
 
     session: Session
@@ -938,6 +942,9 @@ class StoredConversation(Value, frozen=True, kw_only=True):
     pins: tuple[Pin, ...] = ()
     summaries: tuple[RangeSummary, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    transfer: OwnershipTransfer | None = None
+    audit: tuple[AuditRecord, ...] = ()
     importing: bool = False
 
     @property

@@ -79,10 +79,13 @@ USUAL_VARIABLES = {
 }
 """Variables of other programs that set something here too, the first one before the next; ours win over them.
 
-Keys count for ``chat.api_key``, too. The key of OpenAI counts only where it belongs: with the provider ``openai`` and
-its own address. With that provider no other key counts.
+Keys count for ``chat.api_key``, too, and those of Gemini for ``search.api_key``. The key of OpenAI counts only where it
+belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
 """
 _OPENAI_KEY = "OPENAI_API_KEY"
+
+SHORTEST_SECRET = 32
+"""Bytes of a secret that signs tokens: it must not be found by trying."""
 
 MASK = "********"
 _OPTIONS = "plugins.options."
@@ -92,6 +95,7 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
 
@@ -122,6 +126,14 @@ def _web_url(text: str) -> str:
     return text
 
 
+def _origin(text: str) -> str:
+    """An origin as browsers send it, so that comparing texts is enough."""
+    origin = _web_url(text.strip())
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("must be an origin as browsers send it, such as https://app.example: in lower case, no path")
+    return origin
+
+
 def _has_host_and_port(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -147,6 +159,8 @@ StoreUrl = Annotated[str, AfterValidator(_store_url)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
 Prompt = Annotated[str, AfterValidator(_prompt)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_names)]
 
 
 class Section(BaseModel):
@@ -480,6 +494,165 @@ class ChatSettings(Section):
         return self
 
 
+class IssuerSettings(BaseModel):
+    """Whose tokens tell who a user is: signed with one algorithm, by keys from one place.
+
+    `token_types` are the values of the header ``typ`` that count; an empty one stands for a token without it.
+    """
+
+    model_config = Section.model_config
+
+    issuer: Annotated[str, Field(min_length=1)]
+    audience: Annotated[str, Field(min_length=1)]
+    algorithm: Literal["RS256", "ES256", "HS256"] = "RS256"
+    jwks_file: Path | None = None
+    jwks_url: WebUrl | None = None
+    secret: SecretStr | None = None
+    token_types: tuple[str, ...] = ("JWT", "at+jwt")
+    user_claim: Annotated[str, Field(min_length=1)] = "sub"
+    user_prefix: Annotated[str, Field(max_length=100)] = ""
+    leeway_seconds: Annotated[int, Field(ge=0, le=300)] = 30
+
+    @model_validator(mode="after")
+    def _keys_from_one_place(self) -> Self:
+        given = {name for name in ("jwks_file", "jwks_url", "secret") if getattr(self, name) is not None}
+        wanted = [{"secret"}] if self.algorithm == "HS256" else [{"jwks_file"}, {"jwks_url"}]
+        if given not in wanted:
+            takes = "secret" if self.algorithm == "HS256" else "either jwks_file or jwks_url"
+            raise ValueError(f"{self.algorithm} needs {takes}, and nothing else")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_unaltered_on_the_way(self) -> Self:
+        url = self.jwks_url or "https://"
+        if urlsplit(url).scheme != "https" and not is_loopback(url):
+            raise ValueError(
+                "jwks_url must begin with https://, or name this machine: others could answer with their keys"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _secret_long_enough(self) -> Self:
+        if self.secret is not None and len(self.secret.get_secret_value().encode()) < SHORTEST_SECRET:
+            raise ValueError(f"secret must have at least {SHORTEST_SECRET} bytes")
+        return self
+
+    def read_jwks(self) -> bytes:
+        """What `jwks_file` holds."""
+        try:
+            return Path(self.jwks_file or "").read_bytes()
+        except OSError as error:
+            raise ConfigurationError("auth.issuers", f"cannot read {self.jwks_file}: {error.strerror}") from None
+
+
+class AuthSettings(Section):
+    """Who may call the service, and how often."""
+
+    prefix = "auth"
+
+    issuers: tuple[IssuerSettings, ...] = ()
+    allow_shared_secrets: bool = False
+    max_token_bytes: PositiveInt = 8192
+    jwks_refresh_seconds: PositiveFloat = 600
+    jwks_stale_seconds: PositiveFloat = 86400
+    jwks_pause_seconds: PositiveFloat = 30
+    jwks_timeout_seconds: PositiveFloat = 5
+    user_requests_per_minute: NonNegativeInt = 1200
+    agent_requests_per_minute: NonNegativeInt = 60000
+    failures_per_minute: NonNegativeInt = 60
+    burst_seconds: PositiveFloat = 15
+
+    @model_validator(mode="after")
+    def _issuers_apart(self) -> Self:
+        for field in ("issuer", "user_prefix"):
+            values = [getattr(issuer, field) for issuer in self.issuers]
+            if len(set(values)) < len(values):
+                raise self._refuse("issuers", f"each needs a {field} of its own, or their users would be mixed up")
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_on_purpose(self) -> Self:
+        if not self.allow_shared_secrets and any(issuer.secret for issuer in self.issuers):
+            problem = "HS256 lets everybody who checks tokens make them, too: use RS256 or ES256, or `serve --dev` for"
+            raise self._refuse("issuers", f"{problem} development, or set auth.allow_shared_secrets: true")
+        return self
+
+
+class HttpSettings(Section):
+    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens, alike in all processes."""
+
+    prefix = "http"
+
+    max_body_bytes: PositiveInt = 1024 * 1024
+    max_message_bytes: PositiveInt = 256 * 1024
+    max_batch_messages: PositiveInt = 100
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_metadata_depth: PositiveInt = 8
+    max_metadata_keys: PositiveInt = 50
+    openapi: bool = True
+    token_secret: SecretStr | None = None
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Port = 8080
+    cors_origins: Origins = ()
+    head_timeout_seconds: PositiveFloat = 10
+    body_timeout_seconds: PositiveFloat = 30
+    idle_timeout_seconds: PositiveFloat = 75
+    ready_timeout_seconds: PositiveFloat = 2
+    drain_delay_seconds: NonNegativeFloat = 0
+    shutdown_grace_seconds: PositiveFloat = 20
+    metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    metrics_port: Port | None = None
+
+
+class StreamSettings(Section):
+    """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
+
+    prefix = "streams"
+
+    backend: PluginName = "database"
+    redis_url: SecretStr | None = None
+    expires_seconds: PositiveFloat = 120
+    keep_seconds: PositiveFloat = 3600
+    max_bytes: PositiveInt = 4 * 1024 * 1024
+    max_pieces: PositiveInt = 100_000
+    poll_min_seconds: PositiveFloat = 0.05
+    poll_max_seconds: PositiveFloat = 1
+    recheck_seconds: PositiveFloat = 30
+    heartbeat_seconds: PositiveFloat = 15
+    max_open_per_caller: PositiveInt = 50
+
+    @model_validator(mode="after")
+    def _polls_less_and_less(self) -> Self:
+        if self.poll_min_seconds > self.poll_max_seconds:
+            raise self._refuse("poll_min_seconds", "must not be more than streams.poll_max_seconds")
+        return self
+
+
+class SearchSettings(Section):
+    """Search over many conversations. Without an `embedder` it goes by words alone."""
+
+    prefix = "search"
+
+    enabled: bool = False
+    embedder: PluginName = "none"
+    model: Annotated[str, Field(min_length=1)] = "gemini-embedding-001"
+    dimensions: PositiveInt = 768
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    allow_http: bool = False
+    timeout_seconds: PositiveFloat = 10
+    batch_messages: Annotated[int, Field(ge=1, le=100)] = 50
+    max_concurrent_conversations: PositiveInt = 2
+    sweep_seconds: PositiveFloat = 30
+    min_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.3
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        self._check_private(self.base_url, self.allow_http)
+        return self
+
+
 class PluginSettings(Section):
     """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
 
@@ -526,6 +699,10 @@ class Settings(BaseSettings):
     telemetry: TelemetrySettings = TelemetrySettings()
     prices: PriceSettings = PriceSettings()
     chat: ChatSettings = ChatSettings()
+    auth: AuthSettings = AuthSettings()
+    http: HttpSettings = HttpSettings()
+    streams: StreamSettings = StreamSettings()
+    search: SearchSettings = SearchSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"
     clock: PluginName = "system"
@@ -626,7 +803,11 @@ def _usual_variables(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if value and key != "summary.api_key":
             yield {section: {field: value}}
         elif value:
-            asking = {"summary": summary, "chat": _chat_asks(summary, _given_section(given, "chat"))}
+            asking = {
+                "summary": summary,
+                "chat": _chat_asks(summary, _given_section(given, "chat")),
+                **_search_asks(_given_section(given, "search")),
+            }
             yield {section: {field: value} for section, asks in asking.items() if _is_key_of(name, asks)}
 
 
@@ -642,6 +823,12 @@ def _chat_asks(summary: Mapping[str, Any], chat: Mapping[str, Any]) -> Mapping[s
     if provider in ("auto", canonical_name(str(summary.get("provider")))):
         return {**summary, **chat, "provider": summary.get("provider")}
     return chat
+
+
+def _search_asks(search: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Whom search asks for meanings, if it asks a provider."""
+    provider = canonical_name(str(search.get("embedder")))
+    return {"search": {**search, "provider": provider}} if provider == "gemini" else {}
 
 
 def _is_key_of(name: str, asks: Mapping[str, Any]) -> bool:

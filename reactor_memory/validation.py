@@ -194,14 +194,15 @@ def _check_time(field: str, value: object) -> None:
 
 def _check_structured(message: Message, limits: MessageLimits, field: str) -> None:
     if message.metadata != {}:
-        _check_metadata(f"{field}.metadata", message.metadata, limits)
+        check_metadata(f"{field}.metadata", message.metadata, limits)
     if message.parts != ():
         _check_parts(f"{field}.parts", message.parts, limits)
     if message.tool_calls != ():
         _check_tool_calls(f"{field}.tool_calls", message.tool_calls, limits)
 
 
-def _check_metadata(field: str, value: object, limits: MessageLimits) -> None:
+def check_metadata(field: str, value: object, limits: MessageLimits) -> None:
+    """Raises `InvalidMessageError` or `LimitExceededError`."""
     _check_object(field, value, limits.max_metadata_depth, "max_metadata_depth")
     _check_limit(field, _json_size(value), limits.max_metadata_bytes, "bytes", "max_metadata_bytes")
 
@@ -236,7 +237,7 @@ def _check_tool_call(field: str, call: ToolCall, limits: MessageLimits) -> None:
         size = _json_size(call.arguments)
         _check_limit(f"{field}.arguments", size, limits.max_content_bytes, "bytes", "max_content_bytes")
     if call.metadata != {}:
-        _check_metadata(f"{field}.metadata", call.metadata, limits)
+        check_metadata(f"{field}.metadata", call.metadata, limits)
 
 
 def _items(field: str, value: object) -> Sequence[object]:

@@ -23,6 +23,24 @@ def upgrade() -> None:
     _posted_summaries()
     _responses()
     op.add_column("conversations", _number("vectorized_at", nullable=True))
+    _no_samples()
+
+
+CONTENT = {
+    "conversations": "title metadata",
+    "audit_records": "details",
+    "answered_requests": "body",
+    "response_pieces": "text",
+}
+
+
+def _no_samples() -> None:
+    """The statistics of PostgreSQL hold samples of values, which would outlive them; no plan needs those of content."""
+    if op.get_context().dialect.name != "postgresql":
+        return
+    for table, columns in CONTENT.items():
+        changes = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in columns.split())
+        op.execute(f"ALTER TABLE {table} {changes}")
 
 
 def _memberships() -> None:
@@ -57,6 +75,7 @@ def _ownership_transfers() -> None:
 
 
 def _audit_records() -> None:
+    """Without names, once a user was erased: that is what the indexes are for."""
     op.create_table(
         "audit_records",
         _id("group_id"),
@@ -71,6 +90,15 @@ def _audit_records() -> None:
         sa.PrimaryKeyConstraint("group_id", "record_id", name="audit_records_pkey"),
         sqlite_with_rowid=False,
     )
+    for column in ("actor_id", "target"):
+        condition = sa.text(f"{column} IS NOT NULL")
+        op.create_index(
+            f"audit_records_by_{column}",
+            "audit_records",
+            [column],
+            sqlite_where=condition,
+            postgresql_where=condition,
+        )
 
 
 def _api_keys() -> None:
@@ -91,11 +119,15 @@ def _api_keys() -> None:
 
 
 def _answered_requests() -> None:
-    """What was answered to a request with an idempotency key; without a status it is being worked on."""
+    """What was answered to a request with an idempotency key; without a status it is being worked on. An answer is
+    erased with its user, and with anything of its group.
+    """
     op.create_table(
         "answered_requests",
         _id("principal_id"),
         _id("request_key"),
+        _id("user_id", nullable=True),
+        _id("group_id", nullable=True),
         _text("fingerprint"),
         _number("status", nullable=True),
         _text("body", nullable=True),
@@ -104,6 +136,7 @@ def _answered_requests() -> None:
         sa.PrimaryKeyConstraint("principal_id", "request_key", name="answered_requests_pkey"),
     )
     op.create_index("answered_requests_by_age", "answered_requests", ["created_at"])
+    op.create_index("answered_requests_by_group", "answered_requests", ["group_id"])
 
 
 def _posted_summaries() -> None:
@@ -127,9 +160,11 @@ def _responses() -> None:
         _id("conversation_id"),
         _id("response_id"),
         _number("fence"),
-        _text("producer"),
+        _id("client_id"),
+        _text("producer", nullable=True),
         _text("state"),
         _number("last_event"),
+        _number("size"),
         _number("stop_requested"),
         _id("message_id", nullable=True),
         _number("created_at"),

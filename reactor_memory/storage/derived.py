@@ -30,7 +30,7 @@ from reactor_memory.models import (
     WorkState,
 )
 from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
-from reactor_memory.storage import recall
+from reactor_memory.storage import recall, search
 from reactor_memory.storage.branches import called, posted_about, ranges_between, ruling, segments_of_branch
 from reactor_memory.storage.rows import (
     correction_about,
@@ -397,6 +397,7 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
         ):
             yield Step(query, key)
     yield from recall.forget(session_ids)
+    yield from search.forget(session_ids)
 
 
 # What summarizers cost

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Session
 from reactor_memory.protocols import Erased, Refold
-from reactor_memory.storage import derived, log
+from reactor_memory.storage import derived, log, memberships
 from reactor_memory.storage.branches import is_fork, ranges_between
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -28,6 +28,7 @@ def erase(
     posted = yield from derived.take_posted(group, parts)
     parts = (*parts, *posted)
     branches = branches_showing(group, parts)
+    yield from log.forget_titles((branch.session for branch in branches), parts)
     destroyed = 0
     for part in parts:
         start, end = part.start_seq, part.end_seq or session.last_seq
@@ -39,6 +40,7 @@ def erase(
         values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
         yield Batch("delete_pins_of_messages", values)
     yield from derived.forget_messages(branches, now=now, refold=refold, untold=bool(posted))
+    yield Step("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 
 
@@ -74,7 +76,9 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     yield Batch("end_notes", ends)
     active = yield Step("delete_active_of_user", {"user_id": user_id})
     items = yield Step("delete_items_of_user", {"user_id": user_id})
-    return len(notes) + len(active) + len(items)
+    answers = yield Step("delete_answers_of_user", {"user_id": user_id})
+    shared = yield from memberships.forget_user(user_id)
+    return len(notes) + len(active) + len(items) + len(answers) + shared
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

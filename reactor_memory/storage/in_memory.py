@@ -30,6 +30,7 @@ from reactor_memory.errors import (
 from reactor_memory.ledger.amending import amended, until
 from reactor_memory.models import (
     TITLE_KEY,
+    AuditRecord,
     BranchRange,
     Fact,
     FactCorrection,
@@ -38,7 +39,9 @@ from reactor_memory.models import (
     Layout,
     Lease,
     Ledger,
+    Membership,
     Message,
+    OwnershipTransfer,
     Pin,
     PinTarget,
     PostedSummary,
@@ -110,6 +113,9 @@ class _Conversation:
     purged: bool = False
     agent_name: str | None = None
     metadata: JsonObject = field(default_factory=JsonObject)
+    memberships: tuple[Membership, ...] = ()
+    transfer: OwnershipTransfer | None = None
+    audit: tuple[AuditRecord, ...] = ()
     importing: bool = False
 
     def entomb(self, start_seq: int, end_seq: int) -> int:
@@ -134,6 +140,8 @@ class _Conversation:
         self.ranges.clear()
         self.session = replace(self.session, title=None)
         self.metadata = {}
+        self.memberships = ()
+        self.transfer = None
         self.purged = True
 
 

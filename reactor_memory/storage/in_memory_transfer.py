@@ -10,7 +10,18 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.models import ActiveSession, FactCorrection, Item, JsonObject, Message, Pin, Session
+from reactor_memory.models import (
+    ActiveSession,
+    AuditRecord,
+    FactCorrection,
+    Item,
+    JsonObject,
+    Membership,
+    Message,
+    OwnershipTransfer,
+    Pin,
+    Session,
+)
 from reactor_memory.protocols import Appended, StoredConversation, StoredMessage, StoredUser
 from reactor_memory.storage.in_memory_ranges import Ranges
 from reactor_memory.storage.in_memory_user_rows import KeptItem, UserRows
@@ -35,6 +46,9 @@ class Conversation(Protocol):
     purged: bool
     agent_name: str | None
     metadata: JsonObject
+    memberships: tuple[Membership, ...]
+    transfer: OwnershipTransfer | None
+    audit: tuple[AuditRecord, ...]
     importing: bool
 
 
@@ -99,6 +113,9 @@ class InMemoryTransfer(ABC):
         conversation.purged = stored.purged_at is not None
         conversation.agent_name = stored.agent_name
         conversation.metadata = stored.metadata
+        conversation.memberships = stored.memberships
+        conversation.transfer = stored.transfer
+        conversation.audit = stored.audit
         conversation.importing = True
         conversation.ranges.summaries.update((each.summary_id, each) for each in stored.summaries)
         self._keep_corrections(session.session_id, stored.corrections)
@@ -170,6 +187,9 @@ def _exported(conversation: Conversation) -> StoredConversation:
         purged_at=conversation.session.deleted_at if conversation.purged else None,
         pins=conversation.pins,
         summaries=tuple(conversation.ranges.summaries.values()),
+        memberships=conversation.memberships,
+        transfer=conversation.transfer,
+        audit=conversation.audit,
         importing=conversation.importing,
     )
 

@@ -5,7 +5,7 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.memberships import title_from
 from reactor_memory.models import (
     BranchRange,
     IdleGroup,
@@ -38,8 +39,8 @@ from reactor_memory.protocols import (
     Refold,
     Withdrawn,
 )
-from reactor_memory.storage import derived
-from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between
+from reactor_memory.storage import derived, responses, search
+from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 from reactor_memory.storage.rows import (
@@ -63,6 +64,18 @@ MessageKey: TypeAlias = tuple[str, str, int]
 BEFORE_ALL: MessageKey = ("", "", 0)
 
 _FIRST_CHUNK = 64
+
+PURGED = (
+    "delete_messages",
+    "delete_pins",
+    "delete_range_summaries",
+    "delete_memberships",
+    "delete_transfers",
+    "delete_posted_summaries",
+)
+"""What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
+whole group goes with the key of the root.
+"""
 
 SESSION_COLUMNS = 11
 """Of a row of `session_with_pins`; then come those of a pin."""
@@ -90,8 +103,13 @@ def _first_session(rows: Rows) -> Session | None:
     return session_from(rows[0]) if rows else None
 
 
+def find_session(session_id: str) -> Steps[Session | None]:
+    """Whoever owns it, deleted or not."""
+    return _first_session((yield Step("session", key_of(session_id))))
+
+
 def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
-    session = _first_session((yield Step("session", key_of(session_id))))
+    session = yield from find_session(session_id)
     return session and check_access(session, user_id)
 
 
@@ -192,10 +210,10 @@ def read_along(
     limit: int | None = None,
     with_archived: bool = False,
 ) -> Steps[tuple[Message, ...]]:
-    parts = _parts(branch, after, until, with_archived=with_archived)
+    parts = stored_parts(branch, after, until, with_archived=with_archived)
     if last is None:
-        return (yield from _along("messages_oldest_first", parts, EVERYTHING if limit is None else limit))
-    newest = yield from _along("messages_newest_first", parts[::-1], last)
+        return (yield from read_parts("messages_oldest_first", parts, EVERYTHING if limit is None else limit))
+    newest = yield from read_parts("messages_newest_first", parts[::-1], last)
     return newest[::-1][:limit]
 
 
@@ -203,7 +221,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     session = yield from find(session_id, user_id)
     if session is None or not ranges:
         return ()
-    parts = [part for start, end in ranges for part in _parts(session.branch, start - 1, end)]
+    parts = [part for start, end in ranges for part in stored_parts(session.branch, start - 1, end)]
     wanted = [[part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts]
     rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": to_json(wanted) or "[]"})
     return tuple({row[0]: message_from(row) for row in rows}.values())
@@ -244,16 +262,16 @@ def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps
 
 
 def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:
-    session = _first_session((yield Step("session", key_of(session_id))))
+    session = yield from find_session(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     if session.deleted_at is not None:
         raise SessionDeletedError(session_id)
-    parts = _parts(session.branch, after, None, with_archived=True)
-    return session, (yield from _along("messages_oldest_first", parts, limit))
+    parts = stored_parts(session.branch, after, None, with_archived=True)
+    return session, (yield from read_parts("messages_oldest_first", parts, limit))
 
 
-def _parts(
+def stored_parts(
     branch: Sequence[BranchRange], after: int, until: int | None, *, with_archived: bool = False
 ) -> list[dict[str, object]]:
     """Where the messages with `after` < seq <= `until` are stored, as the values of a query."""
@@ -277,10 +295,10 @@ def _newest(
     branch: Sequence[BranchRange], limit: int, *, after: int = 0, until: int | None = None
 ) -> Steps[tuple[Message, ...]]:
     """Newest first."""
-    return (yield from _along("messages_newest_first", _parts(branch, after, until)[::-1], limit))
+    return (yield from read_parts("messages_newest_first", stored_parts(branch, after, until)[::-1], limit))
 
 
-def _along(query: str, parts: Sequence[Values], limit: int) -> Steps[tuple[Message, ...]]:
+def read_parts(query: str, parts: Sequence[Values], limit: int) -> Steps[tuple[Message, ...]]:
     found: list[Message] = []
     for part in parts:
         if len(found) >= limit:
@@ -343,7 +361,7 @@ def _preview(session: Session) -> Steps[SessionPreview]:
 
 
 def _first_user_text(session: Session) -> Steps[str]:
-    for part in _parts(session.branch, 0, None):
+    for part in stored_parts(session.branch, 0, None):
         rows = yield Step("first_user_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
@@ -353,7 +371,7 @@ def _first_user_text(session: Session) -> Steps[str]:
 # Changing what is in view
 
 
-def _lock(session_id: str) -> Steps[Session | None]:
+def lock(session_id: str) -> Steps[Session | None]:
     """The session, after the root of its group was locked against all other changes of the group's shape."""
     root_id = group_of(session_id)
     rows = yield Step("lock_session", key_of(root_id))
@@ -370,8 +388,8 @@ def require(session_id: str, user_id: str | None) -> Steps[Session]:
 
 
 def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
-    """The session, after `_lock`. Raises what `MessageStore` promises of a session that may not be changed."""
-    session = yield from _lock(session_id)
+    """The session, after `lock`. Raises what `MessageStore` promises of a session that may not be changed."""
+    session = yield from lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     return check_access(session, user_id)
@@ -421,9 +439,10 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
     group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
+    yield from forget_titles((each for each in group if _has(each, session_id, position)), [withdrawn])
     yield Step("withdraw_message", key_of(session_id) | {"seq": position})
     yield Step("touch_session", key_of(session_id) | {"now": now})
-    withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
     posted = yield from derived.take_posted(group, [withdrawn])
     told = [part for part in posted if part != withdrawn]
     for part in told:
@@ -431,6 +450,7 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     gone = (withdrawn, *told)
     for part in gone:
         yield from derived.forget_ranges(part.conversation_id, part.start_seq, part.start_seq)
+    yield from search.forget_range(session_id, position, position)
     holding = branches_showing(group, gone)
     for branch in holding:
         key = key_of(branch.session.session_id)
@@ -438,6 +458,21 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     yield from derived.forget_messages(holding, now=now, refold=refold, untold=bool(posted))
     branches = tuple(each.session for each in holding if each.session.deleted_at is None)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
+
+
+def forget_titles(sessions: Iterable[Session], parts: Sequence[BranchRange]) -> Steps[None]:
+    """Take away the titles that were made of these stored messages, none of them open, before these go."""
+    titles = {session.title for session in sessions if session.title is not None}
+    for part in parts if titles else ():
+        values = {"start_seq": part.start_seq, "end_seq": part.end_seq, "length": PREVIEW_SOURCE_LENGTH}
+        for row in (yield Step("shown_texts", key_of(part.conversation_id) | values)):
+            title = title_from(row[0])
+            if title in titles:
+                yield Step("take_title_away", key_of(part.conversation_id) | {"title": title})
+
+
+def _has(session: Session, conversation_id: str, seq: int) -> bool:
+    return session.deleted_at is None and seq <= session.last_seq and shows(session.branch, conversation_id, seq)
 
 
 def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) -> tuple[Message, int]:
@@ -485,19 +520,30 @@ def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool
 
 
 def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> Steps[tuple[str, ...]]:
-    session = yield from _lock(session_id)
+    session = yield from lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     check_owner(session_id, user_id, session.owner_id)
-    group = yield Step("lock_group", {"group_id": session.group_id})
-    below = with_forks_below(session_id, [session_from(row) for row in group])
+    return (yield from delete_locked(session, now=now, purge=purge))
+
+
+def delete_locked(session: Session, *, now: int, purge: bool) -> Steps[tuple[str, ...]]:
+    """As `delete`, of a session that `lock` gave."""
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    time = _deletion_time(group, now)
     went: list[str] = []
-    for each in below:
-        if (yield Step("mark_deleted", key_of(each) | {"now": now})):
+    for each in with_forks_below(session.session_id, group):
+        if (yield Step("mark_deleted", key_of(each) | {"now": time})):
             went.append(each)
         if purge:
             yield from purge_session(each, now)
+    yield Step("delete_transfers", key_of(session.session_id))
     return tuple(went)
+
+
+def _deletion_time(group: Sequence[Session], now: int) -> int:
+    """No two deletions in a group have the same time, so that it tells what was deleted together."""
+    return max(now, *(session.deleted_at + 1 for session in group if session.deleted_at is not None), now)
 
 
 def idle_groups(*, before: int, after: str, limit: int) -> Steps[tuple[IdleGroup, ...]]:
@@ -530,11 +576,11 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
     """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now."""
     if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
         return False
-    yield Step("delete_messages", key_of(session_id))
-    yield Step("delete_pins", key_of(session_id))
-    yield Step("delete_all_posted", key_of(session_id))
-    yield Step("delete_range_summaries", key_of(session_id))
+    for query in PURGED:
+        yield Step(query, key_of(session_id))
+    yield from responses.forget_responses([session_id])
     yield from derived.forget([session_id])
+    yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
     return True
 
 

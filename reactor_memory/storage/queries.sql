@@ -1075,7 +1075,7 @@ VACUUM
 -- name: rewrite [postgres]
 -- across groups
 VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
-              range_summaries, fact_corrections, long_term_notes, active_sessions, items
+              range_summaries, fact_corrections, long_term_notes, active_sessions, items, search_entries, embeddings
 
 -- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below
 -- `a` lie between `a.` and `a/`, the character that follows the point.
@@ -1286,6 +1286,752 @@ VALUES (:user_id, :namespace, :key, :value, :created_at, :updated_at)
 ON CONFLICT (user_id, namespace, key) DO NOTHING
 
 
+-- Who calls: keys of agents, and requests that may be repeated
+
+-- name: insert_api_key
+-- across groups
+INSERT INTO api_keys (key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at)
+VALUES (:key_prefix, :client_id, :secret_hash, :agent_names, :operations, :created_at, :expires_at, :revoked_at)
+ON CONFLICT (key_prefix) DO NOTHING
+RETURNING key_prefix
+
+-- name: api_key
+-- across groups
+SELECT key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at
+FROM api_keys
+WHERE key_prefix = :key_prefix
+
+-- name: api_keys
+-- across groups
+SELECT key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at
+FROM api_keys
+ORDER BY created_at, key_prefix
+
+-- name: revoke_api_key
+-- across groups
+UPDATE api_keys SET revoked_at = :now WHERE key_prefix = :key_prefix AND revoked_at IS NULL
+RETURNING key_prefix
+
+-- name: claim_request
+-- across groups
+-- One that was left behind is taken over by whoever asks for the same again.
+INSERT INTO answered_requests (principal_id, request_key, user_id, group_id, fingerprint, lease_until, created_at)
+VALUES (:principal_id, :request_key, :user_id, :group_id, :fingerprint, :lease_until, :created_at)
+ON CONFLICT (principal_id, request_key) DO UPDATE SET lease_until = excluded.lease_until
+WHERE answered_requests.status IS NULL AND answered_requests.lease_until <= :now
+  AND answered_requests.fingerprint = excluded.fingerprint
+RETURNING request_key
+
+-- name: answered_request
+-- across groups
+SELECT principal_id, request_key, user_id, group_id, fingerprint, status, body, lease_until, created_at
+FROM answered_requests
+WHERE principal_id = :principal_id AND request_key = :request_key
+
+-- name: answer_request
+-- across groups
+UPDATE answered_requests SET status = :status, body = :body, group_id = COALESCE(:group_id, group_id)
+WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
+
+-- name: release_request
+-- across groups
+DELETE FROM answered_requests
+WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
+
+-- name: forget_requests
+-- across groups
+DELETE FROM answered_requests
+WHERE (principal_id, request_key) IN (
+    SELECT principal_id, request_key FROM answered_requests WHERE created_at < :before ORDER BY created_at LIMIT :limit)
+RETURNING request_key
+-- name: forget_requests [postgres]
+-- across groups
+-- Whoever forgets at the same time takes others.
+DELETE FROM answered_requests
+WHERE (principal_id, request_key) IN (
+    SELECT principal_id, request_key FROM answered_requests WHERE created_at < :before ORDER BY created_at LIMIT :limit
+    FOR UPDATE SKIP LOCKED)
+RETURNING request_key
+
+-- name: delete_answers_of_group
+DELETE FROM answered_requests WHERE group_id = :group_id AND status IS NOT NULL
+
+-- name: delete_answers_of_user
+-- across groups
+DELETE FROM answered_requests WHERE user_id = :user_id AND status IS NOT NULL
+RETURNING request_key
+
+
+-- Conversations that people share
+
+-- name: shared_conversation
+SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
+       own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at, own.agent_name, own.metadata,
+       own.vectorized_at, member.access_level
+FROM conversations AS own
+LEFT JOIN memberships AS member ON member.group_id = own.group_id AND member.user_id = :user_id
+WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id AND own.purged_at IS NULL
+
+-- name: shared_group
+SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
+       own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at, own.agent_name, own.metadata,
+       own.vectorized_at, member.access_level
+FROM conversations AS own
+LEFT JOIN memberships AS member ON member.group_id = own.group_id AND member.user_id = :user_id
+WHERE own.group_id = :group_id AND own.deleted_at IS NULL
+ORDER BY own.conversation_id <> own.group_id, own.created_at, own.conversation_id
+
+-- name: conversations_of_user
+-- Those that the user owns in the order of an index, and all that others share with them.
+-- across groups
+SELECT * FROM (
+    SELECT * FROM (
+        SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at,
+               own.updated_at, own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at, own.agent_name,
+               own.metadata, own.vectorized_at, NULL AS access_level
+        FROM conversations AS own
+        WHERE own.owner_id = :user_id AND own.deleted_at IS NULL
+          AND own.updated_at <= :updated_at
+          AND (own.updated_at < :updated_at OR own.conversation_id > :conversation_id)
+          AND (:only_roots = 0 OR own.conversation_id = own.group_id)
+          AND (:only_newest = 0 OR NOT EXISTS (
+              SELECT 1 FROM conversations AS other
+              WHERE other.group_id = own.group_id AND other.deleted_at IS NULL
+                AND (other.updated_at > own.updated_at OR
+                     (other.updated_at = own.updated_at AND other.conversation_id < own.conversation_id))))
+        ORDER BY own.updated_at DESC, own.conversation_id
+        LIMIT :limit
+    ) AS owned
+    UNION ALL
+    SELECT * FROM (
+        SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at,
+               own.updated_at, own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at, own.agent_name,
+               own.metadata, own.vectorized_at, member.access_level
+        FROM memberships AS member
+        JOIN conversations AS own ON own.group_id = member.group_id
+        WHERE member.user_id = :user_id AND own.owner_id <> :user_id AND own.deleted_at IS NULL
+          AND own.updated_at <= :updated_at
+          AND (own.updated_at < :updated_at OR own.conversation_id > :conversation_id)
+          AND (:only_roots = 0 OR own.conversation_id = own.group_id)
+          AND (:only_newest = 0 OR NOT EXISTS (
+              SELECT 1 FROM conversations AS other
+              WHERE other.group_id = own.group_id AND other.deleted_at IS NULL
+                AND (other.updated_at > own.updated_at OR
+                     (other.updated_at = own.updated_at AND other.conversation_id < own.conversation_id))))
+        ORDER BY own.updated_at DESC, own.conversation_id
+        LIMIT :limit
+    ) AS shared
+) AS listed
+ORDER BY updated_at DESC, conversation_id
+LIMIT :limit
+
+-- name: newest_shown
+-- `parts` is JSON: lists of a number, group, conversation, first and last seq. Of each, the newest message that users
+-- see.
+-- across groups
+SELECT json_extract(part.value, '$[0]'), message.seq, message.message_id, SUBSTR(message.content, 1, :length)
+FROM json_each(:parts) AS part
+CROSS JOIN messages AS message
+WHERE message.group_id = json_extract(part.value, '$[1]')
+  AND message.conversation_id = json_extract(part.value, '$[2]')
+  AND message.seq = (
+      SELECT newest.seq FROM messages AS newest
+      WHERE newest.group_id = json_extract(part.value, '$[1]')
+        AND newest.conversation_id = json_extract(part.value, '$[2]')
+        AND newest.seq >= json_extract(part.value, '$[3]') AND newest.seq <= json_extract(part.value, '$[4]')
+        AND (newest.state IS NULL OR newest.state = 'archived')
+        AND newest.visibility = 'user' AND newest.role <> 'summary'
+      ORDER BY newest.seq DESC
+      LIMIT 1)
+-- name: newest_shown [postgres]
+-- across groups
+SELECT (part ->> 0)::bigint, message.seq, message.message_id, SUBSTR(message.content, 1, :length::integer)
+FROM json_array_elements(:parts::json) AS part, LATERAL (
+    SELECT seq, message_id, content FROM messages
+    WHERE group_id = part ->> 1 AND conversation_id = part ->> 2
+      AND seq >= (part ->> 3)::bigint AND seq <= (part ->> 4)::bigint
+      AND (state IS NULL OR state = 'archived') AND visibility = 'user' AND role <> 'summary'
+    ORDER BY seq DESC
+    LIMIT 1
+) AS message
+
+-- name: visible_messages
+-- Without a client those that users see; with one, summaries and its own, too.
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR state = 'archived')
+  AND ((visibility = 'user' AND role <> 'summary') OR
+       (CAST(:client_id AS TEXT) IS NOT NULL AND (role = 'summary' OR author_id = CAST(:client_id AS TEXT))))
+  AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
+       CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
+ORDER BY seq
+LIMIT :limit
+
+-- name: message_of_id
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND message_id = :message_id AND (state IS NULL OR state = 'archived')
+ORDER BY seq DESC
+LIMIT :limit
+
+-- name: first_shown_text
+SELECT SUBSTR(content, 1, :length) FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND role = 'user' AND visibility = 'user'
+  AND (state IS NULL OR state = 'archived')
+ORDER BY seq
+LIMIT 1
+
+-- name: create_conversation
+INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, title, metadata, last_seq, created_at,
+                           updated_at)
+VALUES (:group_id, :conversation_id, :owner_id, :agent_name, :title, :metadata, 0, :now, :now)
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+RETURNING conversation_id
+
+-- name: describe_fork
+UPDATE conversations SET title = :title, agent_name = :agent_name
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: rename_conversation
+UPDATE conversations SET title = :title
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+RETURNING conversation_id
+
+-- name: title_conversation
+UPDATE conversations SET title = :title
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND title IS NULL AND deleted_at IS NULL
+
+-- name: shown_texts
+SELECT SUBSTR(content, 1, :length) FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND role = 'user' AND visibility = 'user'
+
+-- name: take_title_away
+UPDATE conversations SET title = NULL WHERE group_id = :group_id AND title = :title
+
+-- name: deleted_together
+SELECT conversation_id, purged_at FROM conversations WHERE group_id = :group_id AND deleted_at = :deleted_at
+
+-- name: restore_deleted
+UPDATE conversations SET deleted_at = NULL WHERE group_id = :group_id AND deleted_at = :deleted_at
+
+-- name: memberships
+SELECT group_id, user_id, access_level, created_at FROM memberships
+WHERE group_id = :group_id
+ORDER BY created_at, user_id
+
+-- name: add_membership
+INSERT INTO memberships (group_id, user_id, access_level, created_at)
+VALUES (:group_id, :user_id, :access_level, :created_at)
+ON CONFLICT (group_id, user_id) DO NOTHING
+RETURNING group_id, user_id, access_level, created_at
+
+-- name: change_membership
+UPDATE memberships SET access_level = :access_level
+WHERE group_id = :group_id AND user_id = :user_id
+RETURNING group_id, user_id, access_level, created_at
+
+-- name: remove_membership
+DELETE FROM memberships WHERE group_id = :group_id AND user_id = :user_id
+RETURNING user_id
+
+-- name: delete_memberships
+-- Of the group, with the key of its root.
+DELETE FROM memberships WHERE group_id = :group_id AND group_id = :conversation_id
+
+-- name: transfer_of_group
+SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
+WHERE group_id = :group_id
+
+-- name: transfer_of_id
+-- across groups
+SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
+WHERE transfer_id = :transfer_id
+
+-- name: transfers_of_user
+-- across groups
+SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
+WHERE from_user_id = :user_id
+UNION ALL
+SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
+WHERE to_user_id = :user_id
+ORDER BY created_at, transfer_id
+
+-- name: add_transfer
+INSERT INTO ownership_transfers (group_id, transfer_id, from_user_id, to_user_id, created_at)
+VALUES (:group_id, :transfer_id, :from_user_id, :to_user_id, :created_at)
+ON CONFLICT (group_id) DO NOTHING
+
+-- name: delete_transfers
+-- Of the group, with the key of its root.
+DELETE FROM ownership_transfers WHERE group_id = :group_id AND group_id = :conversation_id
+
+-- name: delete_transfer_to
+DELETE FROM ownership_transfers WHERE group_id = :group_id AND to_user_id = :user_id
+
+-- name: hand_over
+-- Deleted conversations, too: they may be restored.
+UPDATE conversations SET owner_id = :new_owner_id WHERE group_id = :group_id AND owner_id = :owner_id
+
+-- name: add_audit
+INSERT INTO audit_records (group_id, record_id, conversation_id, actor_id, client_id, action, target, details,
+                           created_at)
+VALUES (:group_id, :record_id, :conversation_id, :actor_id, :client_id, :action, :target, :details, :created_at)
+ON CONFLICT (group_id, record_id) DO NOTHING
+
+-- name: audit_records
+SELECT record_id, group_id, conversation_id, actor_id, client_id, action, target, details, created_at
+FROM audit_records
+WHERE group_id = :group_id AND record_id > :after
+ORDER BY record_id
+LIMIT :limit
+
+-- name: delete_memberships_of_user
+DELETE FROM memberships WHERE user_id = :user_id RETURNING group_id
+
+-- name: delete_transfers_of_user
+DELETE FROM ownership_transfers WHERE from_user_id = :user_id OR to_user_id = :user_id RETURNING group_id
+
+-- name: forget_actor
+UPDATE audit_records SET actor_id = NULL WHERE actor_id = :user_id
+
+-- name: forget_target
+UPDATE audit_records SET target = NULL WHERE target = :user_id
+
+-- name: delete_posted_summaries
+DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+
+-- Responses that are being written
+
+-- name: response
+SELECT conversation_id, response_id, fence, client_id, producer, state, last_event, size, stop_requested, message_id,
+       created_at, updated_at, expires_at
+FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+
+-- name: lock_response
+-- include: response
+-- name: lock_response [postgres]
+-- include: response
+FOR UPDATE
+
+-- name: newest_responses
+SELECT conversation_id, response_id, fence, client_id, producer, state, last_event, size, stop_requested, message_id,
+       created_at, updated_at, expires_at
+FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY fence DESC
+LIMIT :limit
+
+-- name: supersede_responses
+-- One that was silent for too long stays as it is: it expired.
+UPDATE responses SET state = 'superseded', updated_at = :now, expires_at = :keep_until
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND state = 'running' AND expires_at > :now
+
+-- name: insert_response
+INSERT INTO responses (group_id, conversation_id, response_id, fence, client_id, producer, state, last_event, size,
+                       stop_requested, message_id, created_at, updated_at, expires_at)
+VALUES (:group_id, :conversation_id, :response_id,
+        (SELECT COALESCE(MAX(fence), 0) + 1 FROM responses
+         WHERE group_id = :group_id AND conversation_id = :conversation_id),
+        :client_id, :producer, :state, :last_event, :size, :stop_requested, :message_id,
+        :created_at, :updated_at, :expires_at)
+RETURNING fence
+
+-- name: update_response
+UPDATE responses SET state = :state, last_event = :last_event, size = :size, stop_requested = :stop_requested,
+                     message_id = :message_id, updated_at = :updated_at, expires_at = :expires_at
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+
+-- name: insert_piece
+INSERT INTO response_pieces (group_id, conversation_id, response_id, event, text)
+VALUES (:group_id, :conversation_id, :response_id, :event, :text)
+
+-- name: pieces
+SELECT event, text FROM response_pieces
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id AND event > :after
+ORDER BY event
+LIMIT :limit
+
+-- name: delete_responses
+DELETE FROM responses WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_pieces
+DELETE FROM response_pieces WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_pieces_of_response
+DELETE FROM response_pieces
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+
+-- name: delete_answers
+DELETE FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND message_id = :message_id
+RETURNING conversation_id, response_id
+
+-- name: delete_answers_between
+-- A message of an ancestor may answer a response of a fork.
+DELETE FROM responses
+WHERE group_id = :group_id
+  AND message_id IN (SELECT message_id FROM messages
+                     WHERE group_id = :group_id AND conversation_id = :conversation_id
+                       AND seq BETWEEN :start_seq AND :end_seq)
+RETURNING conversation_id, response_id
+
+-- name: expired_responses
+-- across groups
+SELECT conversation_id, response_id FROM responses
+WHERE expires_at <= :now AND (state <> 'running' OR expires_at <= :silent_until)
+ORDER BY expires_at
+LIMIT :limit
+
+-- name: delete_expired_response
+DELETE FROM responses
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
+  AND expires_at <= :now AND (state <> 'running' OR expires_at <= :silent_until)
+RETURNING response_id
+-- Search over many conversations. A term stands behind the scope of its conversation, the key of who owned it when it
+-- was first indexed: so a search meets what belongs to people whose conversations the caller may read, and of that only
+-- what is in `visible` counts, before the best are taken. `visible` is JSON, one list a conversation: number, first and
+-- last seq, conversation, scope, group. On SQLite a row id is the number of the conversation, shifted, and the seq.
+
+-- name: visible_conversations
+-- Of groups that the user owns or is a member of.
+SELECT own.group_id, own.conversation_id, own.agent_name, own.path, progress.number, progress.scope,
+       progress.indexed_seq
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE own.owner_id = :user_id AND own.deleted_at IS NULL
+UNION
+SELECT own.group_id, own.conversation_id, own.agent_name, own.path, progress.number, progress.scope,
+       progress.indexed_seq
+FROM memberships AS member
+JOIN conversations AS own ON own.group_id = member.group_id
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE member.user_id = :user_id AND own.deleted_at IS NULL AND own.owner_id IS NOT NULL
+
+-- name: search_hits [postgres]
+-- The beginning of the searches for words. The index is asked for all terms at once, each term only of what it found.
+-- across groups
+WITH visible AS MATERIALIZED (
+    SELECT part ->> 3 AS conversation_id, part ->> 4 AS scope,
+           (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq
+    FROM json_array_elements(:visible::json) AS part
+), wanted AS MATERIALIZED (
+    SELECT quote_literal(term ->> 0)::tsquery AS query, (term ->> 1)::bigint AS number,
+           (term ->> 2)::bigint AS weight, term ->> 3 AS scope
+    FROM json_array_elements(:terms::json) AS term
+), hits AS MATERIALIZED (
+    SELECT visible.scope, entry.conversation_id, entry.seq, entry.length, entry.terms
+    FROM search_entries AS entry
+    JOIN visible ON visible.conversation_id = entry.conversation_id
+    WHERE entry.terms @@ :any_term::text::tsquery AND entry.seq BETWEEN visible.start_seq AND visible.end_seq
+      AND (:as_of::bigint IS NULL OR entry.created_at <= :as_of::bigint)
+      AND (:before_at::bigint IS NULL
+           OR CASE WHEN entry.conversation_id = :before_conversation::text THEN entry.seq < :before_seq::bigint
+                   ELSE entry.sent_at < :before_at::bigint END)
+)
+
+-- name: search_frequencies
+-- How many entries hold each term. `terms` is JSON: lists of a term behind its scope, its number, its weight, its scope.
+-- `is_whole` 1: all of the visible conversations counts. A bound that is NULL does not bind.
+-- across groups
+SELECT json_extract(wanted.value, '$[1]') AS number, COUNT(*)
+FROM json_each(:terms) AS wanted
+CROSS JOIN search_entries AS entry
+WHERE entry.search_entries MATCH json_extract(wanted.value, '$[0]')
+  AND (entry.rowid >> 31) IN (SELECT json_extract(value, '$[0]') FROM json_each(:visible))
+  AND (:is_whole = 1 OR EXISTS (
+      SELECT 1 FROM json_each(:visible) AS part
+      WHERE json_extract(part.value, '$[0]') = entry.rowid >> 31
+        AND (entry.rowid & 2147483647) BETWEEN json_extract(part.value, '$[1]') AND json_extract(part.value, '$[2]')))
+  AND (:as_of IS NULL OR entry.created_at <= :as_of)
+  AND (:before_at IS NULL OR CASE WHEN entry.conversation_id = :before_conversation THEN entry.seq < :before_seq
+                                  ELSE entry.sent_at < :before_at END)
+GROUP BY number
+-- name: search_frequencies [postgres]
+-- across groups
+-- include: search_hits
+SELECT wanted.number, COUNT(*)
+FROM hits
+JOIN wanted ON wanted.scope = hits.scope AND hits.terms @@ wanted.query
+GROUP BY wanted.number
+
+-- name: search_words
+-- The entries whose terms weigh most together.
+-- across groups
+SELECT entry.conversation_id, entry.seq, entry.length, best.numbers
+FROM (
+    SELECT entry.rowid AS id, SUM(json_extract(wanted.value, '$[2]')) AS weight,
+           GROUP_CONCAT(json_extract(wanted.value, '$[1]')) AS numbers
+    FROM json_each(:terms) AS wanted
+    CROSS JOIN search_entries AS entry
+    WHERE entry.search_entries MATCH json_extract(wanted.value, '$[0]')
+      AND (entry.rowid >> 31) IN (SELECT json_extract(value, '$[0]') FROM json_each(:visible))
+      AND (:is_whole = 1 OR EXISTS (
+          SELECT 1 FROM json_each(:visible) AS part
+          WHERE json_extract(part.value, '$[0]') = entry.rowid >> 31
+            AND (entry.rowid & 2147483647)
+                BETWEEN json_extract(part.value, '$[1]') AND json_extract(part.value, '$[2]')))
+      AND (:as_of IS NULL OR entry.created_at <= :as_of)
+      AND (:before_at IS NULL OR CASE WHEN entry.conversation_id = :before_conversation THEN entry.seq < :before_seq
+                                      ELSE entry.sent_at < :before_at END)
+    GROUP BY entry.rowid
+    ORDER BY weight DESC, id DESC
+    LIMIT :limit
+) AS best
+CROSS JOIN search_entries AS entry ON entry.rowid = best.id
+-- name: search_words [postgres]
+-- across groups
+-- include: search_hits
+SELECT hits.conversation_id, hits.seq, hits.length, STRING_AGG(wanted.number::text, ',')
+FROM hits
+JOIN wanted ON wanted.scope = hits.scope AND hits.terms @@ wanted.query
+GROUP BY hits.conversation_id, hits.seq, hits.length
+ORDER BY SUM(wanted.weight) DESC, hits.seq DESC, hits.conversation_id
+LIMIT :limit
+
+-- name: compares_vectors
+-- Whether the database itself can compare vectors.
+-- across groups
+SELECT 0
+-- name: compares_vectors [postgres]
+-- across groups
+SELECT (to_regtype('vector') IS NOT NULL)::int
+
+-- name: visible_embeddings
+-- across groups
+SELECT meaning.conversation_id, meaning.seq, meaning.vector
+FROM json_each(:visible) AS part
+CROSS JOIN embeddings AS meaning
+WHERE meaning.group_id = json_extract(part.value, '$[5]')
+  AND meaning.conversation_id = json_extract(part.value, '$[3]')
+  AND meaning.seq BETWEEN json_extract(part.value, '$[1]') AND json_extract(part.value, '$[2]')
+  AND meaning.model = :model
+  AND (:as_of IS NULL OR meaning.created_at <= :as_of)
+  AND (:before_at IS NULL OR CASE WHEN meaning.conversation_id = :before_conversation THEN meaning.seq < :before_seq
+                                  ELSE meaning.sent_at < :before_at END)
+-- name: visible_embeddings [postgres]
+-- across groups
+SELECT meaning.conversation_id, meaning.seq, meaning.vector
+FROM json_array_elements(:visible::json) AS part
+JOIN embeddings AS meaning
+  ON meaning.group_id = part ->> 5 AND meaning.conversation_id = part ->> 3
+WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
+  AND meaning.model = :model
+  AND (:as_of::bigint IS NULL OR meaning.created_at <= :as_of::bigint)
+  AND (:before_at::bigint IS NULL
+       OR CASE WHEN meaning.conversation_id = :before_conversation::text THEN meaning.seq < :before_seq::bigint
+               ELSE meaning.sent_at < :before_at::bigint END)
+
+-- name: nearest_embeddings [postgres]
+-- All of what is visible is compared: an index over all vectors would take the best of everybody's first.
+-- across groups
+SELECT conversation_id, seq, similarity
+FROM (
+    SELECT meaning.conversation_id, meaning.seq, -(meaning.vector::vector <#> :vector::real[]::vector) AS similarity
+    FROM json_array_elements(:visible::json) AS part
+    JOIN embeddings AS meaning
+      ON meaning.group_id = part ->> 5 AND meaning.conversation_id = part ->> 3
+    WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
+      AND meaning.model = :model
+      AND (:as_of::bigint IS NULL OR meaning.created_at <= :as_of::bigint)
+      AND (:before_at::bigint IS NULL
+           OR CASE WHEN meaning.conversation_id = :before_conversation::text THEN meaning.seq < :before_seq::bigint
+                   ELSE meaning.sent_at < :before_at::bigint END)
+) AS compared
+WHERE similarity >= :min_similarity::double precision
+ORDER BY similarity DESC, seq DESC, conversation_id
+LIMIT :limit
+
+-- name: place_of_message
+-- across groups
+SELECT message.conversation_id, message.seq, message.created_at
+FROM json_each(:visible) AS part
+CROSS JOIN messages AS message
+WHERE message.group_id = json_extract(part.value, '$[5]')
+  AND message.conversation_id = json_extract(part.value, '$[3]')
+  AND message.message_id = :message_id AND (message.visibility = 'user' OR message.role = 'summary')
+-- name: place_of_message [postgres]
+-- across groups
+SELECT message.conversation_id, message.seq, message.created_at
+FROM json_array_elements(:visible::json) AS part
+JOIN messages AS message
+  ON message.group_id = part ->> 5 AND message.conversation_id = part ->> 3
+WHERE message.message_id = :message_id AND (message.visibility = 'user' OR message.role = 'summary')
+
+-- name: found_messages
+-- `places` is JSON: lists of group, conversation and seq.
+-- across groups
+SELECT message.conversation_id,
+       message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_each(:places) AS place
+CROSS JOIN messages AS message
+WHERE message.group_id = json_extract(place.value, '$[0]')
+  AND message.conversation_id = json_extract(place.value, '$[1]') AND message.seq = json_extract(place.value, '$[2]')
+-- name: found_messages [postgres]
+-- across groups
+SELECT message.conversation_id,
+       message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_array_elements(:places::json) AS place
+CROSS JOIN messages AS message
+WHERE message.group_id = place ->> 0 AND message.conversation_id = place ->> 1
+  AND message.seq = (place ->> 2)::bigint
+
+-- name: search_progress
+SELECT indexed_seq, embedded_seq, model, parked, scope FROM search_progress
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: begin_search_progress
+-- across groups: each conversation has its own number
+INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked)
+SELECT :group_id, :conversation_id, COALESCE(MAX(number), 0) + 1, :scope, :after, :after, NULL, 0
+FROM search_progress
+WHERE true
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+-- name: begin_search_progress [postgres]
+-- Here an entry needs no number.
+INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked)
+VALUES (:group_id, :conversation_id, 0, :scope, :after, :after, NULL, 0)
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+
+-- name: insert_search_entry
+INSERT INTO search_entries (rowid, group_id, conversation_id, seq, length, sent_at, created_at, terms)
+SELECT (number << 31) + :seq, group_id, conversation_id, :seq, :length, :sent_at, :now, :terms
+FROM search_progress
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+-- name: insert_search_entry [postgres]
+INSERT INTO search_entries (group_id, conversation_id, seq, length, sent_at, created_at, terms)
+VALUES (:group_id, :conversation_id, :seq, :length, :sent_at, :now, array_to_tsvector(string_to_array(:terms, ' ')))
+
+-- name: advance_indexed
+UPDATE search_progress SET indexed_seq = :end_seq, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND indexed_seq = :after
+RETURNING indexed_seq
+
+-- name: insert_embedding
+INSERT INTO embeddings (group_id, conversation_id, seq, model, sent_at, created_at, vector)
+VALUES (:group_id, :conversation_id, :seq, :model, :sent_at, :now, :vector)
+ON CONFLICT (group_id, conversation_id, seq) DO UPDATE
+SET model = excluded.model, created_at = excluded.created_at, vector = excluded.vector
+-- name: insert_embedding [postgres]
+INSERT INTO embeddings (group_id, conversation_id, seq, model, sent_at, created_at, vector)
+VALUES (:group_id, :conversation_id, :seq, :model, :sent_at, :now, :numbers)
+ON CONFLICT (group_id, conversation_id, seq) DO UPDATE
+SET model = excluded.model, created_at = excluded.created_at, vector = excluded.vector
+
+-- name: advance_embedded
+UPDATE search_progress SET embedded_seq = :end_seq, model = :model, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND :after = CASE WHEN model = :model THEN embedded_seq ELSE :first END
+RETURNING embedded_seq
+-- name: advance_embedded [postgres]
+UPDATE search_progress SET embedded_seq = :end_seq, model = :model::text, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND :after::bigint = CASE WHEN model = :model::text THEN embedded_seq ELSE :first::bigint END
+RETURNING embedded_seq
+
+-- name: mark_vectorized
+UPDATE conversations SET vectorized_at = :read_at
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq <= :end_seq
+
+-- name: seqs_in_view
+SELECT seq FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq > :after AND seq <= :end_seq
+  AND (state IS NULL OR state = 'archived')
+
+-- name: delete_search_entries
+DELETE FROM search_entries
+WHERE rowid BETWEEN (SELECT (number << 31) + :start_seq FROM search_progress
+                     WHERE group_id = :group_id AND conversation_id = :conversation_id)
+                AND (SELECT (number << 31) + :end_seq FROM search_progress
+                     WHERE group_id = :group_id AND conversation_id = :conversation_id)
+-- name: delete_search_entries [postgres]
+DELETE FROM search_entries
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: delete_embeddings
+DELETE FROM embeddings
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: delete_search_progress
+DELETE FROM search_progress WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: behind_in_words
+-- Conversations that have an owner and messages which are not indexed, unless somebody works on them or they are to be
+-- tried later.
+-- across groups
+SELECT own.conversation_id
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+LEFT JOIN background_work AS work
+  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
+WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
+  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+  AND own.last_seq > COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)
+  AND COALESCE(work.due_at, 0) <= :now AND COALESCE(work.lease_until, 0) <= :now
+ORDER BY own.group_id, own.conversation_id
+LIMIT :limit
+
+-- name: behind_in_meanings
+-- across groups
+SELECT own.conversation_id
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+LEFT JOIN background_work AS work
+  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
+WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
+  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+  AND own.last_seq > COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
+                              own.forked_at_seq - 1, 0)
+  AND COALESCE(work.due_at, 0) <= :now AND COALESCE(work.lease_until, 0) <= :now
+ORDER BY own.group_id, own.conversation_id
+LIMIT :limit
+
+-- name: search_backlog
+-- Messages that are not indexed yet, messages without a meaning yet, and messages that were given up.
+-- across groups
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
+                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+-- name: search_backlog [postgres]
+-- across groups
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model::text THEN progress.embedded_seq END,
+                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+
+-- name: merge_search
+-- As `merge_index`.
+-- across groups
+INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
+-- name: merge_search [postgres]
+-- across groups
+SELECT 1
+
+
 -- Posted summaries
 
 -- name: insert_posted
@@ -1312,9 +2058,6 @@ WHERE posted.group_id = :group_id
 
 -- name: delete_posted
 DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
-
--- name: delete_all_posted
-DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: set_title
 UPDATE conversations SET title = :title WHERE group_id = :group_id AND conversation_id = :conversation_id

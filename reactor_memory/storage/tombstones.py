@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import ErasedBranch
+from reactor_memory.storage import responses, search
 from reactor_memory.storage.branches import ranges_shown
 from reactor_memory.storage.rows import key_of
 from reactor_memory.storage.steps import Batch, Step, Steps
@@ -31,13 +32,16 @@ def within(seq: int, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
-    tombstones: position, id, role, visibility and time stay. How many messages; what is derived from them is the
-    caller's to take away.
+    tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;
+    what is derived from them is the caller's to take away.
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
+    for start, end in ranges:
+        yield from search.forget_range(conversation_id, start, end)
     yield Batch("blank_batches", values)
     destroyed = 0
-    for each in values:
+    for (start, end), each in zip(ranges, values, strict=True):
+        yield from responses.forget_answers_between(conversation_id, start, end)
         destroyed += len((yield Step("entomb_messages", each)))
     return destroyed
 

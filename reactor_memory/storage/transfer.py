@@ -12,7 +12,7 @@ from msgspec import structs
 
 from reactor_memory.models import Pin
 from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage, StoredUser
-from reactor_memory.storage import derived, items, log, user_rows
+from reactor_memory.storage import derived, items, log, memberships, user_rows
 from reactor_memory.storage.posting import MESSAGE_COLUMNS
 from reactor_memory.storage.rows import (
     correction_values,
@@ -48,7 +48,7 @@ def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
 def _stored(row: Row) -> Steps[StoredConversation]:
     agent_name, metadata, purged_at, importing = row[log.SESSION_COLUMNS :]
     session = session_from(row[: log.SESSION_COLUMNS])
-    return StoredConversation(
+    stored = StoredConversation(
         session=session,
         agent_name=agent_name,
         metadata=object_from(metadata),
@@ -57,6 +57,17 @@ def _stored(row: Row) -> Steps[StoredConversation]:
         summaries=tuple((yield from derived.range_summaries(session.session_id))),
         corrections=(yield from derived.read_corrections(session.session_id)),
         importing=bool(importing),
+    )
+    return (yield from _with_sharing(stored)) if session.forked_from_id is None else stored
+
+
+def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
+    group_id = stored.session.group_id
+    return structs.replace(
+        stored,
+        memberships=(yield from memberships.members_of(group_id)),
+        transfer=(yield from memberships.transfer_of(group_id)),
+        audit=(yield from memberships.list_audit(group_id, after="", limit=log.EVERYTHING)),
     )
 
 
@@ -103,6 +114,10 @@ def import_conversation(stored: StoredConversation) -> Steps[bool]:
         "import_correction",
         [key | correction_values(each) | {"ordinal": each.ordinal} for each in stored.corrections],
     )
+    yield Batch("add_membership", [structs.asdict(each) for each in stored.memberships])
+    if stored.transfer is not None:
+        yield from memberships.add_transfer(stored.transfer)
+    yield Batch("add_audit", [memberships.audit_values(each) for each in stored.audit])
     return True
 
 

@@ -1,1 +1,1 @@
-"""Stores of responses that are being written (`reactor_memory.responses.ResponseStore`)."""
+"""Where responses that are being written live if not in the database of the log, and how their changes are noticed."""

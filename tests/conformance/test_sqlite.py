@@ -8,13 +8,19 @@ import pytest
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 
@@ -71,4 +77,24 @@ class TestSqliteItems(ItemsStoreConformance):
 
 
 class TestSqliteErasure(ErasureConformance):
+    pass
+
+
+class TestSqliteApiKeys(ApiKeyStoreConformance):
+    pass
+
+
+class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+    pass
+
+
+class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
+class TestSqliteSharing(ConversationStoreConformance):
+    pass
+
+
+class TestSqliteSearch(SearchStoreConformance):
     pass

@@ -5,13 +5,19 @@ from collections import Counter
 
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
+    StoredResponsesConformance,
     StrategyConformance,
     SummaryStoreConformance,
 )
@@ -21,11 +27,17 @@ SUITES = (
     SummaryStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StrategyConformance,
     ActiveSessionStoreConformance,
+    AnsweredRequestStoreConformance,
+    ApiKeyStoreConformance,
     NotesStoreConformance,
     ItemsStoreConformance,
+    ConversationStoreConformance,
+    ResponseStoreConformance,
+    StoredResponsesConformance,
     ErasureConformance,
 )
 

@@ -73,6 +73,14 @@ class TestParity:
             "long_term_notes",
             "fact_corrections",
             "items",
+            "memberships",
+            "ownership_transfers",
+            "audit_records",
+            "api_keys",
+            "answered_requests",
+            "posted_summaries",
+            "responses",
+            "response_pieces",
             REVISION_TABLE,
         }
 

@@ -1,0 +1,135 @@
+"""What agents read and write: contexts, messages in bulk, summaries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.params import JSONBody, QueryParameter
+
+from reactor_memory.http import models, showing
+from reactor_memory.http.limits import BodyLimits
+from reactor_memory.http.messages import from_agent
+from reactor_memory.http.paging import PageTokens, page
+from reactor_memory.http.parameters import MAX_PAGE, After, Caller, ConversationId, Key, Limit
+from reactor_memory.memberships import Channel
+from reactor_memory.service.messages import Messages
+from reactor_memory.service.summaries import Summaries
+
+OneChannel = Annotated[Channel | None, QueryParameter(name="channel")]
+Budget = Annotated[
+    int | None,
+    QueryParameter(name="budget", ge=1, le=10_000_000, description="Tokens of all messages of the context."),
+]
+Query = Annotated[
+    str | None,
+    QueryParameter(
+        name="query",
+        max_length=10_000,
+        pattern=r"^[^\x00]*$",
+        description="What facts and older turns are wanted for; empty for none of them.",
+    ),
+]
+MostMessages = Annotated[int | None, QueryParameter(name="limit", ge=1, le=MAX_PAGE)]
+AfterMessageId = Annotated[
+    str | None,
+    QueryParameter(
+        name="afterMessageId",
+        min_length=1,
+        max_length=255,
+        description="Instead of a context, the messages behind this one.",
+    ),
+]
+WithReport = Annotated[bool, QueryParameter(name="report", description="Tell what the context is made of.")]
+
+
+class AgentController(Controller):
+    path = "/conversations/{conversationId:str}"
+
+    messages: Messages
+    summaries: Summaries
+    tokens: PageTokens
+    limits: BodyLimits
+
+    @get("/context", operation_id="getContext")
+    async def get_context(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        budget: Budget = None,
+        question: Query = None,
+        limit: MostMessages = None,
+        after_message_id: AfterMessageId = None,
+        report: WithReport = False,
+    ) -> models.ConversationContext:
+        """What the model is to get next: facts and narrative of what is old, then the newest messages."""
+        shown = await self.messages.context(
+            principal,
+            conversation_id,
+            budget=budget,
+            query=question,
+            limit=limit,
+            after_message_id=after_message_id,
+            report=report,
+        )
+        return showing.context(shown)
+
+    @get("/messages", operation_id="listAgentMessages")
+    async def list_agent_messages(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        after: After = None,
+        limit: Limit = 50,
+        channel: OneChannel = None,
+    ) -> models.MessagePage:
+        """What users see, summaries, and what the calling agent wrote for itself; oldest first."""
+        tokens = self.tokens.of(principal, f"listAgentMessages {conversation_id}", channel)
+        rows = await self.messages.list_for_agent(
+            principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, channel=channel
+        )
+        shown, more = page(rows, limit)
+        return models.MessagePage(
+            data=[showing.message(row, conversation_id) for row in shown],
+            next_cursor=tokens.before(shown[-1].seq) if more else None,
+        )
+
+    @post("/messages", operation_id="appendAgentMessages")
+    async def append_agent_messages(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        data: JSONBody[models.CreateAgentMessagesRequest],
+        idempotency_key: Key = None,
+    ) -> models.MessageList:
+        """Add messages, all or none of them."""
+        self.limits.check_batch(data.messages)
+        added = await self.messages.append_as_agent(
+            principal,
+            conversation_id,
+            [from_agent(message) for message in data.messages],
+            request_key=idempotency_key,
+        )
+        return models.MessageList(data=[showing.message(message, conversation_id) for message in added])
+
+    @post("/summaries", operation_id="createSummary")
+    async def create_summary(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        data: JSONBody[models.CreateSummaryRequest],
+        idempotency_key: Key = None,
+    ) -> models.Message:
+        """What the older messages come to, in place of the narrative of the service; its title becomes the title of
+        the conversation. Users do not see it.
+        """
+        posted = await self.summaries.post(
+            principal,
+            conversation_id,
+            text=data.summary,
+            title=data.title,
+            until_message_id=data.until_message_id,
+            summarized_at=data.summarized_at,
+            request_key=idempotency_key,
+        )
+        return showing.message(posted, conversation_id)

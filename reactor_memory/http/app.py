@@ -1,0 +1,96 @@
+"""The application: its controllers with the services that they stand on. Making it does no work and opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dependency_injector import providers
+from litestar import Litestar
+from litestar.config.cors import CORSConfig
+from litestar.types import Message, Scope
+
+from reactor_memory.container import Container
+from reactor_memory.http import guards
+from reactor_memory.http.bodies import JsonRequest
+from reactor_memory.http.doorstep import Doorstep
+from reactor_memory.http.guards import Authenticator
+from reactor_memory.http.idempotency import AnsweredRequests
+from reactor_memory.http.limits import body_limits
+from reactor_memory.http.paging import PageTokens, signing_secret
+from reactor_memory.http.problems import EXCEPTION_HANDLERS
+from reactor_memory.http.readiness import NO_PROBES, Probes
+from reactor_memory.http.request_ids import request_id_of
+from reactor_memory.http.routes import Parts, routers
+from reactor_memory.settings import Settings
+
+
+def create_app(container: Container, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
+    """The service over an open container (`reactor_memory.container.open_memory`), as an ASGI application.
+
+    `authenticator` says who calls, `probes` what readiness asks.
+    """
+    http = container.settings().http
+    app = Litestar(
+        route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
+        guards=[guards.authenticated(authenticator), guards.understood],
+        exception_handlers=EXCEPTION_HANDLERS,
+        before_send=[_add_headers],
+        request_class=JsonRequest,
+        request_max_body_size=http.max_body_bytes,
+        cors_config=_cors(http.cors_origins),
+        on_startup=[container.response_streams().open],
+        on_shutdown=[container.response_streams().close],
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
+    )
+    guards.note_parameters(app)
+    app.asgi_handler = Doorstep(app.asgi_handler)
+    return app
+
+
+def parts_of(container: Container) -> Parts:
+    """What controllers may declare, each made when the first one asks for it."""
+    settings = container.settings()
+    return {
+        "conversations": container.conversations,
+        "messages": container.shared_messages,
+        "sharing": container.sharing,
+        "summaries": container.posted_summaries,
+        "streams": container.response_streams,
+        "search": container.message_search,
+        "answered": providers.Singleton(
+            AnsweredRequests, store=container.answered_request_store, clock=container.clock
+        ),
+        "tokens": providers.Singleton(page_tokens, settings),
+        "limits": providers.Singleton(body_limits, settings.http),
+        "is_described": lambda: settings.http.openapi,
+    }
+
+
+def page_tokens(settings: Settings) -> PageTokens:
+    given = settings.http.token_secret
+    return PageTokens(signing_secret(None if given is None else given.get_secret_value(), settings.store.url))
+
+
+def _cors(origins: Sequence[str]) -> CORSConfig | None:
+    """For browsers of exactly these origins. Credentials are headers that a page sets itself, never cookies."""
+    if not origins:
+        return None
+    return CORSConfig(
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id", "x-request-id"],
+        expose_headers=["location", "retry-after", "x-request-id"],
+    )
+
+
+async def _add_headers(message: Message, scope: Scope) -> None:
+    """What every answer says, whatever it is."""
+    if message["type"] == "http.response.start":
+        headers: list[Any] = list(message["headers"])
+        headers.append((b"x-request-id", request_id_of(scope).encode("ascii")))
+        headers.append((b"x-content-type-options", b"nosniff"))
+        headers.append((b"cache-control", b"no-store"))
+        message["headers"] = headers

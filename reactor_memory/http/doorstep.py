@@ -1,0 +1,57 @@
+"""What is settled before a request is routed: addresses that are too long, and HEAD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from reactor_memory.http.problems import URI_TOO_LONG, ProblemError, answer
+from reactor_memory.http.request_ids import request_id_of
+
+MAX_ADDRESS_BYTES = 8192
+"""Of path and query together. The router remembers addresses, so they must not be of any length."""
+
+
+class Doorstep:
+    """An ASGI application in front of another one. HEAD is answered as GET is, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request: Any = scope
+        if len(request["path"]) + len(request["query_string"]) > MAX_ADDRESS_BYTES:
+            await _refuse(scope, receive, send)
+        elif request["method"] == "HEAD":
+            exchange = _WithoutBody(receive, send)
+            request["method"] = "GET"
+            await self._app(scope, exchange.receive, exchange.send)
+        else:
+            await self._app(scope, receive, send)
+
+
+class _WithoutBody:
+    """The head of an answer goes out, its body does not. To what goes on and on, the caller seems to have left."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._is_over = False
+
+    async def receive(self) -> Any:
+        return {"type": "http.disconnect"} if self._is_over else await self._receive()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.body":
+            if self._is_over:
+                return
+            self._is_over = True
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._send(message)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    problem = ProblemError(URI_TOO_LONG, f"path and query must be shorter than {MAX_ADDRESS_BYTES} bytes")
+    response: Any = answer(problem, request_id_of(scope)).to_asgi_response(app=None, request=None)  # pyright: ignore
+    await response(scope, receive, send)

@@ -1,0 +1,102 @@
+"""What is checked of every request before its body is read: who calls, and whether the request can be understood."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias, cast
+
+from litestar import Litestar
+from litestar.connection import ASGIConnection, Request
+from litestar.handlers import BaseRouteHandler
+from litestar.routes import HTTPRoute
+from litestar.types import Scope
+
+from reactor_memory.http import problems
+from reactor_memory.http.problems import ProblemError, invalid
+from reactor_memory.principals import Principal
+
+Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
+Guard: TypeAlias = Callable[[Connection, BaseRouteHandler], Awaitable[None]]
+Authenticator: TypeAlias = Callable[[Connection], Awaitable[Principal]]
+"""Who calls. Raises `ProblemError` or litestar's `NotAuthorizedException` for nobody that we know."""
+
+PUBLIC = "public"
+"""The option (``opt``) of a handler that anybody may call."""
+
+_PARAMETERS = "query_parameters"
+
+
+def authenticated(authenticate: Authenticator) -> Guard:
+    """Let nobody pass whom `authenticate` does not know."""
+
+    async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+        scope = _scope(connection)
+        if PUBLIC not in handler.opt and scope["method"] != "OPTIONS":
+            scope["user"] = await authenticate(connection)
+
+    return guard
+
+
+def caller(scope: Scope) -> Principal:
+    """Whom the guard let pass: the dependency `principal` of handlers."""
+    return cast("dict[str, Any]", scope)["user"]
+
+
+def needs_user(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Of everything that users do: an agent does it on behalf of one."""
+    principal: Principal | None = _scope(connection).get("user")
+    if principal is not None and principal.user_id is None:
+        raise ProblemError(problems.FORBIDDEN, "this needs a user: send their token, or name them in X-On-Behalf-Of")
+
+
+def needs_agent(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Of everything that agents do."""
+    principal: Principal | None = _scope(connection).get("user")
+    if principal is not None and not principal.is_agent:
+        raise ProblemError(problems.FORBIDDEN, "this needs the key of an agent: send it as X-API-Key")
+
+
+def understood(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Raises `ProblemError` for query parameters that the handler does not know, for a body that is no plain JSON, and
+    for callers that take nothing that we have.
+    """
+    scope = _scope(connection)
+    if scope["query_string"]:
+        _check_parameters(connection.query_params, handler.opt[_PARAMETERS])
+    headers = connection.headers
+    if scope["method"] in ("POST", "PATCH", "PUT"):
+        _check_media_type(headers.get("content-type"), headers.get("content-encoding"), handler)
+    accept = headers.get("accept")
+    if accept is not None and "*/*" not in accept and "application/json" not in accept:
+        _check_acceptable(connection, handler)
+
+
+def _scope(connection: Connection) -> dict[str, Any]:
+    return cast("dict[str, Any]", connection.scope)
+
+
+def note_parameters(app: Litestar) -> None:
+    """Let every handler know the names of its query parameters, found out once."""
+    for route in app.routes:
+        if isinstance(route, HTTPRoute):
+            for handler, model in route.route_handler_map.values():
+                handler.opt[_PARAMETERS] = frozenset(parameter.field_alias for parameter in model.expected_query_params)
+
+
+def _check_parameters(names: Iterable[str], known: frozenset[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise invalid(name[:100], "is no parameter of this address", problems.BAD_PARAMETER)
+
+
+def _check_media_type(content_type: str | None, encoding: str | None, handler: BaseRouteHandler) -> None:
+    if encoding is not None and encoding.lower() != "identity":
+        raise ProblemError(problems.UNSUPPORTED_MEDIA_TYPE, "a body must not be compressed")
+    if content_type is not None and content_type.split(";", 1)[0].strip().lower() != "application/json":
+        raise ProblemError(problems.UNSUPPORTED_MEDIA_TYPE, "a body must be application/json")
+
+
+def _check_acceptable(connection: Connection, handler: Any) -> None:
+    kind = str(getattr(handler, "media_type", None) or "application/json")
+    if Request(connection.scope).accept.best_match([kind]) is None:
+        raise ProblemError(problems.NOT_ACCEPTABLE, f"the answer is {kind}")

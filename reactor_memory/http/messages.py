@@ -1,0 +1,80 @@
+"""Messages as a user sees and sends them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.params import JSONBody, QueryParameter
+
+from reactor_memory.http import models, showing
+from reactor_memory.http.limits import BodyLimits
+from reactor_memory.http.paging import PageTokens, page
+from reactor_memory.http.parameters import After, Caller, ConversationId, Key, Limit
+from reactor_memory.models import ToolCall
+from reactor_memory.service.messages import Messages, NewMessage
+
+Inherit = Annotated[
+    bool,
+    QueryParameter(name="inherit", description="With false, of a fork its own messages only."),
+]
+
+
+class MessageController(Controller):
+    path = "/conversations/{conversationId:str}/messages"
+
+    messages: Messages
+    tokens: PageTokens
+    limits: BodyLimits
+
+    @get("", operation_id="listMessages")
+    async def list_messages(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        after: After = None,
+        limit: Limit = 50,
+        inherit: Inherit = True,
+    ) -> models.MessagePage:
+        """What users see of the conversation, oldest first. A fork begins with what it shares."""
+        tokens = self.tokens.of(principal, f"listMessages {conversation_id}", inherit)
+        rows = await self.messages.list_for_user(
+            principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, inherit=inherit
+        )
+        shown, more = page(rows, limit)
+        return models.MessagePage(
+            data=[showing.message(row, conversation_id) for row in shown],
+            next_cursor=tokens.before(shown[-1].seq) if more else None,
+        )
+
+    @post("", operation_id="appendMessage")
+    async def append_message(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        data: JSONBody[models.CreateUserMessageRequest],
+        idempotency_key: Key = None,
+    ) -> models.Message:
+        """Add what the user says; for writers."""
+        self.limits.check_message(data)
+        added = await self.messages.append_as_user(
+            principal, conversation_id, from_user(data), request_key=idempotency_key
+        )
+        return showing.message(added, conversation_id)
+
+
+def from_user(given: models.CreateUserMessageRequest) -> NewMessage:
+    return NewMessage(content=given.content, metadata=given.metadata or {}, parent_message_id=given.parent_message_id)
+
+
+def from_agent(given: models.CreateAgentMessageRequest) -> NewMessage:
+    return NewMessage(
+        content=given.content,
+        role=given.role,
+        visibility=given.visibility,
+        metadata=given.metadata or {},
+        parent_message_id=given.parent_message_id,
+        tool_calls=tuple(ToolCall(id=call.id, name=call.name, arguments=call.arguments) for call in given.tool_calls),
+        tool_call_id=given.tool_call_id,
+        name=given.name,
+    )

@@ -1,0 +1,183 @@
+"""What the services return, as it goes over the wire."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import overload
+
+from msgspec import UNSET, UnsetType
+
+from reactor_memory import memberships, responses
+from reactor_memory.http import models
+from reactor_memory.memberships import PARENT_MESSAGE_ID, RESERVED_METADATA, channel_of
+from reactor_memory.models import JsonObject, Message
+from reactor_memory.service.messages import SharedContext
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""What a date can tell, in microseconds since the epoch."""
+
+
+@overload
+def time(microseconds: int) -> datetime: ...
+@overload
+def time(microseconds: int | None) -> datetime | None: ...
+def time(microseconds: int | None) -> datetime | None:
+    """The time; the first or last one that there is for what lies beyond."""
+    if microseconds is None:
+        return None
+    return _EPOCH + timedelta(microseconds=min(max(microseconds, _FIRST), _LAST))
+
+
+def conversation_summary(shown: memberships.Conversation) -> models.ConversationSummary:
+    session = shown.session
+    return models.ConversationSummary(
+        id=session.session_id,
+        title=session.title,
+        owner_user_id=session.owner_id,
+        created_at=time(session.created_at),
+        updated_at=time(session.updated_at),
+        last_message_preview=shown.preview or None,
+        access_level=shown.access_level or "reader",
+    )
+
+
+def conversation(shown: memberships.Conversation) -> models.Conversation:
+    session = shown.session
+    return models.Conversation(
+        id=session.session_id,
+        title=session.title,
+        owner_user_id=session.owner_id,
+        created_at=time(session.created_at),
+        updated_at=time(session.updated_at),
+        last_message_preview=shown.preview or None,
+        access_level=shown.access_level or "reader",
+        metadata=shown.metadata,
+        agent_name=shown.agent_name,
+        forked_at_conversation_id=session.forked_from_id,
+        forked_at_message_id=shown.forked_at_message_id,
+        vectorized_at=time(shown.vectorized_at),
+    )
+
+
+def fork(shown: memberships.Conversation, current_id: str) -> models.ConversationFork:
+    session = shown.session
+    return models.ConversationFork(
+        conversation_id=session.session_id,
+        fork_id=session.session_id,
+        forked_from_conversation_id=session.forked_from_id,
+        forked_from_message_id=shown.forked_at_message_id,
+        title=session.title,
+        created_at=time(session.created_at),
+        is_current_fork=session.session_id == current_id,
+    )
+
+
+def message(shown: Message, conversation_id: str) -> models.Message:
+    """`conversation_id` is the conversation in which it is seen."""
+    metadata = shown.metadata
+    return models.Message(
+        id=shown.message_id or "",
+        conversation_id=conversation_id,
+        seq=shown.seq or 0,
+        role=shown.role,
+        visibility=shown.visibility,
+        channel=channel_of(shown),
+        content=shown.content,
+        metadata=_own(metadata) if metadata else metadata,
+        parent_message_id=metadata.get(PARENT_MESSAGE_ID),
+        user_id=shown.author_id if shown.role == "user" else None,
+        created_at=time(shown.created_at or 0),
+        tool_calls=_tool_calls(shown),
+        tool_call_id=_given(shown.tool_call_id),
+        name=_given(shown.name),
+    )
+
+
+def context(shown: SharedContext) -> models.ConversationContext:
+    return models.ConversationContext(
+        conversation_id=shown.conversation_id,
+        messages=[_context_message(message) for message in shown.messages],
+        next_after_message_id=shown.next_after_message_id,
+        tokens=shown.tokens,
+        report=UNSET if shown.report is None else shown.report,
+    )
+
+
+def membership(shown: memberships.Membership, conversation_id: str) -> models.ConversationMembership:
+    return models.ConversationMembership(
+        conversation_id=conversation_id,
+        user_id=shown.user_id,
+        access_level=shown.access_level,
+        created_at=time(shown.created_at),
+    )
+
+
+def transfer(shown: memberships.OwnershipTransfer) -> models.OwnershipTransfer:
+    return models.OwnershipTransfer(
+        id=shown.transfer_id,
+        conversation_id=shown.group_id,
+        from_user_id=shown.from_user_id,
+        to_user_id=shown.to_user_id,
+        created_at=time(shown.created_at),
+    )
+
+
+def audit_entry(shown: memberships.AuditRecord) -> models.AuditEntry:
+    return models.AuditEntry(
+        id=shown.record_id,
+        conversation_id=shown.conversation_id,
+        user_id=shown.actor_id,
+        client_id=shown.client_id,
+        action=shown.action,
+        target=shown.target,
+        details=shown.details,
+        created_at=time(shown.created_at),
+    )
+
+
+def response(shown: responses.Response) -> models.Response:
+    return models.Response(
+        id=shown.response_id,
+        conversation_id=shown.conversation_id,
+        producer=shown.producer,
+        fence=shown.fence,
+        state=shown.state,
+        last_event=shown.last_event,
+        stop_requested=shown.stop_requested,
+        message_id=shown.message_id,
+        created_at=time(shown.created_at),
+        updated_at=time(shown.updated_at),
+        expires_at=time(shown.expires_at),
+    )
+
+
+def piece(shown: responses.Piece) -> models.ResponsePiece:
+    return models.ResponsePiece(event=shown.event, text=shown.text)
+
+
+def _context_message(shown: Message) -> models.ContextMessage:
+    return models.ContextMessage(
+        id=shown.message_id,
+        seq=shown.seq,
+        role=shown.role,
+        content=shown.content,
+        created_at=time(shown.created_at),
+        tool_calls=_tool_calls(shown),
+        tool_call_id=_given(shown.tool_call_id),
+        name=_given(shown.name),
+    )
+
+
+def _own(metadata: JsonObject) -> JsonObject:
+    return {key: value for key, value in metadata.items() if not key.startswith(RESERVED_METADATA)}
+
+
+def _tool_calls(shown: Message) -> list[models.ToolCallBody] | UnsetType:
+    if not shown.tool_calls:
+        return UNSET
+    return [models.ToolCallBody(id=call.id, name=call.name, arguments=call.arguments) for call in shown.tool_calls]
+
+
+def _given(value: str | None) -> str | UnsetType:
+    return UNSET if value is None else value

@@ -1,0 +1,89 @@
+"""Who did what: the records of changes, and of agents that call without a user."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TypeAlias
+
+from reactor_memory.memberships import AuditRecord, Conversation, ConversationStore
+from reactor_memory.models import JsonObject
+from reactor_memory.principals import Operation, Principal
+from reactor_memory.protocols import Clock
+from reactor_memory.validation import new_message_id
+
+HOUR = 3_600_000_000
+"""Microseconds."""
+
+REMEMBERED = 10_000
+"""Notes of this hour that one process remembers, so that it does not write them again."""
+
+_Note: TypeAlias = tuple[str, str, str, int]
+
+
+class Audit:
+    """Makes records with the time and the actor, and keeps those that change nothing else."""
+
+    def __init__(self, *, store: ConversationStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._noted: set[_Note] = set()
+
+    def record(
+        self,
+        principal: Principal,
+        conversation_id: str,
+        action: str,
+        *,
+        target: str | None = None,
+        details: JsonObject | None = None,
+    ) -> AuditRecord:
+        """What a store keeps together with a change. Its id sorts by time."""
+        now = self._clock()
+        return AuditRecord(
+            record_id=new_message_id(now),
+            group_id=conversation_id.partition("~")[0],
+            conversation_id=conversation_id,
+            actor_id=principal.user_id,
+            client_id=principal.client_id,
+            action=action,
+            target=target,
+            details=details or {},
+            created_at=now,
+        )
+
+    async def note(self, client_id: str, conversation: Conversation, operation: Operation) -> None:
+        """An agent without a user does this: each writing is a record, the rest one for each hour."""
+        now = self._clock()
+        if operation in ("append", "summarize"):
+            await self._store.add_audit(self._of_agent(client_id, conversation, operation, now, new_message_id(now)))
+            return
+        note = (client_id, conversation.conversation_id, operation, now // HOUR)
+        if note in self._noted:
+            return
+        hour = note[-1] * HOUR
+        await self._store.add_audit(self._of_agent(client_id, conversation, operation, hour, _note_id(note)))
+        self._remember(note)
+
+    def _remember(self, note: _Note) -> None:
+        if len(self._noted) >= REMEMBERED:
+            self._noted.clear()
+        self._noted.add(note)
+
+    def _of_agent(
+        self, client_id: str, conversation: Conversation, operation: Operation, now: int, record_id: str
+    ) -> AuditRecord:
+        return AuditRecord(
+            record_id=record_id,
+            group_id=conversation.session.group_id,
+            conversation_id=conversation.conversation_id,
+            actor_id=None,
+            client_id=client_id,
+            action=operation,
+            created_at=now,
+        )
+
+
+def _note_id(note: _Note) -> str:
+    """The same in every process, so that together they write one record; it sorts as the beginning of the hour."""
+    seed = "\0".join(map(str, note)).encode()
+    return new_message_id(note[-1] * HOUR, lambda size: blake2b(seed, digest_size=size).digest())

@@ -1,0 +1,246 @@
+"""Messages of shared conversations: what users and agents see of them, what they append, and the context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from reactor_memory.context.report import Context
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.manager import ConversationManager
+from reactor_memory.memberships import (
+    PARENT_MESSAGE_ID,
+    RESERVED_METADATA,
+    Channel,
+    Conversation,
+    ConversationStore,
+    MessagesQuery,
+)
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility
+from reactor_memory.principals import Principal
+from reactor_memory.service.access import Access, client_of, user_of
+from reactor_memory.service.requests import batch_key
+from reactor_memory.validation import MAX_ID_LENGTH
+
+CONTINUED = 200
+"""Messages of the log that follow at most, if nobody says how many."""
+
+
+class NewMessage(Value, frozen=True, kw_only=True):
+    """A message as a caller gives it. `metadata` must leave out the keys that are reserved for the service."""
+
+    content: str
+    role: Role = "user"
+    visibility: Visibility = "user"
+    metadata: JsonObject = {}
+    parent_message_id: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+class SharedContext(Value, frozen=True, kw_only=True):
+    """What the model is to get. `next_after_message_id` names the newest message in it: what follows it is the next
+    slice. `tokens` are those of `messages`; `report`, if asked for, tells of the context before a limit cut it.
+    """
+
+    conversation_id: str
+    messages: tuple[Message, ...]
+    next_after_message_id: str | None
+    tokens: int
+    report: JsonObject | None = None
+
+
+class Messages:
+    """Reads and appends for members and agents; each call checks the access of its caller first (`Access`)."""
+
+    def __init__(self, *, access: Access, store: ConversationStore, manager: ConversationManager) -> None:
+        self._access = access
+        self._store = store
+        self._manager = manager
+
+    async def list_for_user(
+        self, principal: Principal, conversation_id: str, *, after: int = 0, limit: int = 50, inherit: bool = True
+    ) -> tuple[Message, ...]:
+        """The messages for users behind seq `after`, oldest first: all of the branch, or with `inherit` False those of
+        the conversation alone.
+        """
+        user_of(principal)
+        conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
+        query = MessagesQuery(session=conversation.session, after=after, limit=limit, inherit=inherit)
+        return await self._store.read_visible(query)
+
+    async def list_for_agent(
+        self,
+        principal: Principal,
+        conversation_id: str,
+        *,
+        after: int = 0,
+        limit: int = 50,
+        channel: Channel | None = None,
+    ) -> tuple[Message, ...]:
+        """Those for users, summaries, and what the calling agent wrote for itself; or of these, those of `channel`."""
+        client_id = client_of(principal)
+        conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
+        query = MessagesQuery(
+            session=conversation.session, client_id=client_id, channel=channel, after=after, limit=limit
+        )
+        return await self._store.read_visible(query)
+
+    async def append_as_user(
+        self, principal: Principal, conversation_id: str, message: NewMessage, *, request_key: str | None = None
+    ) -> Message:
+        """The message as it is stored. A repetition with the same `request_key` returns the first one."""
+        stored = await self._append(principal, conversation_id, [said_by_user(principal, message)], request_key)
+        return stored[0]
+
+    async def append_as_agent(
+        self,
+        principal: Principal,
+        conversation_id: str,
+        messages: Sequence[NewMessage],
+        *,
+        request_key: str | None = None,
+    ) -> tuple[Message, ...]:
+        """The messages as they are stored, all or none of them."""
+        return await self._append(
+            principal, conversation_id, [said_by_agent(principal, each) for each in messages], request_key
+        )
+
+    async def _append(
+        self, principal: Principal, conversation_id: str, messages: Sequence[Message], request_key: str | None
+    ) -> tuple[Message, ...]:
+        async def act(conversation: Conversation) -> tuple[Message, ...]:
+            return await self._append_to(conversation, messages, batch_key(principal, request_key))
+
+        return await self._access.acting(principal, conversation_id, act, needs="writer", operation="append")
+
+    async def _append_to(
+        self, conversation: Conversation, messages: Sequence[Message], key: str | None
+    ) -> tuple[Message, ...]:
+        session = conversation.session
+        batch = await self._manager.prepare_batch(
+            session.session_id, messages, user_id=session.owner_id, idempotency_key=key
+        )
+        appended = await self._manager.save_batch(batch)
+        if session.title is None and any(map(_may_be_title, messages)):
+            await self._store.title_conversation(session.session_id)
+        if not appended.replayed:
+            return tuple(replace(each, seq=seq) for seq, each in enumerate(batch.messages, appended.first_seq))
+        return await self._manager.read_messages(
+            session.session_id, user_id=session.owner_id, after=appended.first_seq - 1, until=appended.last_seq
+        )
+
+    async def context(
+        self,
+        principal: Principal,
+        conversation_id: str,
+        *,
+        budget: int | None = None,
+        query: str | None = None,
+        limit: int | None = None,
+        after_message_id: str | None = None,
+        report: bool = False,
+    ) -> SharedContext:
+        """The context of `ConversationManager.load_history`, with at most the newest `limit` messages of its window;
+        with `after_message_id` instead the messages of the log behind that one, in order.
+        """
+        client_of(principal)
+
+        async def act(conversation: Conversation) -> SharedContext:
+            if after_message_id is not None:
+                return await self._continued(conversation, after_message_id, limit or CONTINUED)
+            session = conversation.session
+            context = await self._manager.load_history(
+                session.session_id,
+                user_id=session.owner_id,
+                agent_name=conversation.agent_name,
+                budget=budget,
+                query=query,
+            )
+            return shared_context(session.session_id, context, limit=limit, report=report)
+
+        return await self._access.acting(principal, conversation_id, act, needs="reader", operation="read")
+
+    async def _continued(self, conversation: Conversation, message_id: str, limit: int) -> SharedContext:
+        session = conversation.session
+        last = await self._store.find_message(session, message_id)
+        if last is None:
+            raise InvalidInputError("after_message_id", "is no message of this conversation: ask for the context anew")
+        messages = await self._manager.read_messages(
+            session.session_id, user_id=session.owner_id, after=last.seq or 0, limit=limit
+        )
+        return SharedContext(
+            conversation_id=session.session_id,
+            messages=messages,
+            next_after_message_id=messages[-1].message_id if messages else message_id,
+            tokens=sum(each.token_count or 0 for each in messages),
+        )
+
+
+def said_by_user(principal: Principal, new: NewMessage) -> Message:
+    """What a user says, themselves or through an agent. Raises `InvalidInputError` for reserved metadata."""
+    return Message.user(new.content, metadata=stored_metadata(new), author_id=user_of(principal))
+
+
+def said_by_agent(principal: Principal, new: NewMessage) -> Message:
+    """What an agent writes: in the name of a user only what that user said. Raises `InvalidInputError`."""
+    client_id = client_of(principal)
+    return Message(
+        role=new.role,
+        content=new.content,
+        visibility=new.visibility,
+        metadata=stored_metadata(new),
+        tool_calls=new.tool_calls,
+        tool_call_id=new.tool_call_id,
+        name=new.name,
+        author_id=(principal.user_id or client_id) if new.role == "user" else client_id,
+    )
+
+
+def stored_metadata(new: NewMessage) -> JsonObject:
+    """The metadata with the message that is answered. Raises `InvalidInputError`."""
+    check_unreserved(new.metadata)
+    if new.parent_message_id is None:
+        return new.metadata
+    if not 1 <= len(new.parent_message_id) <= MAX_ID_LENGTH:
+        raise InvalidInputError("parent_message_id", f"must have 1 to {MAX_ID_LENGTH} characters")
+    return {**new.metadata, PARENT_MESSAGE_ID: new.parent_message_id}
+
+
+def check_unreserved(metadata: Iterable[str]) -> None:
+    """Raises `InvalidInputError` if one of these keys is the service's own."""
+    if any(key.startswith(RESERVED_METADATA) for key in metadata):
+        raise InvalidInputError("metadata", f"has a key that begins with {RESERVED_METADATA}, which is reserved")
+
+
+def _may_be_title(message: Message) -> bool:
+    return message.role == "user" and message.visibility == "user"
+
+
+def shared_context(conversation_id: str, context: Context, *, limit: int | None, report: bool) -> SharedContext:
+    """The context as it goes to an agent, its window cut to the newest `limit` messages."""
+    told = context.report
+    cut = left_out(context, limit)
+    shown = [each for place, each in enumerate(context.messages) if place not in cut]
+    newest = max((each for each in shown if each.message_id), key=lambda each: each.seq or 0, default=None)
+    return SharedContext(
+        conversation_id=conversation_id,
+        messages=tuple(shown),
+        next_after_message_id=newest and newest.message_id,
+        tokens=told.total_tokens - sum((context.messages[place].token_count or 0) + told.overhead for place in cut),
+        report=msgspec.to_builtins(told) if report else None,
+    )
+
+
+def left_out(context: Context, limit: int | None) -> range:
+    """Where the messages stand that a window of `limit` messages leaves out: none of a pair of call and results without
+    the rest of it.
+    """
+    window = [place for place, part in enumerate(context.report.parts) if part == "window"]
+    if limit is None or len(window) <= limit:
+        return range(0)
+    first = next((place for place in window[-limit:] if context.messages[place].role != "tool"), window[-1] + 1)
+    return range(window[0], first)

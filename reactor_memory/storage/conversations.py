@@ -1,0 +1,285 @@
+"""The operations on conversations that people share (`memberships.ConversationStore`), written once for all SQL stores.
+
+Each generator is one transaction. Nothing here checks who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from msgspec.structs import replace
+
+from reactor_memory.errors import (
+    InvalidInputError,
+    SessionDeletedError,
+    SessionNotFoundError,
+    SharingConflictError,
+)
+from reactor_memory.memberships import (
+    Conversation,
+    ConversationsQuery,
+    MessagesQuery,
+    NewConversation,
+    NewFork,
+    title_from,
+)
+from reactor_memory.models import AuditRecord, JsonObject, Message, Session
+from reactor_memory.protocols import SUMMARIZE, Appended
+from reactor_memory.searching import INDEX_SEARCH
+from reactor_memory.storage import log
+from reactor_memory.storage.memberships import add_audit
+from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
+from reactor_memory.storage.rows import key_of, object_from, session_from, to_json
+from reactor_memory.storage.steps import Row, Rows, Step, Steps
+
+SCANNED = 500
+"""Conversations that are read at a time when only some of them count."""
+
+# Reading
+
+
+def get_conversation(
+    conversation_id: str, user_id: str | None, *, deleted: bool, described: bool
+) -> Steps[Conversation | None]:
+    rows = yield Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
+    if not rows:
+        return None
+    found = _conversation(rows[0], user_id)
+    if found.session.deleted_at is not None and not deleted:
+        return None
+    return (yield from _described([found]))[0] if described else found
+
+
+def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, ...]]:
+    rows = yield Step("shared_group", {"group_id": group_id, "user_id": user_id})
+    return (yield from _described([_conversation(row, user_id) for row in rows]))
+
+
+def list_conversations(query: ConversationsQuery) -> Steps[tuple[Conversation, ...]]:
+    limit = query.limit if query.text is None and query.agent_names is None else SCANNED
+    after = query.after or (log.EVERYTHING, "")
+    found: list[Conversation] = []
+    while len(found) < query.limit:
+        rows = yield from _page(query, after, limit)
+        found += _matching(rows, query)
+        if len(rows) < limit:
+            break
+        after = _place(rows[-1])
+    return (yield from _described(found[: query.limit]))
+
+
+def _place(row: Row) -> tuple[int, str]:
+    session = session_from(row[: log.SESSION_COLUMNS])
+    return session.updated_at, session.session_id
+
+
+def _page(query: ConversationsQuery, after: tuple[int, str], limit: int) -> Steps[Rows]:
+    values = {
+        "user_id": query.user_id,
+        "updated_at": after[0],
+        "conversation_id": after[1],
+        "only_roots": int(query.mode == "roots"),
+        "only_newest": int(query.mode == "latest-fork"),
+        "limit": limit,
+    }
+    return (yield Step("conversations_of_user", values))
+
+
+def _matching(rows: Rows, query: ConversationsQuery) -> Iterator[Conversation]:
+    for row in rows:
+        found = _conversation(row, query.user_id)
+        if (query.text is None or says(found, query.text)) and (
+            query.agent_names is None or found.agent_name in query.agent_names
+        ):
+            yield found
+
+
+def says(conversation: Conversation, text: str) -> bool:
+    """Whether the title or a value of the metadata holds the text, whatever the case of its letters. The databases do
+    not agree on letters beyond ASCII, so they are not asked.
+    """
+    wanted = text.casefold()
+    texts = (conversation.session.title or "", *_texts(conversation.metadata))
+    return any(wanted in each.casefold() for each in texts)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for each in cast("JsonObject", value).values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _texts(each)
+    elif value is not None:
+        yield str(value)
+
+
+def _conversation(row: Row, user_id: str | None) -> Conversation:
+    agent_name, metadata, vectorized_at, access_level = row[log.SESSION_COLUMNS :]
+    session = session_from(row[: log.SESSION_COLUMNS])
+    is_owner = user_id is not None and session.owner_id == user_id
+    return Conversation(
+        session=session,
+        access_level="owner" if is_owner else access_level,
+        agent_name=agent_name,
+        metadata=object_from(metadata),
+        vectorized_at=vectorized_at,
+    )
+
+
+def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]:
+    """With previews, and with the last message that each fork shares: one statement for all of them."""
+    parts = [
+        [number, part["group_id"], part["conversation_id"], part["start_seq"], part["end_seq"]]
+        for number, conversation in enumerate(found)
+        for part in log.stored_parts(conversation.session.branch, 0, None)
+    ]
+    newest: list[list[Row]] = [[] for _ in found]
+    if parts:
+        for row in (yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
+            number: int = row[0]
+            newest[number].append(row)
+    return tuple(map(_describe, found, newest))
+
+
+def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation:
+    """`newest`: number, seq, id and text of the newest message that users see, of each part of the branch."""
+    forked_at = conversation.session.forked_at_seq or 0
+    latest = max(newest, key=lambda row: row[1], default=None)
+    shared = max((row for row in newest if row[1] < forked_at), key=lambda row: row[1], default=None)
+    return replace(
+        conversation,
+        preview="" if latest is None else preview_of(latest[3]),
+        forked_at_message_id=None if shared is None else shared[2],
+    )
+
+
+def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
+    own = query.session.session_id
+    parts = [
+        part | {"client_id": query.client_id, "channel": query.channel}
+        for part in log.stored_parts(query.session.branch, query.after, query.until)
+        if query.inherit or part["conversation_id"] == own
+    ]
+    return (yield from log.read_parts("visible_messages", parts, query.limit))
+
+
+def find_message(session: Session, message_id: str) -> Steps[Message | None]:
+    """Newest first: it is more often there."""
+    parts = [part | {"message_id": message_id} for part in log.stored_parts(session.branch, 0, None)]
+    found = yield from log.read_parts("message_of_id", parts[::-1], 1)
+    return found[0] if found else None
+
+
+# Creating and naming
+
+
+def create_conversation(new: NewConversation, audit: AuditRecord) -> Steps[Conversation]:
+    values = {
+        "owner_id": new.owner_id,
+        "agent_name": new.agent_name,
+        "title": new.title,
+        "metadata": to_json(new.metadata),
+        "now": new.now,
+    }
+    if (yield Step("create_conversation", key_of(new.conversation_id) | values)):
+        yield from add_audit(audit)
+    yield from log.require(new.conversation_id, new.owner_id)
+    return (yield from _present(new.conversation_id, new.owner_id))
+
+
+def _present(conversation_id: str, user_id: str | None) -> Steps[Conversation]:
+    found = yield from get_conversation(conversation_id, user_id, deleted=False, described=True)
+    if found is None:
+        raise SessionDeletedError(conversation_id)
+    return found
+
+
+def fork_conversation(new: NewFork, audit: AuditRecord) -> Steps[tuple[Conversation, Appended | None]]:
+    parent = yield from log.lock(new.parent_id)
+    if parent is None:
+        raise SessionNotFoundError(new.parent_id)
+    known = yield from log.find_session(new.fork_id)
+    if known is None:
+        yield from _fork(new, parent)
+        yield from add_audit(audit)
+    elif (known.forked_from_id, known.forked_at_seq) != (new.parent_id, new.at_seq):
+        raise InvalidInputError("fork_id", "is the one of another fork")
+    appended = None if new.first is None else (yield from log.append(new.first))
+    yield from title_conversation(new.fork_id)
+    return (yield from _present(new.fork_id, parent.owner_id)), appended
+
+
+def _fork(new: NewFork, parent: Session) -> Steps[None]:
+    described = yield from _present(new.parent_id, parent.owner_id)
+    yield from log.fork(new.parent_id, parent.owner_id, at_seq=new.at_seq, fork_id=new.fork_id, now=new.now)
+    names = {"title": new.title or parent.title, "agent_name": described.agent_name}
+    yield Step("describe_fork", key_of(new.fork_id) | names)
+
+
+def rename_conversation(conversation_id: str, title: str | None, audit: AuditRecord) -> Steps[bool]:
+    renamed = yield Step("rename_conversation", key_of(conversation_id) | {"title": title})
+    if renamed:
+        yield from add_audit(audit)
+    return bool(renamed)
+
+
+def title_conversation(conversation_id: str) -> Steps[str | None]:
+    session = yield from log.find_session(conversation_id)
+    if session is None or session.title is not None:
+        return session and session.title
+    title = title_from((yield from _first_text(session)))
+    if title is not None:
+        yield Step("title_conversation", key_of(conversation_id) | {"title": title})
+    return title
+
+
+def _first_text(session: Session) -> Steps[str]:
+    for part in log.stored_parts(session.branch, 0, None):
+        rows = yield Step("first_shown_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
+        if rows:
+            return rows[0][0]
+    return ""
+
+
+# Deleting and restoring
+
+
+def delete_conversation(conversation_id: str, audit: AuditRecord, *, purge: bool) -> Steps[tuple[str, ...]]:
+    session = yield from log.lock(conversation_id)
+    if session is None:
+        raise SessionNotFoundError(conversation_id)
+    went = yield from log.delete_locked(session, now=audit.created_at, purge=purge)
+    if went:
+        yield from add_audit(audit)
+    return went
+
+
+def restore_conversation(conversation_id: str, audit: AuditRecord) -> Steps[tuple[Session, ...] | None]:
+    session = yield from log.lock(conversation_id)
+    if session is None or session.deleted_at is None:
+        return None if session is None else ()
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    deletion = {"group_id": session.group_id, "deleted_at": session.deleted_at}
+    if any(purged_at is not None for _, purged_at in (yield Step("deleted_together", deletion))):
+        return None
+    together = [each for each in group if each.deleted_at == session.deleted_at]
+    _check_parents(together, group)
+    yield Step("restore_deleted", deletion)
+    for each in together:
+        for kind in (SUMMARIZE, INDEX_SEARCH):
+            yield Step("make_due", key_of(each.session_id) | {"kind": kind, "now": audit.created_at})
+    yield from add_audit(audit)
+    return tuple(replace(each, deleted_at=None) for each in together)
+
+
+def _check_parents(together: Sequence[Session], group: Sequence[Session]) -> None:
+    """What they were forked from is there, or comes back with them."""
+    back = {each.session_id for each in together}
+    gone = {each.session_id for each in group if each.deleted_at is not None} - back
+    for each in together:
+        if each.forked_from_id in gone:
+            raise SharingConflictError(
+                each.session_id, "parent_deleted", "what it was forked from is deleted: restore that first"
+            )
