@@ -38,7 +38,7 @@ from reactor_memory.protocols import (
     Refold,
     Withdrawn,
 )
-from reactor_memory.storage import derived, responses
+from reactor_memory.storage import derived
 from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -74,7 +74,7 @@ PURGED = (
     "delete_response_pieces",
 )
 """What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
-whole group goes with the key of the root.
+whole group goes with the key of the root. A response goes before its pieces: who adds some holds its row.
 """
 
 SESSION_COLUMNS = 11
@@ -568,7 +568,6 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
         return False
     for query in PURGED:
         yield Step(query, key_of(session_id))
-    yield from responses.forget_responses([session_id])
     yield from derived.forget([session_id])
     yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
     return True

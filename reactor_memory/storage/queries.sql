@@ -1666,12 +1666,6 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_i
 ORDER BY event
 LIMIT :limit
 
--- name: delete_responses
-DELETE FROM responses WHERE group_id = :group_id AND conversation_id = :conversation_id
-
--- name: delete_pieces
-DELETE FROM response_pieces WHERE group_id = :group_id AND conversation_id = :conversation_id
-
 -- name: delete_pieces_of_response
 DELETE FROM response_pieces
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND response_id = :response_id
