@@ -92,7 +92,7 @@ def read_pieces(conversation_id: str, response_id: str, *, after: int, limit: in
 def forget_responses(conversation_ids: Sequence[str]) -> Steps[None]:
     for conversation_id in conversation_ids:
         yield Step("delete_responses", key_of(conversation_id))
-        yield Step("delete_response_pieces", key_of(conversation_id))
+        yield Step("delete_pieces", key_of(conversation_id))
 
 
 def forget_answers(conversation_ids: Sequence[str], message_ids: Sequence[str]) -> Steps[None]:
