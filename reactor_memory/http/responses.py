@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Controller, Response, get, post
 from litestar.enums import MediaType
+from litestar.openapi import ResponseSpec
 from litestar.params import HeaderParameter, JSONBody, PathParameter, QueryParameter
 from litestar.response import ServerSentEventMessage, Stream
 
@@ -34,12 +35,13 @@ Wait = Annotated[
 ]
 AfterPiece = Annotated[
     int,
-    QueryParameter(name="after", ge=0, lt=10**15, description="Leave out the pieces up to this number."),
+    QueryParameter(name="after", ge=0, le=10**15 - 1, description="Leave out the pieces up to this number."),
 ]
 LastEventId = Annotated[
     str | None,
     HeaderParameter(
         name=event_ids.HEADER,
+        max_length=600,
         description="The id of the last event that the client got; it goes before `after`. What follows is sent.",
     ),
 ]
@@ -47,6 +49,8 @@ ConversationIds = Annotated[
     str,
     QueryParameter(name="conversationIds", min_length=1, max_length=8000, description="Ids, separated by commas."),
 ]
+
+_STREAM_ANSWERS = {204: ResponseSpec(None, description="The client saw the end: it is not to connect again.")}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -155,7 +159,12 @@ class ResponseReadingController(Controller):
         """Ask the producer to end; for writers. To stop reading, a client just disconnects."""
         return showing.response(await self.streams.stop(principal, conversation_id, response_id))
 
-    @get("/{responseId:str}/events", operation_id="streamResponseEvents", media_type="text/event-stream")
+    @get(
+        "/{responseId:str}/events",
+        operation_id="streamResponseEvents",
+        media_type="text/event-stream",
+        responses=_STREAM_ANSWERS,
+    )
     async def stream_response_events(
         self,
         principal: Caller,

@@ -562,6 +562,25 @@ class TestOverTime:
         late = await written.post("chunks", {"firstEvent": 1, "texts": ["a"]})
         assert late.status_code == 404
 
+    async def test_what_has_a_hole_in_it_is_not_passed_off_as_the_answer(self, service: Service) -> None:
+        written = await service.start(await service.begin())
+        await written.add("a", "b", "c")
+        await written.finish()
+        store = service.container.response_store()
+        whole = await store.read_pieces(written.conversation_id, written.id, after=0, limit=9)
+
+        async def holed(*args: Any, **kwargs: Any) -> Any:
+            return whole[1:]
+
+        store.read_pieces = holed
+        try:
+            async with written.read() as events:
+                assert [(event.kind, event.data["state"]) async for event in events if event.data] == [
+                    ("end", "expired")
+                ]
+        finally:
+            del store.read_pieces
+
 
 async def next_piece(events: AsyncIterator[Any]) -> Any:
     """The next event that is neither a comment nor a state."""
@@ -599,3 +618,24 @@ class TestWithoutStreams:
                 answer = await call
                 assert (answer.status_code, answer.json()["code"]) == (409, "streams_disabled")
             assert (await client.get(one, headers=user("eve"))).status_code == 404
+
+
+class TestADrain:
+    async def test_streams_end_so_that_clients_connect_to_another_process(self, tmp_path: Path) -> None:
+        chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})
+        async with (
+            open_memory(chosen) as container,
+            serving(create_app(container, authenticator=who_says_so)) as url,
+            httpx2.AsyncClient(base_url=url) as client,
+        ):
+            service = Service(client, container, FakeClock())
+            written = await service.start(await service.begin())
+            await written.add("a")
+            async with written.read() as events:
+                assert (await next_piece(events)).kind == "piece"
+                container.response_streams().drain()
+                assert [event.kind async for event in events] == ["comment"]
+            refused = await client.get(f"{written.path}/events", headers=ANN)
+            assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+            assert container.response_streams().open_streams == 0
+            assert (await written.add("b"))["lastEvent"] == 2
