@@ -46,6 +46,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         debug=False,
     )
     guards.note_parameters(app)
+    guards.name_methods(app)
     app.asgi_handler = Doorstep(app.asgi_handler)
     return app
 

@@ -83,6 +83,14 @@ def note_parameters(app: Litestar) -> None:
                 handler.opt[_PARAMETERS] = frozenset(parameter.field_alias for parameter in model.expected_query_params)
 
 
+def name_methods(app: Litestar) -> None:
+    """Let OPTIONS name every method of a path; of those that are registered one by one it names the first only."""
+    for route in app.routes:
+        if isinstance(route, HTTPRoute):
+            handler, _ = route.route_handler_map["OPTIONS"]
+            handler(route.create_options_handler(route.path).fn)
+
+
 def _check_parameters(names: Iterable[str], known: frozenset[str]) -> None:
     for name in names:
         if name not in known:
