@@ -1,4 +1,4 @@
-"""What the page about the service shows to type, works: one thing after the other, on a service as it is started there."""
+"""What the page about the service shows to type works, one thing after the other, on a service as it starts it."""
 
 from __future__ import annotations
 
