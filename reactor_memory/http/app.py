@@ -45,8 +45,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         logging_config=None,
         debug=False,
     )
-    guards.note_parameters(app)
-    guards.name_methods(app)
+    guards.note_routes(app)
     app.asgi_handler = Doorstep(app.asgi_handler)
     return app
 
@@ -90,7 +89,17 @@ async def _add_headers(message: Message, scope: Scope) -> None:
     """What every answer says, whatever it is."""
     if message["type"] == "http.response.start":
         headers: list[Any] = list(message["headers"])
+        if scope["method"] == "OPTIONS":
+            headers = _with_all_methods(headers, scope)
         headers.append((b"x-request-id", request_id_of(scope).encode("ascii")))
         headers.append((b"x-content-type-options", b"nosniff"))
         headers.append((b"cache-control", b"no-store"))
         message["headers"] = headers
+
+
+def _with_all_methods(headers: list[Any], scope: Any) -> list[Any]:
+    """`Allow` with all methods of the path: the framework names those of the first controllers only."""
+    allowed = scope["route_handler"].opt[guards.METHODS] if "route_handler" in scope else None
+    if allowed is None:
+        return headers
+    return [*(header for header in headers if header[0] != b"allow"), (b"allow", allowed.encode("ascii"))]

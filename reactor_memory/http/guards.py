@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from litestar import Litestar
-from litestar.connection import ASGIConnection, Request
+from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import Scope
@@ -22,6 +22,9 @@ Authenticator: TypeAlias = Callable[[Connection], Awaitable[Principal]]
 
 PUBLIC = "public"
 """The option (``opt``) of a handler that anybody may call."""
+
+METHODS = "methods"
+"""The option under which a handler knows all methods of its path, as they stand in ``Allow``."""
 
 _PARAMETERS = "query_parameters"
 
@@ -68,27 +71,20 @@ def understood(connection: Connection, handler: BaseRouteHandler) -> None:
         _check_media_type(headers.get("content-type"), headers.get("content-encoding"), handler)
     accept = headers.get("accept")
     if accept is not None and "*/*" not in accept and "application/json" not in accept:
-        _check_acceptable(connection, handler)
+        _check_acceptable(accept.lower(), _media_type(handler))
 
 
 def _scope(connection: Connection) -> dict[str, Any]:
     return cast("dict[str, Any]", connection.scope)
 
 
-def note_parameters(app: Litestar) -> None:
-    """Let every handler know the names of its query parameters, found out once."""
+def note_routes(app: Litestar) -> None:
+    """Let every handler know the names of its query parameters and the methods of its path, found out once."""
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for handler, model in route.route_handler_map.values():
+                handler.opt[METHODS] = ", ".join(sorted(route.methods))
                 handler.opt[_PARAMETERS] = frozenset(parameter.field_alias for parameter in model.expected_query_params)
-
-
-def name_methods(app: Litestar) -> None:
-    """Let OPTIONS name every method of a path; of those that are registered one by one it names the first only."""
-    for route in app.routes:
-        if isinstance(route, HTTPRoute):
-            handler, _ = route.route_handler_map["OPTIONS"]
-            handler(route.create_options_handler(route.path).fn)
 
 
 def _check_parameters(names: Iterable[str], known: frozenset[str]) -> None:
@@ -104,7 +100,11 @@ def _check_media_type(content_type: str | None, encoding: str | None, handler: B
         raise ProblemError(problems.UNSUPPORTED_MEDIA_TYPE, "a body must be application/json")
 
 
-def _check_acceptable(connection: Connection, handler: Any) -> None:
-    kind = str(getattr(handler, "media_type", None) or "application/json")
-    if Request(connection.scope).accept.best_match([kind]) is None:
-        raise ProblemError(problems.NOT_ACCEPTABLE, f"the answer is {kind}")
+def _media_type(handler: Any) -> str:
+    media_type = getattr(handler, "media_type", None)
+    return getattr(media_type, "value", media_type) or "application/json"
+
+
+def _check_acceptable(accept: str, media_type: str) -> None:
+    if media_type not in accept and f"{media_type.split('/')[0]}/*" not in accept:
+        raise ProblemError(problems.NOT_ACCEPTABLE, f"the answer is {media_type}")

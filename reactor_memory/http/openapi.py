@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeAlias
@@ -183,6 +184,7 @@ def _complete(path: str, method: str, operation: Document) -> None:
     operation["summary"] = _CAPITAL.sub(r" \1", operation["operationId"]).capitalize()
     for parameter in operation.get("parameters", []):
         _simplify(parameter)
+    operation.setdefault("parameters", [])
     if is_public:
         operation["security"] = []
     else:
@@ -249,3 +251,7 @@ def _response(kind: Kind) -> Document:
     }
     content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}, "example": example}}
     return {"description": kind.title, "headers": headers, "content": content}
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(encoded_document())

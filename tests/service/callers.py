@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from litestar.testing import AsyncTestClient
+import httpx2
 
 from reactor_memory.http.guards import Connection
 from reactor_memory.http.problems import UNAUTHENTICATED, ProblemError
@@ -26,7 +26,7 @@ async def who_says_so(connection: Connection) -> Principal:
 class Service:
     """A service as one caller sees it; `path` is relative to their part of it."""
 
-    client: AsyncTestClient[Any]
+    client: httpx2.AsyncClient
     user: str | None = None
     agent: str | None = None
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
 
+import httpx2
 import pytest
-from litestar.testing import AsyncTestClient
 
 from reactor_memory.container import Container, open_memory
 from reactor_memory.http.app import create_app
@@ -39,7 +39,9 @@ async def container(store_url: str) -> AsyncIterator[Container]:
 
 @pytest.fixture(scope="module")
 async def running(container: Container) -> AsyncIterator[Service]:
-    async with AsyncTestClient(create_app(container, authenticator=who_says_so)) as client:
+    app = create_app(container, authenticator=who_says_so)
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://service") as client:
         yield Service(client)
 
 

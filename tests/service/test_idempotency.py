@@ -232,9 +232,7 @@ async def test_a_fork_and_an_offer_are_made_once_though_their_maker_died(
         ).conversation_id
 
     async def offer(request_key: str | None) -> str:
-        return (
-            await container.sharing().offer(principal, conversation, "dave", request_key=request_key)
-        ).transfer_id
+        return (await container.sharing().offer(principal, conversation, "dave", request_key=request_key)).transfer_id
 
     forks = await _done_by_the_dying_and_the_next(
         container, Asked(principal=principal, operation=("forkConversation", conversation)), fork

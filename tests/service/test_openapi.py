@@ -1,0 +1,109 @@
+"""The committed description of the interface is the one that the code gives, and says what the code does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from reactor_memory.container import Container
+from reactor_memory.http import models
+from reactor_memory.http.app import create_app
+from reactor_memory.http.openapi import document, encoded_document
+from tests.service.callers import Service, who_says_so
+
+pytestmark = pytest.mark.anyio
+
+COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
+DOCUMENT = document()
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in DOCUMENT["paths"].items():
+        for method, operation in item.items():
+            yield path, method, operation
+
+
+def test_the_committed_description_is_the_current_one() -> None:
+    """Else: python -m reactor_memory.http.openapi > docs/openapi.json"""
+    assert COMMITTED.read_bytes() == encoded_document()
+
+
+async def test_the_service_hands_it_out_to_anybody(service: Service) -> None:
+    answer = await service.of(None).get("/v1/openapi.json")
+    assert answer.content == encoded_document()
+
+
+def test_every_route_is_described(container: Container) -> None:
+    app = create_app(container, authenticator=who_says_so)
+    served = {(route.path_format, method) for route in app.routes for method in route.methods}  # type: ignore[attr-defined]
+    described = {(path, method.upper()) for path, method, _ in operations()}
+    undescribed = {(path, method) for path, method in served - described if method not in ("OPTIONS", "HEAD")}
+    assert described <= served
+    assert undescribed <= {("/v1/openapi.json", "GET"), ("/metrics", "GET")}
+
+
+def test_operations_have_names_of_their_own_and_a_tag() -> None:
+    names = [operation["operationId"] for _, _, operation in operations()]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[a-z]+([A-Z][a-z]+)*", name) for name in names)
+    for path, _, operation in operations():
+        (tag,) = operation["tags"]
+        assert path.startswith(f"/v1/{tag}/") or tag == "system"
+
+
+def test_all_references_lead_somewhere() -> None:
+    for reference in re.findall(r'"\$ref": "#/([^"]*)"', encoded_document().decode()):
+        place = DOCUMENT
+        for name in reference.split("/"):
+            place = place[name]
+
+
+def test_problems_are_described_where_they_occur() -> None:
+    for path, method, operation in operations():
+        statuses = set(operation["responses"])
+        if operation["tags"] == ["system"]:
+            continue
+        assert {"400", "401", "403", "406", "429", "500", "503"} <= statuses, (path, method)
+        assert ("404" in statuses) or "{" not in path
+        assert {"413", "415", "422"} <= statuses or "requestBody" not in operation
+        assert {"409", "507"} <= statuses or method == "get"
+
+
+def test_every_post_takes_an_idempotency_key() -> None:
+    for path, method, operation in operations():
+        found = {parameter.get("name") or parameter["$ref"].split("/")[-1] for parameter in operation["parameters"]}
+        assert bool(found & {"Idempotency-Key", "IdempotencyKey"}) == (method == "post"), path
+
+
+def test_requests_refuse_what_they_do_not_know_and_answers_say_all() -> None:
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        body = getattr(models, name, None)
+        if isinstance(body, type) and issubclass(body, models.Request):
+            assert schema["additionalProperties"] is False, name
+
+
+def test_examples_are_what_is_asked_for() -> None:
+    found = 0
+    for _, _, operation in operations():
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        if "example" in content:
+            body = getattr(models, content["schema"]["$ref"].split("/")[-1])
+            msgspec.convert(content["example"], body)
+            found += 1
+    assert found >= 9
+
+
+def test_parameters_say_what_they_may_be() -> None:
+    """Nothing is of any length."""
+    for path, _, operation in operations():
+        for parameter in operation["parameters"]:
+            schema = parameter.get("schema", {})
+            if schema.get("type") == "string":
+                assert {"maxLength", "pattern", "enum"} & set(schema), (path, parameter["name"])
+            if schema.get("type") == "integer":
+                assert {"minimum", "maximum"} <= set(schema), (path, parameter["name"])
