@@ -46,7 +46,7 @@ _PARAMETERS: Document = {
         "in": "header",
         "required": False,
         "description": "Taken, and without effect: repeating the request changes nothing.",
-        "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+        "schema": {"type": "string"},
     },
 }
 

@@ -11,7 +11,7 @@ import schemathesis
 from requests import Session
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
-from schemathesis.engine.recorder import CheckNode
+from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
 from schemathesis.python import asgi
 
 from reactor_memory.http.openapi import document
@@ -26,7 +26,8 @@ ON_BEHALF_PARAMETER = "#/components/parameters/OnBehalfOf"
 REFUSALS = [400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 422]
 RULES = ("bad_page_token", "uri_too_long", "invalid", "too_large")
 """Codes that answer what the schema allows: it cannot tell which page tokens were given, or which message is whose."""
-POSITION = "Last-Event-ID"
+POSITIONS = ("Last-Event-ID", "after")
+"""Where to go on in a stream: only an event of this very stream."""
 
 
 class Findings(NamedTuple):
@@ -153,13 +154,23 @@ def _problems(event: events.ScenarioFinished) -> Iterator[str]:
 
 
 def _follows_a_rule(event: events.ScenarioFinished, case_id: str, check: str) -> bool:
-    interaction = event.recorder.interactions[case_id]
+    """Whether the answer is right by a rule that no description can tell."""
+    recorder = event.recorder
+    interaction = recorder.interactions[case_id]
     if check == "negative_data_rejection":
         return "=null" in interaction.request.uri  # as if it were not given
+    if check == "ensure_resource_availability":
+        return _was_repeated(recorder, case_id)
     if check != "positive_data_acceptance" or interaction.response is None:
         return False
     problem = interaction.response.json()
-    return problem["code"] in RULES or problem["detail"].startswith(POSITION)
+    return problem["code"] in RULES or problem["detail"].startswith(POSITIONS)
+
+
+def _was_repeated(recorder: ScenarioRecorder, case_id: str) -> bool:
+    """Whether what is asked for came from a request with a key: its first answer comes again, whatever became of it."""
+    parent_id = recorder.cases[case_id].parent_id
+    return parent_id is not None and "Idempotency-Key" in recorder.interactions[parent_id].request.headers
 
 
 def _told(event: events.ScenarioFinished, case_id: str, check: CheckNode) -> str:
