@@ -113,7 +113,7 @@ def _config(app: OpenedByLifespan, role: str, examples: int, scenarios: int) -> 
         "seed": 1,
         "dictionaries": {name: {"values": values} for name, values in known.items()},
         "headers": app.headers(role),
-        "parameters": {f"path.{name}": {"dictionary": name, "probability": 0.6} for name in known},
+        "parameters": {f"path.{name}": {"dictionary": name, "probability": 0.6} for name in known} | {"query.wait": 0},
         "generation": {"deterministic": True, "no-shrink": True, "with-security-parameters": False},
         "checks": {"negative_data_rejection": {"expected-statuses": REFUSALS}},
         "continue-on-failure": True,
