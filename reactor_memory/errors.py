@@ -7,6 +7,7 @@
     │   ├── InvalidMessageError
     │   ├── LimitExceededError
     │   ├── ImportFormatError
+    │   ├── SearchTypeUnavailableError
     │   ├── PageTokenError
     │   └── StreamPositionError
     ├── ConfigurationError             settings, plug-ins, wiring
@@ -86,6 +87,16 @@ class LimitExceededError(InvalidInputError):
 
 class ImportFormatError(InvalidInputError):
     """A line of an imported file is not in the documented format."""
+
+
+class SearchTypeUnavailableError(InvalidInputError):
+    """The kind of search that was asked for is not set up here. `search_type` names it."""
+
+    def __init__(self, search_type: str) -> None:
+        super().__init__(
+            "searchType", f"{search_type} needs an embedder, which is not set up here: use auto or keyword"
+        )
+        self.search_type = search_type
 
 
 class PageTokenError(InvalidInputError):

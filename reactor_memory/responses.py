@@ -121,6 +121,7 @@ def with_pieces(response: Response, addition: Addition) -> tuple[Response, tuple
 
 
 def gap(last_event: int) -> InvalidInputError:
+    """The error for pieces that do not follow the newest one."""
     return InvalidInputError("firstEvent", f"leaves a gap: the next piece of this response is number {last_event + 1}")
 
 
@@ -156,7 +157,8 @@ class ResponseStore(Protocol):
     async def append_pieces(self, addition: Addition) -> Response | None:
         """Add the pieces, and tell how the response stands (`stop_requested` among it).
 
-        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as `with_pieces`.
+        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as
+        `with_pieces`.
         """
         ...
 

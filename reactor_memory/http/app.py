@@ -59,6 +59,7 @@ def parts_of(container: Container) -> Parts:
         "sharing": container.sharing,
         "summaries": container.posted_summaries,
         "streams": container.response_streams,
+        "search": container.message_search,
         "answered": providers.Singleton(
             AnsweredRequests, store=container.answered_request_store, clock=container.clock
         ),

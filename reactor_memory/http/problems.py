@@ -59,6 +59,7 @@ UNSUPPORTED_MEDIA_TYPE = _kind(415, "unsupported_media_type", "The body must be 
 INVALID = _kind(422, "invalid", "A value cannot be accepted")
 RATE_LIMITED = _kind(429, "rate_limited", "Too many requests")
 INTERNAL = _kind(500, "internal", "Something went wrong here")
+NOT_SET_UP = _kind(501, "search_type_unavailable", "This kind of search is not set up here")
 UNAVAILABLE = _kind(503, "unavailable", "Try again soon")
 FULL = _kind(507, "storage_full", "There is no space left")
 
@@ -249,12 +250,26 @@ def _full(error: errors.StoreFullError) -> ProblemError:
     return ProblemError(FULL, "the database has no space left; reading goes on")
 
 
+def _of_search_type(error: errors.SearchTypeUnavailableError) -> ProblemError:
+    return ProblemError(NOT_SET_UP, f"{error.field}: {error.problem}")
+
+
+def _of_embedder(error: errors.EmbeddingError) -> ProblemError:
+    return ProblemError(
+        UNAVAILABLE,
+        "nobody can tell now what the query means: search with searchType auto or keyword, or try again",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    )
+
+
 _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (
     (errors.PageTokenError, _of_page_token),
     (errors.StreamPositionError, _of_position),
     (errors.ResponseNotFoundError, _nothing),
     (errors.ResponseConflictError, _of_response),
     (errors.TooManyStreamsError, _of_streams),
+    (errors.SearchTypeUnavailableError, _of_search_type),
+    (errors.EmbeddingError, _of_embedder),
     (errors.LimitExceededError, _of_limit),
     (errors.InvalidInputError, _of_input),
     (errors.BudgetExceededError, _of_budget),

@@ -17,6 +17,7 @@ from reactor_memory.http.responses import (
     ResponseWritingController,
     RunningResponseController,
 )
+from reactor_memory.http.search import SearchController
 from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
@@ -28,6 +29,7 @@ FOR_USERS: tuple[type[Controller], ...] = (
     TransferController,
     ResponseReadingController,
     RunningResponseController,
+    SearchController,
 )
 FOR_AGENTS: tuple[type[Controller], ...] = (AgentController, ResponseWritingController)
 

@@ -17,6 +17,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
@@ -82,4 +83,8 @@ class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance
 
 
 class TestPostgresSharing(ConversationStoreConformance):
+    pass
+
+
+class TestPostgresSearch(SearchStoreConformance):
     pass

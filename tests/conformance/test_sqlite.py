@@ -18,6 +18,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
@@ -92,4 +93,8 @@ class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
 
 
 class TestSqliteSharing(ConversationStoreConformance):
+    pass
+
+
+class TestSqliteSearch(SearchStoreConformance):
     pass

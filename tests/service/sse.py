@@ -39,7 +39,7 @@ async def serving(app: Litestar) -> AsyncGenerator[str]:
     """The address under which the application is served."""
     server = Server(uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=1))
     running = asyncio.create_task(server.serve())
-    while not server.started:
+    while not server.started:  # noqa: ASYNC110 (it tells in no other way)
         await asyncio.sleep(0.01)
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
