@@ -43,7 +43,7 @@ from reactor_memory.models import (
     Value,
     WorkState,
 )
-from reactor_memory.posting import check_summary_text, one_line_title
+from reactor_memory.posting import one_line_title, summary_message
 from reactor_memory.protocols import (
     SUMMARIZE,
     Appended,
@@ -517,8 +517,9 @@ class ConversationManager:
         have it, no other branch does. When a message of which it tells is erased or withdrawn, the text goes, too.
 
         With a `title` that becomes the title of the session: on one line, without what is invisible, cut to
-        `MAX_TITLE_CHARACTERS`. Repeating it all with the same `idempotency_key` returns the first message; something
-        else under that key raises `IdempotencyConflictError`.
+        `MAX_TITLE_CHARACTERS`. It stands in the metadata of the message, too, and goes with it. Repeating it all with
+        the same `idempotency_key` returns the first message; something else under that key raises
+        `IdempotencyConflictError`.
 
         Raises `InvalidInputError` for a text or title that says nothing and for an `until_seq` that is not in the
         session, `InvalidMessageError` or `LimitExceededError` as `save_history` does, and `SessionNotFoundError`.
@@ -527,12 +528,8 @@ class ConversationManager:
         check_user_id(user_id)
         check_idempotency_key(idempotency_key)
         _check_position("until_seq", until_seq, least=1)
-        check_summary_text(text)
         title = None if title is None else one_line_title(title)
-        message = Message(
-            role="summary", content=text, visibility="agent", author_id=author_id, metadata=metadata or {}
-        )
-        batch = self._checked([message], field="summary")
+        batch = self._checked([summary_message(text, title, author_id, metadata)], field="summary")
         request = PostRequest(
             batch=AppendRequest(
                 session_id=session_id,
@@ -540,7 +537,7 @@ class ConversationManager:
                 messages=await self._prepared(batch),
                 now=self._clock(),
                 idempotency_key=idempotency_key,
-                fingerprint=f"{fingerprint(batch)} {until_seq} {title or ''}" if idempotency_key is not None else "",
+                fingerprint=f"{fingerprint(batch)} {until_seq}" if idempotency_key is not None else "",
                 work_every=self._options.work_every,
             ),
             until_seq=until_seq,

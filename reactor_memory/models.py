@@ -408,6 +408,10 @@ class FactCorrection(Value, frozen=True, kw_only=True):
     ordinal: int = 0
 
 
+TITLE_KEY = "reactor_memory.title"
+"""In the metadata of a posted summary: the title that the session got with it. It goes with the message."""
+
+
 class PostedSummary(Value, frozen=True, kw_only=True):
     """Message `seq`, in which an agent tells what the messages 1..`until_seq` say."""
 

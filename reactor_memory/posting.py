@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from reactor_memory.context.rendering import visible
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.models import TITLE_KEY, JsonObject, Message
 from reactor_memory.validation import check_text
 
 MAX_TITLE_CHARACTERS = 200
 
 
-def check_summary_text(text: object) -> None:
-    """Raises `InvalidInputError` for a text that says nothing, or that no store can keep."""
+def summary_message(text: str, title: str | None, author_id: str | None, metadata: JsonObject | None) -> Message:
+    """The message that is posted. Raises `InvalidInputError` for a text that says nothing or that no store can keep."""
     check_text("text", text)
-    if not visible(str(text)):
+    if not visible(text):
         raise InvalidInputError("text", "says nothing; give the summary")
+    kept = {} if metadata is None else metadata
+    if title is not None and type(kept) is dict:  # anything else is refused where messages are
+        kept = {**kept, TITLE_KEY: title}
+    return Message(role="summary", content=text, visibility="agent", author_id=author_id, metadata=kept)
 
 
 def one_line_title(text: object) -> str:

@@ -23,6 +23,24 @@ def upgrade() -> None:
     _posted_summaries()
     _responses()
     op.add_column("conversations", _number("vectorized_at", nullable=True))
+    _no_samples()
+
+
+CONTENT = {
+    "conversations": "title metadata",
+    "audit_records": "details",
+    "answered_requests": "body",
+    "response_pieces": "text",
+}
+
+
+def _no_samples() -> None:
+    """The statistics of PostgreSQL hold samples of values, which would outlive them; no plan needs those of content."""
+    if op.get_context().dialect.name != "postgresql":
+        return
+    for table, columns in CONTENT.items():
+        changes = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in columns.split())
+        op.execute(f"ALTER TABLE {table} {changes}")
 
 
 def _memberships() -> None:

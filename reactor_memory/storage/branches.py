@@ -106,6 +106,12 @@ def posted_about(
     return tuple(found)
 
 
+def called(titles: Iterable[str | None], group: Iterable[Session]) -> tuple[Session, ...]:
+    """The sessions of the group that have one of these titles."""
+    known = {title for title in titles if title is not None}
+    return tuple(session for session in group if session.title in known)
+
+
 def ruling(posted: Iterable[PostedSummary]) -> PostedSummary | None:
     """The one that reaches furthest, of equals the newest. So a late one of less never takes the place of more."""
     return max(posted, key=lambda each: (each.until_seq, each.seq), default=None)

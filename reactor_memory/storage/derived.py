@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from reactor_memory.ledger.amending import amended
 from reactor_memory.models import (
+    TITLE_KEY,
     BranchRange,
     Fact,
     FactCorrection,
@@ -30,7 +31,7 @@ from reactor_memory.models import (
 )
 from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
 from reactor_memory.storage import recall, search
-from reactor_memory.storage.branches import posted_about, ranges_between, ruling, segments_of_branch
+from reactor_memory.storage.branches import called, posted_about, ranges_between, ruling, segments_of_branch
 from reactor_memory.storage.rows import (
     correction_about,
     correction_from,
@@ -40,6 +41,7 @@ from reactor_memory.storage.rows import (
     key_of,
     layout_from,
     layout_values,
+    object_from,
     range_summary_from,
     segment_from,
     segment_values,
@@ -302,11 +304,16 @@ def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Ref
 
 
 def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
-    """The posted summaries that tell of these messages are none any more; where their messages are stored."""
+    """The posted summaries that tell of these messages are none any more, and no session of the group is called as one
+    of them said; where their messages are stored.
+    """
     rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
     posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows]
     gone = posted_about(posted, group, parts)
     yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
+    metadata = {(row[0], row[1]): object_from(row[3]) for row in rows}
+    titles = [metadata[part.conversation_id, part.start_seq].get(TITLE_KEY) for part in gone]
+    yield Batch("set_title", [key_of(each.session_id) | {"title": None} for each in called(titles, group)])
     return gone
 
 

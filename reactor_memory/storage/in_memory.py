@@ -29,6 +29,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.ledger.amending import amended, until
 from reactor_memory.models import (
+    TITLE_KEY,
     AuditRecord,
     BranchRange,
     Fact,
@@ -72,6 +73,7 @@ from reactor_memory.protocols import (
 )
 from reactor_memory.storage.branches import (
     branch_for_fork,
+    called,
     group_of,
     indexed_ranges,
     is_fork,
@@ -435,8 +437,13 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
             for seq, until_seq in self._data.conversations[session.session_id].posted.items()
         ]
         gone = posted_about(posted, group, parts)
+        titles: list[str | None] = []
         for part in gone:
-            del self._data.conversations[part.conversation_id].posted[part.start_seq]
+            stored = self._data.conversations[part.conversation_id]
+            titles.append(stored.messages[part.start_seq - stored.first_seq].metadata.get(TITLE_KEY))
+            del stored.posted[part.start_seq]
+        for session in called(titles, group):
+            self._data.conversations[session.session_id].session = replace(session, title=None)
         return gone
 
     def _forget_parts(self, group_id: str, parts: Sequence[BranchRange]) -> tuple[ErasedBranch, ...]:
@@ -612,7 +619,9 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         return ruling(each for part in branch for each in self._posted_in(part))
 
     def _posted_in(self, part: BranchRange) -> Iterator[PostedSummary]:
-        stored = self._data.conversations[part.conversation_id]
+        stored = self._data.conversations.get(part.conversation_id)
+        if stored is None:
+            return
         for seq, until_seq in stored.posted.items():
             text = stored.messages[seq - stored.first_seq].content
             if text and (part.end_seq is None or seq <= part.end_seq):

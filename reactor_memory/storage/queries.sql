@@ -2050,7 +2050,11 @@ ORDER BY posted.until_seq DESC, posted.seq DESC
 LIMIT 1
 
 -- name: posted_of_group
-SELECT conversation_id, seq, until_seq FROM posted_summaries WHERE group_id = :group_id
+SELECT posted.conversation_id, posted.seq, posted.until_seq, message.metadata
+FROM posted_summaries AS posted
+JOIN messages AS message ON message.group_id = posted.group_id AND message.conversation_id = posted.conversation_id
+     AND message.seq = posted.seq
+WHERE posted.group_id = :group_id
 
 -- name: delete_posted
 DELETE FROM posted_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq

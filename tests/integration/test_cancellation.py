@@ -80,6 +80,12 @@ async def summarize(manager: ConversationManager, session_id: str) -> None:
     await manager.summarize(session_id, user_id=USER)
 
 
+async def post_with_key(manager: ConversationManager, session_id: str) -> None:
+    await manager.post_summary(
+        session_id, text="Thirty orders.", until_seq=30, title="Orders", user_id=USER, idempotency_key="post"
+    )
+
+
 async def unchanged(manager: ConversationManager, session_id: str) -> None:
     assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(30))
     summary = await manager.summarize(session_id, user_id=USER)
@@ -91,6 +97,15 @@ async def unchanged(manager: ConversationManager, session_id: str) -> None:
 async def saved_once(manager: ConversationManager, session_id: str) -> None:
     await save_with_key(manager, session_id)
     assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(34))
+
+
+async def posted_once(manager: ConversationManager, session_id: str) -> None:
+    await post_with_key(manager, session_id)
+    assert texts(await manager.read_messages(session_id, user_id=USER, after=30)) == ["Thirty orders."]
+    summary = await manager.get_summary(session_id, user_id=USER)
+    assert summary is not None
+    assert summary.narrative.splitlines()[0] == "Thirty orders."
+    assert (await manager.get_session(session_id, user_id=USER)).title == "Orders"
 
 
 async def turn_whole_or_its_question(manager: ConversationManager, session_id: str) -> None:
@@ -123,6 +138,7 @@ OPERATIONS: list[tuple[Operation, Operation]] = [
     (load, unchanged),
     (save_with_key, saved_once),
     (turn, turn_whole_or_its_question),
+    (post_with_key, posted_once),
     (fork, at_most_one_fork),
     (withdraw, withdrawn_or_not),
     (delete, deleted_or_not),

@@ -254,3 +254,15 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
 async def covers(store: InMemoryStore, seq: int) -> bool:
     summary = await store.get_summary("s")
     return summary is not None and summary.covered_seq >= seq
+
+
+@pytest.mark.parametrize("mode", ["before", "after"])
+async def test_a_summary_that_was_posted_in_vain_is_posted_again(mode: Mode) -> None:
+    store = FaultyStore(InMemoryStore(), at=1, mode=mode, methods={"post_summary"})
+    async with memory_on(store) as container:
+        manager = container.conversation_manager()
+        await manager.save_history("s", talk(4), user_id=USER)
+        with pytest.raises(StoreUnavailableError):
+            await manager.post_summary("s", text="Orders.", until_seq=4, user_id=USER, idempotency_key="k")
+        posted = await manager.post_summary("s", text="Orders.", until_seq=4, user_id=USER, idempotency_key="k")
+        assert await manager.read_messages("s", user_id=USER, after=4) == (posted,)

@@ -89,6 +89,9 @@ async def pin_and_fork(manager: ConversationManager, session_id: str, marked: ra
     fork = await manager.fork(session_id, at_seq=250, user_id=USER)
     await manager.save_history(fork.session_id, talk(250), user_id=USER)
     await manager.summarize(fork.session_id, user_id=USER)
+    for each in (session_id, fork.session_id):
+        told = f"{MARKER}12 was said."
+        await manager.post_summary(each, text=told, until_seq=first + 1, title=told, user_id=USER, metadata={"m": told})
     await manager.load_history(fork.session_id, user_id=USER, budget=1500)
     await manager.drain()
     return fork.session_id
@@ -107,7 +110,7 @@ async def test_no_byte_of_sqlite_holds_what_was_erased(tmp_path: Path) -> None:
         await pin_and_fork(manager, "s", marked)
         assert traces_in(tmp_path)
         erased = await manager.erase("s", seq=seqs_of(marked), user_id=USER)
-        assert erased.message_count == len(seqs_of(marked))
+        assert erased.message_count == len(seqs_of(marked)) + 2
         assert traces_in(tmp_path) == {}
         await manager.drain()
         context = await manager.load_history("s", user_id=USER, query=f"{MARKER}12")

@@ -297,3 +297,20 @@ def test_without_a_user_message_the_newest_pair_is_the_current_turn() -> None:
     messages = [Message.system("memory"), *pair("1"), *pair("2")]
     assert kept(messages, 30) == [messages[0], *pair("2")]
     assert kept(messages, 20) == pair("2")
+
+
+# What an agent posted
+
+
+def test_a_posted_summary_in_a_given_history_neither_shows_nor_costs() -> None:
+    posted = Message(role="summary", content="x" * 50, visibility="agent")
+    rules, question, answer, last = (
+        Message.system("rules"),
+        Message.user("why?"),
+        Message.assistant("so"),
+        Message.user("and?"),
+    )
+    context = trimmed([posted, rules, question, posted, answer, last], 20)
+    assert context.messages == [rules, question, answer, last]
+    dropped = [(entry.reason, entry.count) for entry in context.report.dropped]
+    assert dropped == [("posted_summary", 1), ("posted_summary", 1)]

@@ -44,6 +44,12 @@ def test_an_id_that_is_called_again_leaves_the_first_call_open() -> None:
     assert find_orphans([USER, call("a"), call("a"), result("a"), ANSWER]) == {1: "open_call"}
 
 
+def test_what_an_agent_posted_is_shown_nowhere_and_other_summaries_are() -> None:
+    posted, other = Message(role="summary", content="s", visibility="agent"), Message(role="summary", content="s")
+    messages = [posted, USER, call("a"), posted, result("a"), ANSWER, other, USER, posted]
+    assert find_orphans(messages) == {0: "posted_summary", 3: "posted_summary", 8: "posted_summary"}
+
+
 def test_an_open_call_takes_the_results_that_it_has_along() -> None:
     messages = [USER, call("a", "b"), result("a"), ANSWER]
     assert find_orphans(messages) == {1: "open_call", 2: "orphan_result"}
