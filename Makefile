@@ -43,8 +43,9 @@ install: $(DEV)  ## .venv with everything for development
 test: $(DEV)  ## all tests but the long proofs
 	$(PYTEST) --ignore=tests/adapters -m 'not slow'
 
-test-slow: $(DEV)  ## the long proofs
+test-slow: $(DEV)  ## the long proofs, and more examples of every property
 	$(PYTEST) --ignore=tests/adapters -m slow
+	$(PYTEST) --ignore=tests/adapters -m 'hypothesis and not slow' --hypothesis-profile thorough
 
 test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## each adapter with its framework, in an environment of its own
 

@@ -40,7 +40,7 @@ from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
-from reactor_memory.principals import AnsweredRequestStore
+from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ChatModel,
@@ -62,16 +62,21 @@ from reactor_memory.protocols import (
 from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
+from reactor_memory.responses import ResponseSignals, ResponseStore
 from reactor_memory.searching import Embedder, SearchStore
 from reactor_memory.service.access import Access
 from reactor_memory.service.auditing import Audit
 from reactor_memory.service.conversations import Conversations
+from reactor_memory.service.following import FollowOptions
 from reactor_memory.service.messages import Messages
+from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
 from reactor_memory.service.search import MessageSearchService, SearchOptions
 from reactor_memory.service.sharing import Sharing
 from reactor_memory.service.summaries import Summaries
+from reactor_memory.service.watching import Watches
 from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
+from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.tiers.background import TierScheduler
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.tiers.condensing import ExtractionCondenser
@@ -338,6 +343,24 @@ def summarizing_memory_management(settings: Settings) -> None:
     """It needs parts of the container, so the container makes it."""
 
 
+def redis_stream_store(settings: Settings) -> ResponseStore:
+    try:
+        from reactor_memory.streams.redis_responses import RedisResponses
+    except ImportError:
+        raise MissingExtraError("streams.backend", package="redis", extra="redis") from None
+    streams = settings.streams
+    if streams.redis_url is None:
+        raise ConfigurationError("streams.redis_url", "is not set: say where Redis or Valkey is")
+    try:
+        return RedisResponses(
+            streams.redis_url.get_secret_value(), keep_microseconds=microseconds(streams.keep_seconds)
+        )
+    except ValueError:
+        raise ConfigurationError(
+            "streams.redis_url", "is no address of a server, such as redis://host:6379/0"
+        ) from None
+
+
 PROGRESSIVE = "progressive"
 NOOP = "noop"
 SUMMARIZING = "summarize"
@@ -379,6 +402,7 @@ OWN_PARTS = Plugin(
         "embedder": {"none": no_embedder, "wordllama": wordllama_embedder, "gemini": gemini_embedder},
         "redactor": {"none": no_redactor},
         "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
+        "stream_store": {"redis": redis_stream_store},
         "clock": {"system": system_clock},
     },
 )
@@ -417,6 +441,43 @@ def recall_index_of(report: ConditionReport, message_store: MessageStore, name: 
     if canonical_name(name) != "store" or "store" in report.factories["recall_index"]:
         return selected(report, "recall_index", name, "context.recall_index", settings)
     return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
+
+
+def response_store_of(
+    report: ConditionReport, message_store: MessageStore, name: str, settings: Settings
+) -> ResponseStore | None:
+    """What the settings name. ``database`` is the store of the log; one that keeps no responses streams none."""
+    if canonical_name(name) == "none":
+        return None
+    if canonical_name(name) != "database" or "database" in report.factories["stream_store"]:
+        return selected(report, "stream_store", name, "streams.backend", settings)
+    return cast("ResponseStore", message_store) if hasattr(message_store, "append_pieces") else None
+
+
+def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
+    """A store that tells of no changes is polled."""
+    if store is None:
+        return None
+    if isinstance(store, ResponseSignals):
+        return StreamBackend(store, Watches(store))
+    streams = settings.streams
+    polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
+    return StreamBackend(store, Watches(polled))
+
+
+def stream_options(settings: Settings) -> StreamOptions:
+    streams = settings.streams
+    return StreamOptions(
+        expires_microseconds=microseconds(streams.expires_seconds),
+        max_size=streams.max_bytes,
+        max_events=streams.max_pieces,
+        max_open=streams.max_open_per_caller,
+        follow=FollowOptions(
+            keep_microseconds=microseconds(streams.keep_seconds),
+            recheck_seconds=streams.recheck_seconds,
+            heartbeat_seconds=streams.heartbeat_seconds,
+        ),
+    )
 
 
 def guarded_embedder_of(
@@ -519,6 +580,12 @@ def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestSto
     if not hasattr(message_store, "claim_request"):
         raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
     return cast("AnsweredRequestStore", message_store)
+
+
+def api_key_store_of(message_store: MessageStore) -> ApiKeyStore:
+    if not hasattr(message_store, "find_api_key"):
+        raise ConfigurationError("store.url", "the store keeps no keys: use sqlite:///file.db or postgresql://")
+    return cast("ApiKeyStore", message_store)
 
 
 def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
@@ -1102,10 +1169,25 @@ class Container(containers.DeclarativeContainer):
         Messages, access=access, store=conversation_store, manager=conversation_manager
     )
     answered_request_store = providers.Singleton(answered_request_store_of, message_store)
+    api_key_store = providers.Singleton(api_key_store_of, message_store)
     posted_summaries = providers.Singleton(
         Summaries, access=access, store=conversation_store, manager=conversation_manager
     )
     sharing = providers.Singleton(Sharing, access=access, store=conversation_store, audit=audit, clock=clock)
+
+    # responses that are being written
+
+    response_store = providers.Singleton(
+        response_store_of, conditions, message_store, settings.provided.streams.backend, settings
+    )
+    response_streams = providers.Singleton(
+        ResponseStreams,
+        access=access,
+        conversations=conversation_store,
+        backend=providers.Singleton(stream_backend_of, response_store, settings),
+        clock=clock,
+        options=providers.Callable(stream_options, settings),
+    )
 
     chat = providers.Factory(
         Chat,
@@ -1197,6 +1279,12 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     message_store, summary_store = container.message_store(), container.summary_store()
     for summarizer in _summarizers_in_use(container):
         opened.push_async_callback(summarizer.aclose)
+    stores = {
+        id(part): part
+        for part in (message_store, summary_store, container.recall_index(), container.response_store())
+        if part is not None
+    }
+    for part in (*stores.values(), container.summary_scheduler()):
     stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
     if container.settings().search.enabled and (embedder := container.embedder()) is not None:
         opened.push_async_callback(embedder.aclose)

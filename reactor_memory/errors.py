@@ -22,14 +22,18 @@
     │   ├── SharingConflictError
     │   ├── IdempotencyConflictError
     │   ├── ActiveSessionConflictError
+    │   ├── ResponseNotFoundError
+    │   ├── ResponseConflictError      a response that is being written
     │   └── CopyConflictError
     ├── TransferNotFoundError
     ├── NotGrantedError                a caller of the wrong kind, or a key without the grant
+    ├── TooManyStreamsError
     ├── BudgetExceededError
     ├── SummarizationError
     ├── ChatModelError
     ├── EmbeddingError
     ├── RedactionError
+    ├── ServiceError                   what a memory service answered to its client
     ├── ChatMemoryError                what the chat memory raises, with its cause
     │   ├── ConversationNotFoundError
     │   ├── DataValidationError
@@ -202,6 +206,23 @@ class ActiveSessionConflictError(SessionError):
         super().__init__(session_id, "cannot become active: what is active has changed; resolve again")
 
 
+class ResponseNotFoundError(SessionError):
+    """The session has no such response, or its time is over."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no such response")
+
+
+class ResponseConflictError(SessionError):
+    """What is asked of a response does not go with how it stands. `reason` is one word: ``superseded`` by a newer one,
+    ``response_ended``, or ``streams_disabled`` by the settings.
+    """
+
+    def __init__(self, session_id: str, reason: str, problem: str) -> None:
+        super().__init__(session_id, problem)
+        self.reason = reason
+
+
 class CopyConflictError(SessionError):
     """The target of a copy holds another session under this id, or somebody wrote to the session meanwhile."""
 
@@ -227,6 +248,14 @@ class NotGrantedError(ReactorMemoryError):
     def __init__(self, needed: str) -> None:
         super().__init__(f"not granted: this needs {needed}")
         self.needed = needed
+
+
+class TooManyStreamsError(ReactorMemoryError):
+    """The caller follows as many responses at once as they may. `limit` is how many."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"streams: {limit} at once are the limit; close one, or raise streams.max_open_per_caller")
+        self.limit = limit
 
 
 class BudgetExceededError(ReactorMemoryError):
@@ -292,6 +321,21 @@ class RedactionError(ReactorMemoryError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"redactor: failed with {reason}; repair it, or name another one in the setting redactor")
         self.reason = reason
+
+
+class ServiceError(ReactorMemoryError):
+    """A memory service refused a request, or failed at it, in a way that no other error of this library says.
+
+    `code` is stable (``forbidden``, ``rate_limited``, ...; ``unreadable`` for an answer that is none of a memory
+    service), `status` the one of HTTP. `request_id` finds the request in the logs of the service.
+    """
+
+    def __init__(self, code: str, problem: str, *, status: int, request_id: str | None = None) -> None:
+        super().__init__(f"memory service: {problem} ({code}, status {status}, request {request_id or 'unknown'})")
+        self.code = code
+        self.problem = problem
+        self.status = status
+        self.request_id = request_id
 
 
 class ChatMemoryError(ReactorMemoryError):

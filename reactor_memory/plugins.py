@@ -33,6 +33,7 @@ PLUG_POINTS = (
     "embedder",
     "redactor",
     "memory_management",
+    "stream_store",
     "clock",
 )
 

@@ -44,9 +44,13 @@ class Response(Value, frozen=True, kw_only=True):
     def is_final(self) -> bool:
         return self.state != "running"
 
-    def is_open(self, *, fence: int, now: int) -> bool:
-        """Whether the producer with this fence may still add to it."""
-        return not self.is_final and self.fence == fence and now < self.expires_at
+    def is_running(self, now: int) -> bool:
+        """Whether its producer may still add to it."""
+        return not self.is_final and now < self.expires_at
+
+    def is_open(self, to: Addition | Ending) -> bool:
+        """Whether this producer may still add to it, or end it."""
+        return self.is_running(to.now) and (self.client_id, self.fence) == (to.client_id, to.fence)
 
 
 class Piece(Value, frozen=True, kw_only=True):
@@ -65,6 +69,7 @@ class Addition(Value, frozen=True, kw_only=True):
 
     conversation_id: str
     response_id: str
+    client_id: str
     fence: int
     first_event: int
     texts: tuple[str, ...]
@@ -79,6 +84,7 @@ class Ending(Value, frozen=True, kw_only=True):
 
     conversation_id: str
     response_id: str
+    client_id: str
     fence: int
     state: ResponseState
     message_id: str | None = None
@@ -150,12 +156,12 @@ class ResponseStore(Protocol):
     async def append_pieces(self, addition: Addition) -> Response | None:
         """Add the pieces, and tell how the response stands (`stop_requested` among it).
 
-        None for an unknown response; one that is not open to this fence is returned unchanged. Raises as `with_pieces`.
+        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as `with_pieces`.
         """
         ...
 
     async def finish_response(self, ending: Ending) -> Response | None:
-        """End the response. None for an unknown one; one that is not open to this fence is returned unchanged."""
+        """End the response. None for an unknown one; one that is not open to this producer is returned unchanged."""
         ...
 
     async def request_stop(self, conversation_id: str, response_id: str, *, now: int) -> Response | None:

@@ -95,6 +95,7 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
 
@@ -125,6 +126,14 @@ def _web_url(text: str) -> str:
     return text
 
 
+def _origin(text: str) -> str:
+    """An origin as browsers send it, so that comparing texts is enough."""
+    origin = _web_url(text.strip())
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("must be an origin as browsers send it, such as https://app.example: in lower case, no path")
+    return origin
+
+
 def _has_host_and_port(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -150,6 +159,8 @@ StoreUrl = Annotated[str, AfterValidator(_store_url)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
 Prompt = Annotated[str, AfterValidator(_prompt)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_names)]
 
 
 class Section(BaseModel):
@@ -581,6 +592,42 @@ class HttpSettings(Section):
     openapi: bool = True
     token_secret: SecretStr | None = None
 
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Port = 8080
+    cors_origins: Origins = ()
+    head_timeout_seconds: PositiveFloat = 10
+    body_timeout_seconds: PositiveFloat = 30
+    idle_timeout_seconds: PositiveFloat = 75
+    ready_timeout_seconds: PositiveFloat = 2
+    drain_delay_seconds: NonNegativeFloat = 0
+    shutdown_grace_seconds: PositiveFloat = 20
+    metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    metrics_port: Port | None = None
+
+
+class StreamSettings(Section):
+    """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
+
+    prefix = "streams"
+
+    backend: PluginName = "database"
+    redis_url: SecretStr | None = None
+    expires_seconds: PositiveFloat = 120
+    keep_seconds: PositiveFloat = 3600
+    max_bytes: PositiveInt = 4 * 1024 * 1024
+    max_pieces: PositiveInt = 100_000
+    poll_min_seconds: PositiveFloat = 0.05
+    poll_max_seconds: PositiveFloat = 1
+    recheck_seconds: PositiveFloat = 30
+    heartbeat_seconds: PositiveFloat = 15
+    max_open_per_caller: PositiveInt = 50
+
+    @model_validator(mode="after")
+    def _polls_less_and_less(self) -> Self:
+        if self.poll_min_seconds > self.poll_max_seconds:
+            raise self._refuse("poll_min_seconds", "must not be more than streams.poll_max_seconds")
+        return self
+
 
 class SearchSettings(Section):
     """Search over many conversations. Without an `embedder` it goes by words alone."""
@@ -654,6 +701,7 @@ class Settings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     auth: AuthSettings = AuthSettings()
     http: HttpSettings = HttpSettings()
+    streams: StreamSettings = StreamSettings()
     search: SearchSettings = SearchSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"

@@ -90,11 +90,6 @@ def check_object(field: str, value: object, limits: MessageLimits) -> None:
     _check_limit(field, _json_size(value), limits.max_content_bytes, "bytes", "max_content_bytes")
 
 
-def check_metadata(field: str, value: object, limits: MessageLimits) -> None:
-    """Raises `InvalidMessageError` for what is no metadata, and `LimitExceededError`."""
-    _check_metadata(field, value, limits)
-
-
 def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
     """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
     if not messages:

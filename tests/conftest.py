@@ -13,13 +13,16 @@ from tests.fake_openai import FakeOpenAI
 pytest_plugins = ["tests.fixtures_postgres"]
 
 
-# A slow machine is no failure. The full run of checks uses the same examples every time; elsewhere they vary.
-hypothesis_settings.register_profile(
-    "reactor-memory",
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# A slow machine is no failure. The full run of checks uses the same examples every time; elsewhere they vary. Tests
+# that need more examples than others ask for a multiple, so that the long proofs (`make test-slow`) try more of each.
+for name, max_examples in (("reactor-memory", 30), ("thorough", 100)):
+    hypothesis_settings.register_profile(
+        name,
+        deadline=None,
+        derandomize="CI" in os.environ,
+        max_examples=max_examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 hypothesis_settings.load_profile("reactor-memory")
 
 

@@ -17,6 +17,7 @@ from reactor_memory.http.idempotency import AnsweredRequests
 from reactor_memory.http.limits import body_limits
 from reactor_memory.http.paging import PageTokens, signing_secret
 from reactor_memory.http.problems import EXCEPTION_HANDLERS
+from reactor_memory.http.readiness import Probes
 from reactor_memory.http.request_ids import request_id_of
 from reactor_memory.http.routes import Parts, routers
 from reactor_memory.settings import Settings
@@ -57,6 +58,7 @@ def parts_of(container: Container) -> Parts:
         ),
         "tokens": providers.Singleton(page_tokens, settings),
         "limits": providers.Singleton(body_limits, settings.http),
+        "probes": lambda: Probes({}, timeout_seconds=2.0),
         "is_described": lambda: settings.http.openapi,
     }
 

@@ -48,6 +48,7 @@ FORBIDDEN = _kind(403, "forbidden", "Not allowed")
 NOT_FOUND = _kind(404, "not_found", "There is no such thing, or not for you")
 METHOD_NOT_ALLOWED = _kind(405, "method_not_allowed", "The path does not know this method")
 NOT_ACCEPTABLE = _kind(406, "not_acceptable", "The answer comes in another media type")
+REQUEST_TIMEOUT = _kind(408, "request_timeout", "The request did not arrive in time")
 CONFLICT = _kind(409, "conflict", "The request does not go with how things stand")
 IDEMPOTENCY_CONFLICT = _kind(409, "idempotency_conflict", "The idempotency key was used for another request")
 IN_PROGRESS = _kind(409, "in_progress", "The same request is still being worked on")
@@ -150,6 +151,8 @@ def _of_framework(error: HTTPException, names: Mapping[str, str]) -> ProblemErro
 
 def _of_parameters(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> ProblemError:
     """A path that no id fits is one that leads nowhere."""
+    if any(entry.get("key") == "data" for entry in found):
+        return ProblemError(MALFORMED, "a body is missing: send JSON")
     if any(entry.get("source") == "path" for entry in found):
         return not_found()
     keys = [str(entry.get("key", "")) for entry in found]

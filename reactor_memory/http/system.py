@@ -6,13 +6,15 @@ from litestar import Controller, Response, get
 
 from reactor_memory.http import problems
 from reactor_memory.http.guards import PUBLIC
-from reactor_memory.http.models import Health
+from reactor_memory.http.models import Health, Readiness
+from reactor_memory.http.readiness import Probes
 
 
 class SystemController(Controller):
     opt = {PUBLIC: True}
 
     is_described: bool
+    probes: Probes
 
     @get("/health", operation_id="getHealth", security=[])
     async def get_health(self) -> Health:
@@ -26,3 +28,9 @@ class SystemController(Controller):
         if not self.is_described:
             raise problems.not_found()
         return Response(encoded_document(), media_type="application/json")
+
+    @get("/ready", operation_id="getReadiness", security=[])
+    async def get_readiness(self) -> Response[Readiness]:
+        """200 when every part that requests need answers, else 503."""
+        readiness = await self.probes.ask()
+        return Response(readiness, status_code=200 if readiness.status == "ready" else 503)

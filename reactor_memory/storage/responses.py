@@ -37,7 +37,7 @@ def _require_conversation(conversation_id: str) -> Steps[None]:
 
 def append_pieces(addition: Addition) -> Steps[Response | None]:
     response = yield from _lock(addition.conversation_id, addition.response_id)
-    if response is None or not response.is_open(fence=addition.fence, now=addition.now):
+    if response is None or not response.is_open(addition):
         return response
     added, pieces = with_pieces(response, addition)
     key = _key(response)
@@ -48,7 +48,7 @@ def append_pieces(addition: Addition) -> Steps[Response | None]:
 
 def finish_response(ending: Ending) -> Steps[Response | None]:
     response = yield from _lock(ending.conversation_id, ending.response_id)
-    if response is None or not response.is_open(fence=ending.fence, now=ending.now):
+    if response is None or not response.is_open(ending):
         return response
     ended = structs.replace(
         response,
@@ -63,7 +63,7 @@ def finish_response(ending: Ending) -> Steps[Response | None]:
 
 def request_stop(conversation_id: str, response_id: str, *, now: int) -> Steps[Response | None]:
     response = yield from _lock(conversation_id, response_id)
-    if response is None or response.stop_requested or not response.is_open(fence=response.fence, now=now):
+    if response is None or response.stop_requested or not response.is_running(now):
         return response
     asked = structs.replace(response, stop_requested=True, updated_at=now)
     yield Step("update_response", _values(asked))
@@ -129,7 +129,7 @@ def _lock(conversation_id: str, response_id: str) -> Steps[Response | None]:
     return _response(rows[0]) if rows else None
 
 
-def _key(response: Response) -> dict[str, object]:
+def _key(response: Response) -> dict[str, str]:
     return key_of(response.conversation_id) | {"response_id": response.response_id}
 
 

@@ -107,6 +107,7 @@ class RedisResponses:
     async def append_pieces(self, addition: Addition) -> Response | None:
         keys = self._keys(addition.conversation_id)
         arguments = (
+            addition.client_id,
             addition.fence,
             addition.now,
             addition.expires_at,
@@ -122,7 +123,8 @@ class RedisResponses:
 
     async def finish_response(self, ending: Ending) -> Response | None:
         fields = {"state": ending.state, "expires_at": ending.expires_at, "message_id": ending.message_id}
-        arguments = (ending.fence, ending.now, _milliseconds(ending.expires_at - ending.now), *_pairs(fields))
+        ttl = _milliseconds(ending.expires_at - ending.now)
+        arguments = (ending.client_id, ending.fence, ending.now, ttl, *_pairs(fields))
         with _translated():
             answer = await self._finish(self._both(ending.conversation_id, ending.response_id), arguments)
         return _response(answer)
@@ -250,8 +252,10 @@ def _response(answer: Sequence[str]) -> Response | None:
 def _from_fields(fields: Mapping[str, str]) -> Response | None:
     if not fields:
         return None
-    numbers: dict[str, Any] = {name: int(fields[name]) for name in _NUMBERS}
-    return Response(**{**fields, **numbers, "stop_requested": fields["stop_requested"] == "1"})
+    values: dict[str, Any] = {**fields}
+    values["stop_requested"] = fields["stop_requested"] == "1"
+    values.update({name: int(fields[name]) for name in _NUMBERS})
+    return Response(**values)
 
 
 def _required(response: Response | None) -> Response:

@@ -15,6 +15,10 @@ local function is_running(response, now)
     local state, expires_at = unpack(redis.call('HMGET', response, 'state', 'expires_at'))
     return state == 'running' and tonumber(expires_at) > tonumber(now)
 end
+local function is_open(response, client_id, fence, now)
+    local owner, current = unpack(redis.call('HMGET', response, 'client_id', 'fence'))
+    return is_running(response, now) and owner == client_id and current == fence
+end
 local function change(response, pieces, ...)
     redis.call('HSET', response, ...)
     redis.call('XADD', pieces, redis.call('HGET', response, 'last_event') .. '-*', 'changed', '')
@@ -53,13 +57,13 @@ APPEND = (
     _COMMON
     + """
 local listed, fences, response, pieces = unpack(KEYS)
-local fence, now, expires_at, ttl = unpack(ARGV, 1, 4)
-local first_event, max_events, max_size = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-if not is_running(response, now) or redis.call('HGET', response, 'fence') ~= fence then return standing(response) end
+local client_id, fence, now, expires_at, ttl = unpack(ARGV, 1, 5)
+local first_event, max_events, max_size = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+if not is_open(response, client_id, fence, now) then return standing(response) end
 local last_event = tonumber(redis.call('HGET', response, 'last_event'))
 local size = tonumber(redis.call('HGET', response, 'size'))
 if first_event > last_event + 1 then return {'gap', 'last_event', tostring(last_event)} end
-local new = 8 + last_event + 1 - first_event
+local new = 9 + last_event + 1 - first_event
 for place = new, #ARGV do size = size + #ARGV[place] end
 local newest = last_event + math.max(0, #ARGV - new + 1)
 if newest > max_events or size > max_size then
@@ -80,9 +84,9 @@ FINISH = (
     _COMMON
     + """
 local response, pieces = unpack(KEYS)
-local fence, now, ttl = unpack(ARGV, 1, 3)
-if is_running(response, now) and redis.call('HGET', response, 'fence') == fence then
-    change(response, pieces, 'updated_at', now, unpack(ARGV, 4))
+local client_id, fence, now, ttl = unpack(ARGV, 1, 4)
+if is_open(response, client_id, fence, now) then
+    change(response, pieces, 'updated_at', now, unpack(ARGV, 5))
     keep(ttl, response, pieces)
 end
 return standing(response)

@@ -62,6 +62,7 @@ def addition(
     return Addition(
         conversation_id=to.conversation_id,
         response_id=to.response_id,
+        client_id=to.client_id,
         fence=to.fence if fence is None else fence,
         first_event=first,
         texts=tuple(texts),
@@ -84,6 +85,7 @@ def ending(
     return Ending(
         conversation_id=of.conversation_id,
         response_id=of.response_id,
+        client_id=of.client_id,
         fence=of.fence,
         state=state,
         message_id=message_id,
@@ -193,10 +195,12 @@ class ResponseStoreConformance:
         assert await pieces(store, old) == [(1, "a")]
         assert (await add(store, new, "c", now=NOW + 4)).state == "running"
 
-    async def test_only_its_own_fence_opens_a_response(self, store: ResponseStore) -> None:
+    async def test_only_its_own_producer_opens_a_response(self, store: ResponseStore) -> None:
         started = await start(store, await conversation(store))
         assert await store.append_pieces(addition(started, ["a"], fence=started.fence + 1)) == started
         assert await store.finish_response(replace(ending(started), fence=started.fence + 1)) == started
+        assert await store.append_pieces(replace(addition(started, ["a"]), client_id="other")) == started
+        assert await store.finish_response(replace(ending(started), client_id="other")) == started
         assert await pieces(store, started) == []
 
     async def test_the_newest_of_many_at_once_is_the_only_one_that_runs(self, store: ResponseStore) -> None:

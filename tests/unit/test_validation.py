@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -239,7 +239,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50)
 @given(metadata=st.dictionaries(st.text(), json_values), content=st.text())
 def test_what_passes_comes_back_unchanged(metadata: dict[str, Any], content: str) -> None:
     message = Message.user(content, metadata=metadata)

@@ -447,7 +447,7 @@ def test_an_assembly_that_loses_a_pin_is_an_error() -> None:
 # Blocks are counted as a whole
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=3 * settings().max_examples)
 @given(
     st.lists(st.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split())), min_size=1, max_size=8),
     st.integers(30, 150),

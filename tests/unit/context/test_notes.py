@@ -149,7 +149,7 @@ class TestATightBudget:
         report = assembled(NOTES, budget=block_of(NOTES).tokens + 20, window=chat(5)).report
         assert report.tokens["window"] >= 20
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=3 * settings().max_examples, deadline=None)
     @given(
         budget=st.integers(1, 600),
         facts=st.integers(0, 6),

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from anthropic.types import MessageParam, TextBlockParam
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from openai.types.chat import ChatCompletionMessageParam
@@ -124,7 +124,6 @@ def accept(adapter: TypeAdapter[Any], values: Iterable[Any]) -> None:
         assert plain(adapter.validate_python(value)) == value
 
 
-@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_providers_take_whatever_a_context_shows(data: st.DataObject) -> None:
     history = data.draw(plain_histories().flatmap(dressed))
@@ -150,7 +149,6 @@ def test_providers_take_whatever_a_context_shows(data: st.DataObject) -> None:
     assert json.loads(json.dumps([openai, responses, anthropic, gemini])) == [openai, responses, anthropic, gemini]
 
 
-@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_nothing_that_was_said_or_called_is_lost(data: st.DataObject) -> None:
     """Every text, every call and every result that a context shows reaches each provider, in its order."""

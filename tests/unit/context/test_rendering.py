@@ -158,7 +158,7 @@ def test_no_line_begins_as_a_role(role: str) -> None:
 TEXTS = st.text(max_size=60) | st.sampled_from(CORPUS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(st.tuples(st.sampled_from(WORDS), TEXTS), min_size=1, max_size=6, unique_by=lambda pair: pair[0]))
 def test_what_is_rendered_can_be_read_back(pairs: list[tuple[str, str]]) -> None:
     facts = [fact(value, key, span=(n, n)) for n, (key, value) in enumerate(pairs)]

@@ -226,7 +226,7 @@ def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
         assert (seqs(plan), plan.draft.fact_lines) == (list(range(1, 81)), ())
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     st.integers(30, 200),
     st.one_of(st.integers(200, 400), st.integers(50, 3_000)),

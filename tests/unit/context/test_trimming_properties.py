@@ -20,7 +20,7 @@ from tests.unit.context.histories import MARK, budgets, count, count_text, logs,
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a turn of 200 messages is large
 
-often = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+often = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 lines = st.lists(
     st.builds(

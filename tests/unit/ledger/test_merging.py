@@ -161,7 +161,7 @@ MANY_FACTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(st.lists(st.lists(MANY_FACTS, max_size=5), max_size=10), st.integers(0, 60))
 def test_a_truncated_summary_goes_on_as_the_whole_ledger_would(read: list[list[Fact]], limit: int) -> None:
     """In any order of arrival: corrections that make a kept fact shorter or worth less among them."""

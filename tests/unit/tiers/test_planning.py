@@ -176,7 +176,7 @@ acts = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings().max_examples)
 @given(script=st.lists(acts, max_size=14), sizes=sizes, retention=st.sampled_from(["archive", "keep"]))
 def test_at_all_times_every_message_is_shown_once_and_counted(
     script: list[list[Message] | str | int], sizes: TierSizes, retention: str

@@ -1,0 +1,92 @@
+"""What users and agents write, and who sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.service.people import Agent, User, answer_of_agent, note_of_agent
+
+pytestmark = pytest.mark.anyio
+
+LONG = "Could you   please\nfind out when the next train to Lisbon leaves?"
+
+
+def messages_of(conversation_id: str) -> str:
+    return f"/v1/user/conversations/{conversation_id}/messages"
+
+
+async def test_a_new_conversation_has_none(alice: User) -> None:
+    answer = await alice.get(messages_of((await alice.begins())["id"]))
+    assert (answer.status, answer.body) == (200, {"data": [], "nextCursor": None})
+
+
+async def test_messages_come_in_the_order_of_their_appending(alice: User) -> None:
+    conversation = (await alice.begins())["id"]
+    written = await alice.says(conversation, "one", "two")
+    answer = await alice.get(messages_of(conversation))
+    assert answer.data == written
+    assert [message["content"] for message in written] == ["one", "two"]
+    for message in written:
+        assert (message["role"], message["visibility"], message["channel"]) == ("user", "user", "HISTORY")
+        assert (message["userId"], message["conversationId"]) == (alice.name, conversation)
+
+
+async def test_messages_come_in_pages(alice: User) -> None:
+    conversation = (await alice.begins())["id"]
+    await alice.says(conversation, "1", "2", "3", "4", "5")
+    seen, after = [], None
+    for length in (2, 2, 1):
+        page = await alice.get(messages_of(conversation), limit=2, **({"after": after} if after else {}))
+        assert len(page.data) == length
+        seen += [message["content"] for message in page.data]
+        after = page.body["nextCursor"]
+    assert (seen, after) == (["1", "2", "3", "4", "5"], None)
+
+
+async def test_the_time_never_goes_back_and_the_number_always_grows(alice: User) -> None:
+    written = await alice.says((await alice.begins())["id"], *"abcdef")
+    assert [message["seq"] for message in written] == [1, 2, 3, 4, 5, 6]
+    times = [message["createdAt"] for message in written]
+    assert times == sorted(times)
+
+
+async def test_what_an_agent_keeps_for_itself_is_memory(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    (message,) = await agent.adds(conversation, {**note_of_agent("likes trains"), "metadata": {"mood": "good"}})
+    assert (message["channel"], message["content"], message["userId"]) == ("MEMORY", "likes trains", None)
+    assert message["metadata"] == {"mood": "good"}
+
+
+async def test_an_agent_sees_more_than_a_user(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    await alice.says(conversation, "hello")
+    await agent.adds(conversation, note_of_agent("is polite"), answer_of_agent("Hello!"))
+    assert await alice.sees(conversation) == ["hello", "Hello!"]
+    assert await agent.lists(conversation) == ["hello", "is polite", "Hello!"]
+    assert await agent.lists(conversation, channel="MEMORY") == ["is polite"]
+    assert await agent.lists(conversation, channel="HISTORY") == ["hello", "Hello!"]
+
+
+async def test_agents_do_not_see_what_others_keep_for_themselves(alice: User, agent: Agent, other_agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    await agent.adds(conversation, note_of_agent("of the first"))
+    await other_agent.adds(conversation, note_of_agent("of the second"))
+    assert await agent.lists(conversation, channel="MEMORY") == ["of the first"]
+    assert await other_agent.lists(conversation) == ["of the second"]
+
+
+async def test_a_conversation_is_called_after_what_its_user_said_first(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    await agent.adds(conversation, answer_of_agent("How can I help?"))
+    await alice.says(conversation, LONG, "Or a bus?")
+    shown = (await alice.get(f"/v1/user/conversations/{conversation}")).body
+    assert shown["title"] == " ".join(LONG.split())[:40].rstrip()
+    assert shown["lastMessagePreview"] == "Or a bus?"
+
+
+async def test_messages_are_for_members(alice: User, bob: User) -> None:
+    conversation = (await alice.begins())["id"]
+    for path in (messages_of(conversation), messages_of("no such id"), messages_of("%00")):
+        assert (await bob.get(path)).status == 404
+        assert (await bob.post(path, {"content": "let me in"})).status == 404
+    assert await alice.sees(conversation) == []
