@@ -1284,8 +1284,6 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         for part in (message_store, summary_store, container.recall_index(), container.response_store())
         if part is not None
     }
-    for part in (*stores.values(), container.summary_scheduler()):
-    stores = {id(part): part for part in (message_store, summary_store, container.recall_index())}
     if container.settings().search.enabled and (embedder := container.embedder()) is not None:
         opened.push_async_callback(embedder.aclose)
     for part in (*stores.values(), container.summary_scheduler(), container.search_workers()):

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator
+from itertools import count
 from typing import Any
 
 import pytest
-from litestar.testing import AsyncTestClient
 
 from reactor_memory.container import Container, open_memory
 from reactor_memory.errors import EmbeddingError
-from reactor_memory.http.app import create_app
-from reactor_memory.http.guards import Connection
-from reactor_memory.principals import Grant, Principal
 from reactor_memory.settings import Settings
+from tests.service.callers import Service
 from tests.service.searching import FakeEmbedder
 
 pytestmark = pytest.mark.anyio
 
-ANN, BEN = "ann", "ben"
 
-
-class Service:
+class Searchers:
     """The service, and what its users do."""
 
-    def __init__(self, client: AsyncTestClient[Any], container: Container) -> None:
-        self.client = client
+    def __init__(self, running: Service, container: Container, embedder: FakeEmbedder) -> None:
+        self.running = running
         self.container = container
+        self.embedder = embedder
 
-    async def call(self, method: str, path: str, user: str, body: object = None, **headers: str) -> Any:
-        answer = await self.client.request(
-            method, f"/v1/{path}", json=body, headers={"x-test-user": user, **headers}
-        )
+    async def call(self, method: str, path: str, user: str, body: object = None, *, agent: str | None = None) -> Any:
+        caller = self.running.of(user) if agent is None else self.running.by(agent, user)
+        answer = await caller.ask(method, f"/v1/{path}", body)
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
 
@@ -56,50 +51,51 @@ class Service:
     async def found(self, user: str, query: str, **body: object) -> list[str]:
         return [hit["message"]["content"] for hit in (await self.search(user, query, **body))["data"]]
 
-    async def refused(self, user: str, body: object, **headers: str) -> tuple[int, str]:
-        answer = await self.client.post(
-            "/v1/user/search/messages", json=body, headers={"x-test-user": user, **headers}
-        )
+    async def refused(self, user: str, body: object) -> tuple[int, str]:
+        answer = await self.running.of(user).ask("POST", "/v1/user/search/messages", body)
         return answer.status_code, answer.json()["code"]
 
 
-async def who_says_so(connection: Connection) -> Principal:
-    """A user by name; with ``x-test-agents`` an agent on their behalf, with a grant for conversations of these agents."""
-    user_id, agents = connection.headers["x-test-user"], connection.headers.get("x-test-agents")
-    if agents is None:
-        return Principal(user_id=user_id)
-    grant = Grant(agent_names=tuple(agents.split(",")), operations=("read", "summarize", "append"))
-    return Principal(user_id=user_id, client_id="bot", grant=grant)
+@pytest.fixture(scope="module")
+def embedder() -> FakeEmbedder:
+    return FakeEmbedder()
 
 
-@pytest.fixture
-def embedder() -> FakeEmbedder | None:
-    return None
-
-
-@pytest.fixture
-async def service(tmp_path: Path, embedder: FakeEmbedder | None) -> AsyncIterator[Service]:
+@pytest.fixture(scope="module")
+async def container(store_url: str, embedder: FakeEmbedder) -> AsyncIterator[Container]:
     settings = Settings(
-        store={"url": f"sqlite:///{tmp_path}/log.db", "delete_grace_days": 30},
+        store={"url": store_url, "delete_grace_days": 30},
+        summary={"enabled": True},
         search={"enabled": True, "sweep_seconds": 3600},
     )
+    async with open_memory(settings, configure=lambda parts: parts.embedder.override(embedder)) as container:
+        yield container
 
-    def configure(container: Container) -> None:
-        if embedder is not None:
-            container.embedder.override(embedder)
 
-    async with (
-        open_memory(settings, configure=configure) as container,
-        AsyncTestClient(create_app(container, authenticator=who_says_so)) as client,
-    ):
-        yield Service(client, container)
+@pytest.fixture
+def service(running: Service, container: Container, embedder: FakeEmbedder) -> Searchers:
+    embedder.failure = None
+    return Searchers(running, container, embedder)
+
+
+_names = map("user{}".format, count())
+
+
+@pytest.fixture
+def ann() -> str:
+    return next(_names)
+
+
+@pytest.fixture
+def ben() -> str:
+    return next(_names)
 
 
 class TestWords:
-    async def test_a_hit_tells_the_message_its_score_and_why(self, service: Service) -> None:
-        conversation = await service.converse(ANN, "Tell me about your refund policy", "Thanks")
+    async def test_a_hit_tells_the_message_its_score_and_why(self, service: Searchers, ann: str) -> None:
+        conversation = await service.converse(ann, "Tell me about your refund policy", "Thanks")
         await service.index()
-        answer = await service.search(ANN, "refund policies")
+        answer = await service.search(ann, "refund policies")
         [hit] = answer["data"]
         assert hit["message"]["conversationId"] == conversation
         assert hit["message"]["channel"] == "HISTORY"
@@ -107,158 +103,163 @@ class TestWords:
         assert hit["score"] > 0
         assert answer["nextCursor"] is None
 
-    async def test_what_was_just_said_is_found_without_being_asked_to_index(self, service: Service) -> None:
+    async def test_what_was_just_said_is_found_without_being_asked_to_index(self, service: Searchers, ann: str) -> None:
         await service.container.search_workers().drain()
-        await service.converse(ANN, "a walrus")
+        await service.converse(ann, "a walrus")
         await service.container.search_workers().drain()
-        assert await service.found(ANN, "walrus") == ["a walrus"]
+        assert await service.found(ann, "walrus") == ["a walrus"]
 
-    async def test_a_posted_summary_is_found_and_notes_of_agents_are_not(self, service: Service) -> None:
-        conversation = await service.converse(ANN, "I want to return item 7")
-        until = await service.say(ANN, conversation, "Is that fine?")
+    async def test_a_posted_summary_is_found_and_notes_of_agents_are_not(self, service: Searchers, ann: str) -> None:
+        conversation = await service.converse(ann, "I want to return item 7")
+        until = await service.say(ann, conversation, "Is that fine?")
         await service.call(
             "POST",
             f"agent/conversations/{conversation}/messages",
-            ANN,
+            ann,
             {"messages": [{"role": "assistant", "visibility": "agent", "content": "secret refund policy note"}]},
-            **{"x-test-agents": "*"},
+            agent="bot",
         )
         await service.call(
             "POST",
             f"agent/conversations/{conversation}/summaries",
-            ANN,
+            ann,
             {
                 "title": "Refund",
                 "summary": "They discussed the refund policy and how to return an item.",
                 "untilMessageId": until,
                 "summarizedAt": "2026-01-01T00:00:00Z",
             },
-            **{"x-test-agents": "*"},
+            agent="bot",
         )
         await service.index()
-        [hit] = (await service.search(ANN, "refund policy"))["data"]
+        [hit] = (await service.search(ann, "refund policy"))["data"]
         assert hit["message"]["channel"] == "SUMMARY"
-        assert sorted(await service.found(ANN, "return item")) == sorted(
+        assert sorted(await service.found(ann, "return item")) == sorted(
             ["They discussed the refund policy and how to return an item.", "I want to return item 7"]
         )
 
-    async def test_only_in_some_conversations(self, service: Service) -> None:
-        one = await service.converse(ANN, "alpha one")
-        await service.converse(ANN, "alpha two")
-        foreign = await service.converse(BEN, "alpha of another")
+    async def test_only_in_some_conversations(self, service: Searchers, ann: str, ben: str) -> None:
+        one = await service.converse(ann, "alpha one")
+        await service.converse(ann, "alpha two")
+        foreign = await service.converse(ben, "alpha of another")
         await service.index()
-        assert await service.found(ANN, "alpha", conversationIds=[one]) == ["alpha one"]
-        assert await service.found(ANN, "alpha", conversationIds=[one, foreign, "nowhere"]) == ["alpha one"]
-        assert await service.found(ANN, "alpha", conversationIds=[foreign]) == []
+        assert await service.found(ann, "alpha", conversationIds=[one]) == ["alpha one"]
+        assert await service.found(ann, "alpha", conversationIds=[one, foreign, "nowhere"]) == ["alpha one"]
+        assert await service.found(ann, "alpha", conversationIds=[foreign]) == []
 
-    async def test_only_before_a_message(self, service: Service) -> None:
-        conversation = await service.converse(ANN, "alpha one")
-        middle = await service.say(ANN, conversation, "alpha two")
-        await service.say(ANN, conversation, "alpha three")
+    async def test_only_before_a_message(self, service: Searchers, ann: str, ben: str) -> None:
+        conversation = await service.converse(ann, "alpha one")
+        middle = await service.say(ann, conversation, "alpha two")
+        await service.say(ann, conversation, "alpha three")
         await service.index()
-        assert await service.found(ANN, "alpha", before=middle) == ["alpha one"]
-        assert await service.refused(BEN, {"query": "alpha", "before": middle}) == (422, "invalid")
+        assert await service.found(ann, "alpha", before=middle) == ["alpha one"]
+        assert await service.refused(ben, {"query": "alpha", "before": middle}) == (422, "invalid")
 
-    async def test_an_agent_searches_for_a_user_where_its_grant_reaches(self, service: Service) -> None:
-        await service.converse(ANN, "alpha sold", agent_name="sales")
-        await service.converse(ANN, "alpha private")
+    async def test_an_agent_searches_for_a_user_where_its_grant_reaches(self, service: Searchers, ann: str) -> None:
+        await service.converse(ann, "alpha sold", agent_name="sales")
+        await service.converse(ann, "alpha private")
         await service.index()
-        answer = await service.call(
-            "POST", "user/search/messages", ANN, {"query": "alpha"}, **{"x-test-agents": "sales"}
-        )
+        answer = await service.call("POST", "user/search/messages", ann, {"query": "alpha"}, agent="sales")
         assert [hit["message"]["content"] for hit in answer["data"]] == ["alpha sold"]
 
-    async def test_pages_end_and_never_repeat_while_messages_come(self, service: Service) -> None:
-        conversation = await service.converse(ANN, *[f"alpha {number}" for number in range(5)])
+    async def test_pages_end_and_never_repeat_while_messages_come(self, service: Searchers, ann: str, ben: str) -> None:
+        conversation = await service.converse(ann, *[f"alpha {number}" for number in range(5)])
         await service.index()
-        first = await service.search(ANN, "alpha", topK=2)
-        await service.say(ANN, conversation, "alpha alpha new")
+        first = await service.search(ann, "alpha", topK=2)
+        await service.say(ann, conversation, "alpha alpha new")
         await service.index()
-        second = await service.search(ANN, "alpha", topK=2, cursor=first["nextCursor"])
-        third = await service.search(ANN, "alpha", topK=2, cursor=second["nextCursor"])
+        second = await service.search(ann, "alpha", topK=2, cursor=first["nextCursor"])
+        third = await service.search(ann, "alpha", topK=2, cursor=second["nextCursor"])
         pages = [[hit["message"]["content"] for hit in page["data"]] for page in (first, second, third)]
-        assert sorted(sum(pages, [])) == [f"alpha {number}" for number in range(5)]
+        assert sorted(text for page in pages for text in page) == [f"alpha {number}" for number in range(5)]
         assert third["nextCursor"] is None
         cursor = first["nextCursor"]
-        assert await service.refused(BEN, {"query": "alpha", "topK": 2, "cursor": cursor}) == (400, "bad_page_token")
-        assert await service.refused(ANN, {"query": "beta", "topK": 2, "cursor": cursor}) == (400, "bad_page_token")
-        assert await service.refused(ANN, {"query": "alpha", "cursor": cursor[:-2]}) == (400, "bad_page_token")
+        assert await service.refused(ben, {"query": "alpha", "topK": 2, "cursor": cursor}) == (400, "bad_page_token")
+        assert await service.refused(ann, {"query": "beta", "topK": 2, "cursor": cursor}) == (400, "bad_page_token")
+        assert await service.refused(ann, {"query": "alpha", "cursor": cursor[:-2]}) == (400, "bad_page_token")
 
-    async def test_no_query_is_an_order(self, service: Service) -> None:
-        await service.converse(ANN, "alpha and beta")
+    async def test_no_query_is_an_order(self, service: Searchers, ann: str) -> None:
+        await service.converse(ann, "alpha and beta")
         await service.index()
         for query in ('alpha" OR "', "alpha*", "NEAR(alpha)", "alpha\0", "alpha " + "x" * 100_000, "%alpha_"):
-            assert await service.found(ANN, query) == ["alpha and beta"]
+            assert await service.found(ann, query) == ["alpha and beta"]
         for query in ("*", "'; DROP TABLE messages", "\0", "!!!"):
-            assert await service.found(ANN, query) == []
+            assert await service.found(ann, query) == []
 
-    async def test_what_cannot_be_asked(self, service: Service) -> None:
-        assert await service.refused(ANN, {"query": "  "}) == (422, "invalid")
-        assert await service.refused(ANN, {"query": "a", "topK": 0}) == (422, "invalid")
-        assert await service.refused(ANN, {"query": "a", "topK": 201}) == (422, "invalid")
-        assert await service.refused(ANN, {"query": "a", "searchType": "psychic"}) == (422, "invalid")
-        assert await service.refused(ANN, {"query": "a", "searchType": "semantic"}) == (501, "search_type_unavailable")
+    async def test_what_cannot_be_asked(self, service: Searchers, ann: str) -> None:
+        assert await service.refused(ann, {"query": "  "}) == (422, "invalid")
+        assert await service.refused(ann, {"query": "a", "topK": 0}) == (422, "invalid")
+        assert await service.refused(ann, {"query": "a", "topK": 201}) == (422, "invalid")
+        assert await service.refused(ann, {"query": "a", "searchType": "psychic"}) == (422, "invalid")
 
 
 class TestCanaries:
     """A word for each user, which everybody looks for in every way."""
 
-    async def test_no_canary_is_found_by_anybody_else(self, service: Service) -> None:
-        canaries = {f"user{number}": f"canary{number:02}" for number in range(6)}
+    async def test_no_canary_is_found_by_anybody_else(self, service: Searchers) -> None:
+        canaries = {f"owner{number}": f"canary{number:02}" for number in range(6)}
         homes = {user: await service.converse(user, f"my word is {word}") for user, word in canaries.items()}
         await service.index()
         await self.check(service, canaries, {})
         await service.call(
-            "POST", f"user/conversations/{homes['user0']}/memberships", "user0", {"userId": "user1", "accessLevel": "reader"}
+            "POST",
+            f"user/conversations/{homes['owner0']}/memberships",
+            "owner0",
+            {"userId": "owner1", "accessLevel": "reader"},
         )
-        await self.check(service, canaries, {"user1": {"canary00"}})
-        message = (await service.call("GET", f"user/conversations/{homes['user0']}/messages", "user0"))["data"][0]["id"]
+        await self.check(service, canaries, {"owner1": {"canary00"}})
+        message = (await service.call("GET", f"user/conversations/{homes['owner0']}/messages", "owner0"))["data"][0][
+            "id"
+        ]
         fork = await service.call(
             "POST",
-            f"user/conversations/{homes['user0']}/messages/{message}/fork",
-            "user0",
+            f"user/conversations/{homes['owner0']}/messages/{message}/fork",
+            "owner0",
             {"newMessage": {"content": "canary00 again, in a fork"}},
         )
         await service.index()
-        await self.check(service, canaries, {"user1": {"canary00"}})
-        assert await service.found("user1", "canary00", conversationIds=[fork["id"]]) == ["canary00 again, in a fork"]
-        await service.call("DELETE", f"user/conversations/{homes['user0']}/memberships/user1", "user0")
+        await self.check(service, canaries, {"owner1": {"canary00"}})
+        assert await service.found("owner1", "canary00", conversationIds=[fork["id"]]) == ["canary00 again, in a fork"]
+        await service.call("DELETE", f"user/conversations/{homes['owner0']}/memberships/owner1", "owner0")
         await self.check(service, canaries, {})
-        await service.call("DELETE", f"user/conversations/{homes['user2']}", "user2")
-        gone = {user: word for user, word in canaries.items() if user != "user2"}
+        await service.call("DELETE", f"user/conversations/{homes['owner2']}", "owner2")
+        gone = {user: word for user, word in canaries.items() if user != "owner2"}
         await self.check(service, gone, {}, nowhere={"canary02"})
-        await service.call("POST", f"user/conversations/{homes['user2']}/restore", "user2")
+        await service.call("POST", f"user/conversations/{homes['owner2']}/restore", "owner2")
         await self.check(service, canaries, {})
         manager = service.container.conversation_manager()
-        await manager.erase(homes["user3"], seqs=[1], user_id="user3")
+        await manager.erase(homes["owner3"], seqs=[1], user_id="owner3")
         await self.check(
-            service, {user: word for user, word in canaries.items() if user != "user3"}, {}, nowhere={"canary03"}
+            service, {user: word for user, word in canaries.items() if user != "owner3"}, {}, nowhere={"canary03"}
         )
 
-    async def test_a_transfer_takes_the_canary_to_the_new_owner(self, service: Service) -> None:
-        home = await service.converse(ANN, "my word is canary")
+    async def test_a_transfer_takes_the_canary_to_the_new_owner(self, service: Searchers, ann: str, ben: str) -> None:
+        home = await service.converse(ann, "my word is canary")
         path = f"user/conversations/{home}"
-        await service.call("POST", f"{path}/memberships", ANN, {"userId": BEN, "accessLevel": "reader"})
+        await service.call("POST", f"{path}/memberships", ann, {"userId": ben, "accessLevel": "reader"})
         await service.index()
-        await service.call("POST", f"{path}/transfer-ownership", ANN, {"newOwnerUserId": BEN})
-        [transfer] = (await service.call("GET", "user/ownership-transfers", BEN))["data"]
-        await service.call("POST", f"user/ownership-transfers/{transfer['id']}/accept", BEN)
-        await service.call("DELETE", f"{path}/memberships/{ANN}", BEN)
-        assert await service.found(BEN, "canary") == ["my word is canary"]
-        assert await service.found(ANN, "canary") == []
+        await service.call("POST", f"{path}/transfer-ownership", ann, {"newOwnerUserId": ben})
+        [transfer] = (await service.call("GET", "user/ownership-transfers", ben))["data"]
+        await service.call("POST", f"user/ownership-transfers/{transfer['id']}/accept", ben)
+        await service.call("DELETE", f"{path}/memberships/{ann}", ben)
+        assert await service.found(ben, "canary") == ["my word is canary"]
+        assert await service.found(ann, "canary") == []
 
-    async def test_an_answer_is_the_same_whatever_others_have(self, service: Service) -> None:
-        await service.converse(ANN, "canary and dog", "dog", "cat")
+    async def test_an_answer_is_the_same_whatever_others_have(self, service: Searchers, ann: str, ben: str) -> None:
+        await service.converse(ann, "canary and dog", "dog", "cat")
         await service.index()
-        before = await service.search(ANN, "canary dog", topK=1)
-        await service.converse(BEN, *["canary dog"] * 5)
+        before = await service.search(ann, "canary dog", topK=1)
+        await service.converse(ben, *["canary dog"] * 5)
         await service.index()
-        after = await service.search(ANN, "canary dog", topK=1)
+        after = await service.search(ann, "canary dog", topK=1)
         assert after["data"] == before["data"]
-        assert await service.search(ANN, "canaries of ben") == await service.search(ANN, "nothing of that kind") or True
 
     async def check(
-        self, service: Service, canaries: dict[str, str], shared: dict[str, set[str]], nowhere: set[str] = frozenset()  # type: ignore
+        self,
+        service: Searchers,
+        canaries: dict[str, str],
+        shared: dict[str, set[str]],
+        nowhere: set[str] = frozenset(),  # type: ignore
     ) -> None:
         for user in ("nobody", *canaries):
             for word in {*canaries.values(), *nowhere}:
@@ -270,28 +271,24 @@ class TestCanaries:
 
 
 class TestMeanings:
-    @pytest.fixture
-    def embedder(self) -> FakeEmbedder:
-        return FakeEmbedder()
-
-    async def test_words_and_meanings_answer_together(self, service: Service) -> None:
-        conversation = await service.converse(ANN, "my cat is ill", "a kitten needs a doctor", "the weather")
+    async def test_words_and_meanings_answer_together(self, service: Searchers, ann: str, ben: str) -> None:
+        conversation = await service.converse(ann, "my cat is ill", "a kitten needs a doctor", "the weather")
         await service.index()
-        assert await service.found(ANN, "cat") == ["my cat is ill", "a kitten needs a doctor"]
-        assert await service.found(ANN, "cat", searchType="keyword") == ["my cat is ill"]
-        assert sorted(await service.found(ANN, "cat", searchType="semantic")) == [
+        assert await service.found(ann, "cat") == ["my cat is ill", "a kitten needs a doctor"]
+        assert await service.found(ann, "cat", searchType="keyword") == ["my cat is ill"]
+        assert sorted(await service.found(ann, "cat", searchType="semantic")) == [
             "a kitten needs a doctor",
             "my cat is ill",
         ]
-        assert await service.found(BEN, "cat") == []
-        shown = await service.call("GET", f"user/conversations/{conversation}", ANN)
+        assert await service.found(ben, "cat") == []
+        shown = await service.call("GET", f"user/conversations/{conversation}", ann)
         assert shown["vectorizedAt"] is not None
 
-    async def test_an_embedder_that_fails_leaves_words(self, service: Service, embedder: FakeEmbedder) -> None:
-        conversation = await service.converse(ANN, "my cat is ill")
-        embedder.failure = EmbeddingError("unavailable", "is away")
+    async def test_an_embedder_that_fails_leaves_words(self, service: Searchers, ann: str) -> None:
+        conversation = await service.converse(ann, "my cat is ill")
+        service.embedder.failure = EmbeddingError("unavailable", "is away")
         await service.index()
-        assert await service.found(ANN, "cat") == ["my cat is ill"]
-        assert await service.refused(ANN, {"query": "cat", "searchType": "semantic"}) == (503, "unavailable")
-        shown = await service.call("GET", f"user/conversations/{conversation}", ANN)
+        assert await service.found(ann, "cat") == ["my cat is ill"]
+        assert await service.refused(ann, {"query": "cat", "searchType": "semantic"}) == (503, "unavailable")
+        shown = await service.call("GET", f"user/conversations/{conversation}", ann)
         assert shown["vectorizedAt"] is None
