@@ -10,6 +10,9 @@ import pytest
 
 from reactor_memory.container import Container, open_memory
 from reactor_memory.errors import EmbeddingError
+from reactor_memory.principals import Grant, Principal
+from reactor_memory.searching import MessageSearch
+from reactor_memory.service.access import agents_of
 from reactor_memory.settings import Settings
 from tests.service.callers import Service
 from tests.service.searching import FakeEmbedder
@@ -159,8 +162,13 @@ class TestWords:
         await service.converse(ann, "alpha sold", agent_name="sales")
         await service.converse(ann, "alpha private")
         await service.index()
-        answer = await service.call("POST", "user/search/messages", ann, {"query": "alpha"}, agent="sales")
-        assert [hit["message"]["content"] for hit in answer["data"]] == ["alpha sold"]
+        answer = await service.call("POST", "user/search/messages", ann, {"query": "alpha"}, agent="bot")
+        assert len(answer["data"]) == 2
+        grant = Grant(agent_names=("sales",), operations=("read",))
+        agents = agents_of(Principal(user_id=ann, client_id="bot", grant=grant))
+        search = MessageSearch(text="alpha", user_id=ann, agent_names=agents)
+        hits = (await service.container.message_search().search(search)).hits
+        assert [hit.message.content for hit in hits] == ["alpha sold"]
 
     async def test_pages_end_and_never_repeat_while_messages_come(self, service: Searchers, ann: str, ben: str) -> None:
         conversation = await service.converse(ann, *[f"alpha {number}" for number in range(5)])
@@ -228,7 +236,7 @@ class TestCanaries:
         await service.call("POST", f"user/conversations/{homes['owner2']}/restore", "owner2")
         await self.check(service, canaries, {})
         manager = service.container.conversation_manager()
-        await manager.erase(homes["owner3"], seqs=[1], user_id="owner3")
+        await manager.erase(homes["owner3"], seq=1, user_id="owner3")
         await self.check(
             service, {user: word for user, word in canaries.items() if user != "owner3"}, {}, nowhere={"canary03"}
         )
