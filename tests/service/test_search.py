@@ -10,10 +10,12 @@ import pytest
 
 from reactor_memory.container import Container, open_memory
 from reactor_memory.errors import EmbeddingError
+from reactor_memory.models import Message
 from reactor_memory.principals import Grant, Principal
 from reactor_memory.searching import MessageSearch
 from reactor_memory.service.access import agents_of
 from reactor_memory.settings import Settings
+from reactor_memory.testing import append_messages
 from tests.service.callers import Service
 from tests.service.searching import FakeEmbedder
 
@@ -114,26 +116,13 @@ class TestWords:
 
     async def test_a_posted_summary_is_found_and_notes_of_agents_are_not(self, service: Searchers, ann: str) -> None:
         conversation = await service.converse(ann, "I want to return item 7")
-        until = await service.say(ann, conversation, "Is that fine?")
-        await service.call(
-            "POST",
-            f"agent/conversations/{conversation}/messages",
-            ann,
-            {"messages": [{"role": "assistant", "visibility": "agent", "content": "secret refund policy note"}]},
-            agent="bot",
+        note = Message(role="assistant", content="secret refund policy note", visibility="agent")
+        summary = Message(
+            role="summary",
+            content="They discussed the refund policy and how to return an item.",
+            visibility="agent",
         )
-        await service.call(
-            "POST",
-            f"agent/conversations/{conversation}/summaries",
-            ann,
-            {
-                "title": "Refund",
-                "summary": "They discussed the refund policy and how to return an item.",
-                "untilMessageId": until,
-                "summarizedAt": "2026-01-01T00:00:00Z",
-            },
-            agent="bot",
-        )
+        await append_messages(service.container.message_store(), conversation, [note, summary], user_id=ann)
         await service.index()
         [hit] = (await service.search(ann, "refund policy"))["data"]
         assert hit["message"]["channel"] == "SUMMARY"
