@@ -77,9 +77,7 @@ class TestEveryStatement:
             "reactor_memory.user_id",
             "reactor_memory.all_users",
             "yes",
-            "$[4]",
             "$[5]",
-            "summary",
             "vector",
         }
 
