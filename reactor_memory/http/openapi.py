@@ -46,16 +46,43 @@ _PARAMETERS: Document = {
         "in": "header",
         "required": False,
         "description": "Taken, and without effect: repeating the request changes nothing.",
-        "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+        "schema": {"type": "string"},
     },
 }
 
-_EVERYWHERE = (problems.BAD_PARAMETER, problems.NOT_ACCEPTABLE, problems.INTERNAL)
+_EVERYWHERE = (problems.BAD_PARAMETER, problems.NOT_ACCEPTABLE, problems.URI_TOO_LONG, problems.INTERNAL)
 _WITH_CALLER = (problems.UNAUTHENTICATED, problems.FORBIDDEN, problems.RATE_LIMITED, problems.UNAVAILABLE)
 _WITH_PATH = (problems.NOT_FOUND,)
 _WRITING = (problems.CONFLICT, problems.FULL)
 _WITH_BODY = (problems.TOO_LARGE, problems.UNSUPPORTED_MEDIA_TYPE, problems.INVALID)
 _RETRIED = (problems.CONFLICT.status, problems.RATE_LIMITED.status, problems.UNAVAILABLE.status)
+
+_BESIDE = {"getContext": (problems.INVALID,)}
+"""What reading may be refused with, too."""
+
+_Places: TypeAlias = dict[str, str]
+
+_OF_CONVERSATION = (
+    "getConversation", "updateConversation", "deleteConversation", "restoreConversation", "listMessages",
+    "appendMessage", "listForks", "listMemberships", "shareConversation", "transferOwnership", "listAudit",
+    "listResponses", "getContext", "listAgentMessages", "appendAgentMessages", "createSummary", "startResponse",
+)  # fmt: skip
+_OF_RESPONSE = (
+    "getResponse", "streamResponseEvents", "stopResponse", "getAgentResponse", "appendResponseChunks",
+    "finishResponse",
+)  # fmt: skip
+_LINKS: dict[str, tuple[_Places, tuple[str, ...]]] = {
+    "createConversation": ({"conversationId": "id"}, _OF_CONVERSATION),
+    "forkConversation": ({"conversationId": "id"}, _OF_CONVERSATION),
+    "appendMessage": ({"conversationId": "conversationId", "messageId": "id"}, ("forkConversation",)),
+    "shareConversation": (
+        {"conversationId": "conversationId", "userId": "userId"},
+        ("updateMembership", "removeMembership"),
+    ),
+    "transferOwnership": ({"transferId": "id"}, ("acceptOwnershipTransfer", "declineOwnershipTransfer")),
+    "startResponse": ({"conversationId": "conversationId", "responseId": "id"}, _OF_RESPONSE),
+}
+"""Where an answer holds what the paths of other operations ask for."""
 
 _EXAMPLES: dict[str, Document] = {
     "createConversation": {"title": "Trip to Lisbon", "metadata": {"project": "travel"}},
@@ -150,6 +177,8 @@ def _complete(path: str, method: str, operation: Document) -> None:
     for answer in described.values():
         answer["headers"] = {**answer.get("headers", {}), REQUEST_ID: {"$ref": "#/components/headers/RequestId"}}
     kinds = _kinds(path, method, "requestBody" in operation, is_public)
+    kinds += _BESIDE.get(operation["operationId"], ())
+    _link(operation["operationId"], described)
     failing = {str(kind.status): {"$ref": f"#/components/responses/{_name(kind)}"} for kind in kinds}
     operation["responses"] = dict(sorted((described | failing).items()))
     operation["summary"] = _CAPITAL.sub(r" \1", operation["operationId"]).capitalize()
@@ -162,6 +191,13 @@ def _complete(path: str, method: str, operation: Document) -> None:
         _add_parameters(method, operation)
     if example := _EXAMPLES.get(operation["operationId"]):
         operation["requestBody"]["content"]["application/json"]["example"] = example
+
+
+def _link(operation_id: str, described: Document) -> None:
+    places, targets = _LINKS.get(operation_id, ({}, ()))
+    found = {name: f"$response.body#/{place}" for name, place in places.items()}
+    for answer in described.values() if targets else ():
+        answer["links"] = {target: {"operationId": target, "parameters": found} for target in targets}
 
 
 def _simplify(parameter: Document) -> None:

@@ -14,6 +14,7 @@ MOST_WORK = 1000
 
 GAUGES = {
     "store_up": "1 if the database answered now.",
+    "open_streams": "Responses that are being followed in this process.",
     "summary_work_due": f"Conversations that wait for their summary, {MOST_WORK} at most; of the whole database.",
     "summary_work_failing": f"Those whose last try failed, {MOST_WORK} at most; of the whole database.",
     "summary_work_parked": f"Those that were given up until somebody asks, {MOST_WORK} at most; of the whole database.",
@@ -29,11 +30,16 @@ class Readings:
         self._summaries = container.summary_store()
         self._caps = container.spending_caps()
         self._breaker = container.breaker()
+        self._streams = container.response_streams()
         self._clock = container.clock()
         self._timeout_seconds = container.settings().http.ready_timeout_seconds
 
     async def read(self) -> Mapping[str, float]:
-        values = {"summarizer_breaker_open": float(self._breaker.is_open), "store_up": 0.0}
+        values = {
+            "open_streams": self._streams.open_streams,
+            "summarizer_breaker_open": float(self._breaker.is_open),
+            "store_up": 0.0,
+        }
         try:
             with anyio.move_on_after(self._timeout_seconds):
                 return values | await self._stored() | {"store_up": 1.0}

@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from typing import Any, cast
 
 import anyio
@@ -30,7 +30,7 @@ from reactor_memory.http.connections import patient
 from reactor_memory.http.development import DevelopmentIssuer, require_loopback
 from reactor_memory.http.observing import Observed, Observer, RequestLog
 from reactor_memory.http.pace import BoundedBodies
-from reactor_memory.http.readiness import Probes
+from reactor_memory.http.readiness import Probe, Probes
 from reactor_memory.settings import HttpSettings, Settings
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,8 @@ def listening(host: str, port: int, *, setting: str = "http.port") -> Generator[
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else "there is no such host here"
+        code = error.errno or 0
+        reason = os.strerror(code) if code > 0 else "there is no such host here"
         raise ConfigurationError(setting, f"cannot listen on {address_of(host, port)}: {reason}") from None
     with listener:
         yield listener
@@ -112,17 +113,20 @@ def _give_up() -> None:
 # -- what it serves ---------------------------------------------------------------------------------------------------
 
 
-def probes_of(container: Container, admission: Admission) -> Probes:
-    """What readiness asks: the database, and the keys of the issuers."""
-    store = container.message_store()
-    return Probes(
-        {"store": lambda: store.get_session(_NOBODYS_SESSION, None), "issuers": admission.check},
-        timeout_seconds=container.settings().http.ready_timeout_seconds,
-    )
-
-
 _NOBODYS_SESSION = "reactor-memory~ready"
 """An id that no session can have."""
+
+
+def probes_of(container: Container, admission: Admission) -> Probes:
+    """What readiness asks: the database, where responses are kept if that is elsewhere, and the keys of the issuers."""
+    store, responses = container.message_store(), container.response_store()
+    probes: dict[str, Probe] = {
+        "store": lambda: store.get_session(_NOBODYS_SESSION, None),
+        "issuers": admission.check,
+    }
+    if responses is not None and cast("object", responses) is not store:
+        probes["streams"] = lambda: responses.get_response(_NOBODYS_SESSION, "ready")
+    return Probes(probes, timeout_seconds=container.settings().http.ready_timeout_seconds)
 
 
 def observed_app(container: Container, admission: Admission, probes: Probes, observers: Sequence[Observer]) -> ASGIApp:
@@ -201,9 +205,11 @@ async def serve(container: Container, admission: Admission, listener: socket.soc
     """Answer requests until `stop` is set and everything that was begun has ended."""
     settings = container.settings()
     probes = probes_of(container, admission)
-    async with anyio.create_task_group() as beside:
+    async with AsyncExitStack() as closing, anyio.create_task_group() as beside:
         observers = await _metrics(container, beside)
         if settings.background.enabled:
+            closing.push_async_callback(container.response_streams().close)
+            await container.response_streams().open()
             beside.start_soon(container.work_poller().run)
         server = _server(observed_app(container, admission, probes, observers), settings.http)
         async with anyio.create_task_group() as serving:
@@ -218,6 +224,7 @@ async def _end_in_order(container: Container, server: _Server, probes: Probes, s
     probes.stop()
     await anyio.sleep(container.settings().http.drain_delay_seconds)
     server.should_exit = True
+    container.response_streams().drain()
     await container.summary_scheduler().close()
 
 

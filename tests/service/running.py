@@ -55,6 +55,7 @@ async def running_service(url: str, **sections: dict[str, Any]) -> AsyncIterator
             **sections,
             "store": {"url": url, "auto_migrate": True, "delete_grace_days": 30, **sections.get("store", {})},
             "summary": {"enabled": True, **sections.get("summary", {})},
+            "search": {"enabled": True, **sections.get("search", {})},
         }  # type: ignore[arg-type]
     )
     async with open_memory(settings) as container:

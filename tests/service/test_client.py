@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 import httpx2
@@ -16,7 +17,7 @@ from reactor_memory import errors
 from reactor_memory.http.client import MemoryServiceClient
 from reactor_memory.http.models import CreateAgentMessageRequest, CreateUserMessageRequest
 from reactor_memory.http.openapi import document
-from tests.service.processes import ServiceProcess, environment, service, token_of
+from tests.service.processes import ROOT, ServiceProcess, environment, service, token_of
 from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.anyio
@@ -221,6 +222,19 @@ async def test_a_response_is_followed_while_it_is_written(process: tuple[Service
         again = ann.follow_response(conversation, response, after=1)
         assert "".join([piece.text async for piece in again]) == "by the river."
         assert [row.id for row in (await ann.list_responses(conversation)).data] == [response]
+
+
+async def test_the_agent_of_the_examples_answers(process: tuple[ServiceProcess, str], tmp_path: Path) -> None:
+    running, key = process
+    async with MemoryServiceClient(running.address, token=token_of("ann")) as ann:
+        conversation = (await ann.create_conversation()).id
+        await ann.append_message(conversation, "Good morning")
+        command = [sys.executable, str(ROOT / "examples" / "service_agent.py"), running.address, key, conversation]
+        done = await anyio.run_process(command, env=environment(tmp_path), check=True)
+        assert done.stdout.decode().split() == ["You", "said:", "Good", "morning"]
+        (_, answer) = (await ann.list_messages(conversation)).data
+        (response,) = (await ann.list_responses(conversation)).data
+        assert (response.state, response.message_id) == ("completed", answer.id)
 
 
 async def test_a_wish_to_stop_reaches_the_writer(process: tuple[ServiceProcess, str]) -> None:

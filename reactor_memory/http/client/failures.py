@@ -103,6 +103,8 @@ _KNOWN: dict[str, Callable[[Problem, Asked], errors.ReactorMemoryError]] = {
     "already_member": _sharing_conflict,
     "transfer_pending": _sharing_conflict,
     "sole_owner": _sharing_conflict,
+    "not_a_member": _sharing_conflict,
+    "parent_deleted": _sharing_conflict,
     "idempotency_conflict": _idempotency_conflict,
     "unavailable": _unavailable,
     "storage_full": _full,

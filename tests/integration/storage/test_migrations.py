@@ -15,12 +15,13 @@ from reactor_memory.storage.migrating import REVISION_TABLE, migration_statement
 from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import append_messages, numbered
-from tests.postgres_server import execute
+from reactor_memory.testing.searching import alike, embed, say
+from tests.postgres_server import PostgresServer, execute
 
 pytestmark = pytest.mark.anyio
 
-FULL_TEXT = "recall_entries"
-"""The table whose columns are the same on both engines, but not their types: full text is each engine's own."""
+FULL_TEXT = ("recall_entries", "search_entries")
+"""The tables whose columns are the same on both engines, but not their types: full text is each engine's own."""
 
 
 async def opened_and_closed(store: SqliteStore | PostgresStore) -> None:
@@ -47,15 +48,16 @@ class TestParity:
             tmp_path / "memory.db",
             'SELECT tables.name, columns.name, columns.type, columns."notnull" FROM sqlite_master AS tables, '
             "pragma_table_info(tables.name) AS columns WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite%' "
-            f"AND tables.name NOT LIKE '{FULL_TEXT}%'",
+            + "".join(f"AND tables.name NOT LIKE '{table}%' " for table in FULL_TEXT),
         )
         theirs = await self.fetch(
             postgres_dsn,
             "SELECT table_name, column_name, data_type, is_nullable = 'NO' FROM information_schema.columns "
-            f"WHERE table_schema = current_schema() AND table_name <> '{FULL_TEXT}'",
+            f"WHERE table_schema = current_schema() AND table_name NOT IN {FULL_TEXT}",
         )
         assert {(t, c, k.upper().split("(")[0], bool(n)) for t, c, k, n in ours} == {
-            (t, c, k.upper().replace("CHARACTER VARYING", "VARCHAR"), n) for t, c, k, n in theirs
+            (t, c, k.upper().replace("CHARACTER VARYING", "VARCHAR").replace("ARRAY", "BLOB"), n)
+            for t, c, k, n in theirs
         }
         assert {table for table, *_ in ours} == {
             "conversations",
@@ -90,32 +92,55 @@ class TestParity:
         columns = query(
             tmp_path / "memory.db",
             "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
-            f"WHERE tables.type = 'table' AND columns.pk > 0 AND tables.name NOT LIKE '{FULL_TEXT}%' "
-            "ORDER BY tables.name, columns.pk",
+            "WHERE tables.type = 'table' AND columns.pk > 0 "
+            + "".join(f"AND tables.name NOT LIKE '{table}%' " for table in FULL_TEXT)
+            + "ORDER BY tables.name, columns.pk",
         )
         keys = {(table, ", ".join(column for other, column in columns if other == table)) for table, _ in columns}
         indexes = query(tmp_path / "memory.db", "SELECT name FROM sqlite_master WHERE type = 'index' AND sql <> ''")
         theirs = await self.fetch(
             postgres_dsn,
             "SELECT tablename, indexname, indexdef FROM pg_indexes "
-            f"WHERE schemaname = current_schema() AND tablename <> '{FULL_TEXT}'",
+            f"WHERE schemaname = current_schema() AND tablename NOT IN {FULL_TEXT}",
         )
         their_keys = {(t, d.split("(")[1].rstrip(")")) for t, name, d in theirs if name.endswith(("_pkey", "_pkc"))}
         assert keys == their_keys
         assert {name for (name,) in indexes} == {n for _, n, _ in theirs if not n.endswith(("_pkey", "_pkc"))}
 
     @pytest.mark.postgres
-    async def test_the_full_text_table(self, tmp_path: Path, postgres_dsn: str) -> None:
+    async def test_the_full_text_tables(self, tmp_path: Path, postgres_dsn: str) -> None:
         await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
-        ours = query(tmp_path / "memory.db", f"SELECT name FROM pragma_table_info('{FULL_TEXT}')")
-        theirs = await self.fetch(
-            postgres_dsn,
-            f"SELECT column_name FROM information_schema.columns WHERE table_name = '{FULL_TEXT}' "
-            "AND table_schema = current_schema() ORDER BY ordinal_position",
-        )
-        assert ours == theirs
-        keys = await self.fetch(postgres_dsn, f"SELECT indexname FROM pg_indexes WHERE tablename = '{FULL_TEXT}'")
-        assert {"recall_entries_pkey", "recall_entries_by_term"} <= {name for (name,) in keys}
+        for table in FULL_TEXT:
+            ours = query(tmp_path / "memory.db", f"SELECT name FROM pragma_table_info('{table}')")
+            theirs = await self.fetch(
+                postgres_dsn,
+                f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' "
+                "AND table_schema = current_schema() ORDER BY ordinal_position",
+            )
+            assert ours == theirs
+            keys = await self.fetch(postgres_dsn, f"SELECT indexname FROM pg_indexes WHERE tablename = '{table}'")
+            assert {f"{table}_pkey", f"{table}_by_term"} <= {name for (name,) in keys}
+
+    @pytest.mark.postgres
+    async def test_vectors_are_compared_with_the_extension_and_without_it(self, empty_postgres_dsn: str) -> None:
+        store = PostgresStore(empty_postgres_dsn, auto_migrate=True)
+        await store.open()
+        for session_id, text in (("a", "a cat"), ("b", "a zebra"), ("c", "a zoo")):
+            await say(store, session_id, text)
+            await embed(store, session_id)
+        with_extension = await alike(store, "z")
+        await asyncio.to_thread(execute, empty_postgres_dsn, "DROP EXTENSION vector")
+        assert await alike(store, "z") == with_extension == [("b", 1), ("c", 1)]
+        await store.close()
+
+    @pytest.mark.postgres
+    def test_a_role_that_may_not_create_the_extension_migrates_without(
+        self, postgres_server: PostgresServer, empty_postgres_dsn: str
+    ) -> None:
+        with postgres_server.ordinary_role(empty_postgres_dsn) as dsn:
+            execute(empty_postgres_dsn, "GRANT CREATE, USAGE ON SCHEMA public TO PUBLIC")
+            asyncio.run(opened_and_closed(PostgresStore(dsn, auto_migrate=True)))
+            assert asyncio.run(self.fetch(dsn, "SELECT extname FROM pg_extension WHERE extname = 'vector'")) == []
 
     async def fetch(self, dsn: str, sql: str) -> list[tuple[str, ...]]:
         connection = await asyncpg.connect(dsn)

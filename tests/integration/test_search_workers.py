@@ -1,0 +1,292 @@
+"""The background work of search: what fails, what is found again, what is never lost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from reactor_memory.container import Container, open_memory
+from reactor_memory.errors import EmbeddingError
+from reactor_memory.models import Lease, Message
+from reactor_memory.protocols import Redactor
+from reactor_memory.redaction import unredacted
+from reactor_memory.searching import INDEX_SEARCH, MessageSearch, SearchBacklog
+from reactor_memory.settings import Settings
+from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.testing import FakeClock, append_messages
+from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.workers.embedding import GuardedEmbedder
+from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, IndexWorker
+from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
+from tests.service.searching import FakeEmbedder
+
+pytestmark = pytest.mark.anyio
+
+HOUR = 3600.0
+LONG_LEASE = 60_000_000
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "memory.db")
+    await store.open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+async def say(store: SqliteStore, session_id: str, *texts: str) -> None:
+    await append_messages(store, session_id, [Message.user(text) for text in texts], user_id="ann")
+
+
+def words(store: SqliteStore, clock: FakeClock, redactor: Redactor = unredacted) -> WordIndexing:
+    unread = UnreadMessages(store, clock=clock)
+    return WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=3)
+
+
+def meanings(store: SqliteStore, clock: FakeClock, embedder: FakeEmbedder, batch: int = 50) -> MeaningIndexing:
+    unread = UnreadMessages(store, clock=clock)
+    return MeaningIndexing(
+        store=store, unread=unread, embedder=embedder, clock=clock, batch_messages=batch, max_attempts=3
+    )
+
+
+def worker(store: SqliteStore, clock: FakeClock, job: IndexJob) -> IndexWorker:
+    options = IndexingOptions(sweep_seconds=HOUR)
+    return IndexWorker(job, leases=store, clock=clock, random=random.random, options=options)
+
+
+async def caught_up(store: SqliteStore, clock: FakeClock, job: IndexJob) -> None:
+    """Everything that is due now was tried once."""
+    running = worker(store, clock, job)
+    await running.open()
+    await running.sweep()
+    await running.drain()
+    await running.close()
+
+
+async def test_what_was_saved_without_a_hint_is_found(store: SqliteStore, clock: FakeClock) -> None:
+    for number in range(3):
+        await say(store, f"s{number}", *["a cat"] * 150)
+    await caught_up(store, clock, words(store, clock))
+    assert await store.search_backlog() == SearchBacklog()
+    await say(store, "s1", "more")
+    await caught_up(store, clock, words(store, clock))
+    assert await store.search_backlog() == SearchBacklog()
+
+
+async def test_what_a_redactor_takes_out_is_neither_indexed_nor_embedded(store: SqliteStore, clock: FakeClock) -> None:
+    embedder = FakeEmbedder()
+    guarded = GuardedEmbedder(
+        embedder,
+        redactor=lambda text: text.replace("secret", ""),
+        breaker=CircuitBreaker(failures=3, open_seconds=1, monotonic=lambda: 0.0),
+        timeout_seconds=5,
+    )
+    await say(store, "s", "a secret cat")
+    await caught_up(store, clock, words(store, clock, lambda text: text.replace("secret", "")))
+    await caught_up(store, clock, meanings(store, clock, guarded))  # pyright: ignore
+    assert embedder.asked == [["a  cat"]]
+    async with opened(store, FakeEmbedder()) as search:
+        assert await search("secret") == []
+        assert await search("cat") == ["a secret cat"]
+
+
+async def test_a_redactor_that_fails_holds_up_no_other_conversation(store: SqliteStore, clock: FakeClock) -> None:
+    def picky(text: str) -> str:
+        if "poison" in text:
+            raise ValueError(text)
+        return text
+
+    await say(store, "a", "a cat", "poison", "a dog")
+    await say(store, "b", "a cat")
+    job = words(store, clock, picky)
+    await caught_up(store, clock, job)
+    assert await store.search_backlog() == SearchBacklog(words=3)
+    state = await store.work_state("a", INDEX_SEARCH)
+    assert state is not None
+    assert (state.attempts, state.last_error) == (1, "ValueError")
+    assert state.due_at is not None
+    await caught_up(store, clock, job)
+    assert await store.search_backlog() == SearchBacklog(words=3), "it is not due again yet"
+    for _ in range(2):
+        clock.advance(HOUR)
+        await caught_up(store, clock, job)
+    assert await store.search_backlog() == SearchBacklog(parked=1)
+    async with opened(store, None) as search:
+        assert sorted(await search("cat dog poison")) == ["a cat", "a cat", "a dog"]
+
+
+async def test_a_text_without_a_meaning_is_given_up_alone(store: SqliteStore, clock: FakeClock) -> None:
+    embedder = FakeEmbedder()
+    embedder.poison = "poison"
+    await say(store, "a", "a cat", "poison", "a kitten", "")
+    job = meanings(store, clock, embedder)
+    for _ in range(3):
+        assert (await store.search_backlog(model=embedder.name)).meanings == 4
+        await caught_up(store, clock, job)
+        clock.advance(HOUR)
+    assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=4, parked=1)
+
+
+async def test_nothing_is_given_up_while_the_embedder_is_away(store: SqliteStore, clock: FakeClock) -> None:
+    embedder = FakeEmbedder()
+    await say(store, "a", "a cat")
+    embedder.failure = EmbeddingError("rejected", "the key is wrong", retryable=False)
+    for _ in range(6):
+        await caught_up(store, clock, meanings(store, clock, embedder))
+        clock.advance(HOUR)
+    assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=1, meanings=1)
+    embedder.failure = None
+    await caught_up(store, clock, meanings(store, clock, embedder))
+    assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=1)
+
+
+async def test_another_embedder_makes_all_vectors_anew(store: SqliteStore, clock: FakeClock) -> None:
+    await say(store, "a", *["a cat"] * 7)
+    old, new = FakeEmbedder("old"), FakeEmbedder("new")
+    await caught_up(store, clock, meanings(store, clock, old, batch=2))
+    assert [len(texts) for texts in old.asked] == [2, 2, 2, 1]
+    await caught_up(store, clock, meanings(store, clock, new, batch=5))
+    assert [len(texts) for texts in new.asked] == [5, 2]
+    async with opened(store, new) as search:
+        assert len(await search("kitten")) == 7
+
+
+async def test_a_worker_that_died_leaves_whole_pieces(store: SqliteStore, clock: FakeClock) -> None:
+    """As after `kill -9`: what was committed counts, the lease runs out, and somebody goes on."""
+    await say(store, "a", *["a cat"] * 250)
+    lease = await store.claim("a", INDEX_SEARCH, now=clock(), lease_microseconds=LONG_LEASE)
+    assert lease is not None
+    assert await words(store, clock).step(lease)
+    await caught_up(store, clock, words(store, clock))
+    assert (await store.search_backlog()).words == 150, "the lease holds"
+    clock.advance(2 * HOUR)
+    await caught_up(store, clock, words(store, clock))
+    assert await store.search_backlog() == SearchBacklog()
+    assert not await words(store, clock).step(lease)
+    async with opened(store, None) as search:
+        assert len(await search("cat", limit=200)) == 200
+
+
+async def test_a_hint_during_the_work_is_not_lost(store: SqliteStore, clock: FakeClock) -> None:
+    await say(store, "a", "a cat")
+    inner = words(store, clock)
+    running = worker(store, clock, Hinting(inner, lambda: running.wake("a")))
+    await running.open()
+    await running.drain()
+    await running.sweep()
+    await running.drain()
+    assert await store.search_backlog() == SearchBacklog()
+    await running.close()
+
+
+class Hinting:
+    """A job that is woken for the same conversation while it works on it, the first time."""
+
+    kind = INDEX_SEARCH
+
+    def __init__(self, inner: WordIndexing, hint) -> None:
+        self.inner = inner
+        self.hints = [hint]
+
+    async def behind(self, *, after: str, limit: int) -> Sequence[str]:
+        return await self.inner.behind(after=after, limit=limit)
+
+    async def step(self, lease: Lease) -> bool:
+        more = await self.inner.step(lease)
+        while self.hints:
+            self.hints.pop()()
+        return more
+
+
+async def test_saving_wakes_the_workers_and_searching_finds(tmp_path: Path) -> None:
+    settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, search={"enabled": True, "sweep_seconds": HOUR})
+    async with open_memory(settings) as container:
+        await container.search_workers().drain()
+        await container.conversation_manager().save_history("s", [Message.user("a cat")], user_id="ann")
+        await container.search_workers().drain()
+        hits = (await container.message_search().search(MessageSearch(text="cat", user_id="ann"))).hits
+        assert [hit.message.content for hit in hits] == ["a cat"]
+    async with open_memory(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})) as container:
+        await container.conversation_manager().save_history("s", [Message.user("a dog")], user_id="ann")
+        await container.search_workers().drain()
+        assert await container.search_store().search_backlog() == SearchBacklog(words=1), "search is off"
+
+
+async def test_the_guard_leaves_an_embedder_alone_that_failed_too_often() -> None:
+    embedder = FakeEmbedder()
+    embedder.failure = EmbeddingError("unavailable", "is away")
+    guarded = GuardedEmbedder(
+        embedder,
+        redactor=unredacted,
+        breaker=CircuitBreaker(failures=2, open_seconds=30, monotonic=lambda: 0.0),
+        timeout_seconds=5,
+    )
+    reasons = []
+    for _ in range(3):
+        with pytest.raises(EmbeddingError) as caught:
+            await guarded.embed(["text"])
+        reasons.append(caught.value.reason)
+    assert reasons == ["unavailable", "unavailable", "breaker_open"]
+    assert len(embedder.asked) == 2
+
+
+async def test_the_guard_tells_nothing_of_what_an_embedder_says() -> None:
+    class Talkative(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> Sequence[Sequence[float]]:
+            raise ValueError(texts)
+
+    class Slow(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> Sequence[Sequence[float]]:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    class Short(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> Sequence[Sequence[float]]:
+            return [[1.0]]
+
+    for embedder, reason in ((Talkative(), "failed"), (Slow(), "timeout"), (Short(), "malformed")):
+        guarded = GuardedEmbedder(
+            embedder,
+            redactor=unredacted,
+            breaker=CircuitBreaker(failures=2, open_seconds=30, monotonic=lambda: 0.0),
+            timeout_seconds=0.05,
+        )
+        with pytest.raises(EmbeddingError) as caught:
+            await guarded.embed(["secret"])
+        assert caught.value.reason == reason
+        assert "secret" not in str(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+
+class opened:  # noqa: N801 (reads as a function)
+    """Searching in `store`, as ann."""
+
+    def __init__(self, store: SqliteStore, embedder: FakeEmbedder | None) -> None:
+        self.store = store
+        self.embedder = embedder
+
+    async def __aenter__(self):
+        container = Container(settings=Settings(store={"url": "sqlite:///unused.db"}))
+        container.message_store.override(self.store)
+        container.embedder.override(self.embedder)
+        service = container.message_search()
+
+        async def search(text: str, limit: int = 20) -> list[str]:
+            found = await service.search(MessageSearch(text=text, user_id="ann", limit=limit))
+            return [hit.message.content for hit in found.hits]
+
+        return search
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing was opened."""

@@ -1,0 +1,60 @@
+"""The service on a real socket, in the process of the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from reactor_memory.container import Container, open_memory
+from reactor_memory.http.admission import admission_of
+from reactor_memory.http.development import DevelopmentIssuer
+from reactor_memory.http.serving import address_listened_on, listening, serve
+from reactor_memory.settings import Settings
+
+
+class Listening:
+    """A service that answers at `address` until `stop` is set, or the block ends."""
+
+    def __init__(self, container: Container, address: str, issuer: DevelopmentIssuer, stop: asyncio.Event) -> None:
+        self.container = container
+        self.address = address
+        self.stop = stop
+        self.ended = anyio.Event()
+        self._issuer = issuer
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def user(self, user_id: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._issuer.token(user_id, now=self.container.clock()())}"}
+
+
+@asynccontextmanager
+async def listening_service(
+    folder: Path, *, configure: Callable[[Container], None] | None = None, **sections: dict[str, Any]
+) -> AsyncIterator[Listening]:
+    url = f"sqlite:///{folder}/memory.db"
+    settings = Settings(
+        **{"store": {"url": url}, "background": {"enabled": False}, "tokens": {"counter": "estimate"}, **sections}
+    )
+    issuer, stop = DevelopmentIssuer(), asyncio.Event()
+    with listening("127.0.0.1", 0) as listener:
+        async with open_memory(settings, configure=configure) as container, anyio.create_task_group() as tasks:
+            admission = admission_of(
+                settings.auth, keys=container.api_key_store(), clock=container.clock(), development=issuer
+            )
+            running = Listening(container, address_listened_on(listener), issuer, stop)
+
+            async def until_stopped() -> None:
+                await serve(container, admission, listener, stop)
+                running.ended.set()
+
+            tasks.start_soon(until_stopped)
+            yield running
+            stop.set()

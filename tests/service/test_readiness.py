@@ -1,0 +1,117 @@
+"""Whether readiness, metrics and CORS keep to what they were told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from litestar.testing import AsyncTestClient
+
+from reactor_memory.container import open_memory
+from reactor_memory.errors import ConfigurationError, StoreUnavailableError
+from reactor_memory.http.app import create_app
+from reactor_memory.http.guards import Connection
+from reactor_memory.http.models import Readiness
+from reactor_memory.http.readiness import NO_PROBES, Probe, Probes
+from reactor_memory.principals import Principal
+from reactor_memory.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+PAGE = "https://app.example"
+
+
+async def ann(connection: Connection) -> Principal:
+    return Principal(user_id="ann")
+
+
+@asynccontextmanager
+async def client_of(folder: Path, probes: Probes = NO_PROBES, **http: Any) -> AsyncIterator[AsyncTestClient[Any]]:
+    settings = Settings(store={"url": f"sqlite:///{folder}/log.db"}, tokens={"counter": "estimate"}, http=http)
+    async with open_memory(settings) as container:
+        app = create_app(container, authenticator=ann, probes=probes)
+        async with AsyncTestClient(app) as client:
+            yield client
+
+
+async def fine() -> None:
+    pass
+
+
+async def away() -> None:
+    raise StoreUnavailableError("postgresql://app:canary@db.internal is away")
+
+
+@pytest.mark.parametrize(
+    ("part", "status", "check"),
+    [
+        (fine, "ready", "ok"),
+        (away, "unavailable", "unavailable"),
+        (anyio.sleep_forever, "unavailable", "no answer in time"),
+    ],
+)
+async def test_it_is_ready_when_every_part_answers_in_time(part: Probe, status: str, check: str) -> None:
+    told = await Probes({"store": fine, "streams": part}, timeout_seconds=0.05).ask()
+    assert told == Readiness(status=status, checks={"store": "ok", "streams": check})  # type: ignore[arg-type]
+
+
+async def test_readiness_is_told_by_its_status_while_health_is_not(tmp_path: Path) -> None:
+    parts: dict[str, Probe] = {"store": fine}
+    probes = Probes(parts, timeout_seconds=1)
+    async with client_of(tmp_path, probes) as client:
+        ready = await client.get("/v1/ready")
+        parts["store"] = away
+        broken = await client.get("/v1/ready")
+        parts["store"] = fine
+        probes.stop()
+        stopping = await client.get("/v1/ready")
+        assert (await client.get("/v1/health")).status_code == 200
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "checks": {"store": "ok"}})
+    assert (broken.status_code, broken.json()) == (503, {"status": "unavailable", "checks": {"store": "unavailable"}})
+    assert (stopping.status_code, stopping.json()) == (503, {"status": "stopping", "checks": {"store": "ok"}})
+
+
+async def test_pages_of_the_listed_origins_may_call(tmp_path: Path) -> None:
+    async with client_of(tmp_path, cors_origins=[PAGE]) as client:
+        asked = await client.options(
+            "/v1/user/conversations",
+            headers={
+                "Origin": PAGE,
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "authorization, idempotency-key",
+            },
+        )
+        answer = await client.get("/v1/user/conversations", headers={"Origin": PAGE})
+    assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, PAGE)
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    assert answer.headers["vary"] == "Origin"
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+OTHERS = ("https://app.example.evil.test", "https://evil.test", "http://app.example", "null", f"{PAGE}:8443")
+
+
+@pytest.mark.parametrize(("listed", "others"), [([], (PAGE, *OTHERS)), ([PAGE], OTHERS)])
+async def test_pages_of_other_origins_may_not(tmp_path: Path, listed: list[str], others: Sequence[str]) -> None:
+    async with client_of(tmp_path, cors_origins=listed) as client:
+        for origin in others:
+            asked = await client.options(
+                "/v1/user/conversations", headers={"Origin": origin, "Access-Control-Request-Method": "POST"}
+            )
+            answer = await client.get("/v1/user/conversations", headers={"Origin": origin})
+            assert "access-control-allow-origin" not in {*asked.headers, *answer.headers}
+
+
+@pytest.mark.parametrize("origin", ["*", "https://*.example", "https://app.example/", "https://App.example", "app"])
+def test_an_origin_must_be_one(origin: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"http\.cors_origins"):
+        Settings(http={"cors_origins": [origin]})
+
+
+def test_origins_come_from_the_environment_as_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_HTTP__CORS_ORIGINS", f"{PAGE},http://localhost:5173")
+    assert Settings().http.cors_origins == (PAGE, "http://localhost:5173")
