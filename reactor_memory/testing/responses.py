@@ -113,7 +113,7 @@ def signals_of(store: ResponseStore) -> ResponseSignals:
 class ResponseStoreConformance:
     """What every `ResponseStore` promises. The fixture `store` gives an opened, empty one."""
 
-    async def test_there_is_nothing_at_first(self, store: ResponseStore) -> None:
+    async def test_a_conversation_has_no_response_at_first(self, store: ResponseStore) -> None:
         unknown = response(await conversation(store), "r9")
         assert await standing(store, unknown) is None
         assert await store.list_responses([unknown.conversation_id, "elsewhere"], limit=5) == ()
@@ -173,7 +173,7 @@ class ResponseStoreConformance:
         assert (await store.append_pieces(exact)) == await standing(store, started)
 
     @pytest.mark.parametrize("text", [*TEXTS.values(), "", "\n\ndata: x\r\n", "\u2028"], ids=repr)
-    async def test_texts_come_back_as_they_were(self, store: ResponseStore, text: str) -> None:
+    async def test_pieces_come_back_as_they_were(self, store: ResponseStore, text: str) -> None:
         started = await start(store, await conversation(store))
         await add(store, started, text, text)
         assert await pieces(store, started) == [(1, text), (2, text)]
