@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import click
 import jwt
+import psutil
 
 from benchmarks.peers.databases import databases, server
 from benchmarks.service.load import Measured, Request, ask, measure, request
@@ -37,8 +38,9 @@ AIMS: dict[str, tuple[str, Callable[[Measured], bool]]] = {
 
 
 class Running(NamedTuple):
-    """A service: its port, and who calls."""
+    """A service: its process and port, and who calls."""
 
+    process: psutil.Process
     port: int
     user: dict[str, str]
     agent: dict[str, str]
@@ -51,8 +53,8 @@ class Running(NamedTuple):
 @click.option("--clients", default=32, show_default=True, help="Connections that append at once.")
 def main(stores: Sequence[str], postgres_url: str, seconds: float, clients: int) -> None:
     """Measure one process of the service, with its clients on the same machine."""
-    click.echo("| work | store | clients | a second | p50 ms | p99 ms | failed | aim | |")
-    click.echo("|---|---|--:|--:|--:|--:|--:|---|---|")
+    click.echo("| work | store | clients | a second | p50 ms | p99 ms | CPU ms of the service | failed | aim | |")
+    click.echo("|---|---|--:|--:|--:|--:|--:|--:|---|---|")
     for store in stores or list(STORES):
         asyncio.run(_measure_store(store, postgres_url, seconds, clients))
     click.echo(f"\nPython {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores.")
@@ -66,13 +68,24 @@ async def _measure_store(store: str, postgres_url: str, seconds: float, clients:
         appending = [appends(running, await new_conversation(running)) for _ in range(clients)]
         for work, asked in ((CONTEXTS, reading), (LISTS, listing), (APPENDS, appending)):
             await measure(running.port, asked, seconds / 8)  # warms up
-            click.echo(line(work, STORES[store], len(asked), await measure(running.port, asked, seconds)))
+            before = cpu_seconds(running)
+            found = await measure(running.port, asked, seconds)
+            click.echo(line(work, STORES[store], len(asked), found, cpu_seconds(running) - before))
 
 
-def line(work: str, store: str, clients: int, found: Measured) -> str:
+def cpu_seconds(running: Running) -> float:
+    """What the service has used; other programs of a busy machine hardly change it."""
+    used = running.process.cpu_times()
+    return used.user + used.system
+
+
+def line(work: str, store: str, clients: int, found: Measured, cpu: float) -> str:
     aim, is_met = AIMS.get(work, ("", None))
     verdict = "" if is_met is None else "met" if is_met(found) else "missed"
-    numbers = f"{found.per_second:,.0f} | {found.milliseconds(0.5):.1f} | {found.milliseconds(0.99):.1f}"
+    numbers = (
+        f"{found.per_second:,.0f} | {found.milliseconds(0.5):.1f} | {found.milliseconds(0.99):.1f} | "
+        f"{1000 * cpu / len(found.latencies):.2f}"
+    )
     return f"| {work} | {store} | {clients} | {numbers} | {found.failed} | {aim} | {verdict} |"
 
 
@@ -144,6 +157,7 @@ async def service(url: str) -> AsyncIterator[Running]:
         log = Path(folder) / "log"
         with log.open("w") as errors, _process(url, issuer, folder, errors) as process:
             yield Running(
+                process=psutil.Process(process.pid),
                 port=await _port(log, process),
                 user={"Authorization": f"Bearer {_token(issuer)}"},
                 agent={"X-API-Key": await _agent_key(url)},
