@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(300)]
 
 PATIENCE = {
     "REACTOR_MEMORY_STORE__AUTO_MIGRATE": "true",
-    "REACTOR_MEMORY_STORE__COMMAND_TIMEOUT_SECONDS": "1",
-    "REACTOR_MEMORY_HTTP__READY_TIMEOUT_SECONDS": "0.5",
+    "REACTOR_MEMORY_STORE__COMMAND_TIMEOUT_SECONDS": "4",
+    "REACTOR_MEMORY_HTTP__READY_TIMEOUT_SECONDS": "2",
 }
 
 
