@@ -39,6 +39,8 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         request_class=JsonRequest,
         request_max_body_size=http.max_body_bytes,
         cors_config=_cors(http.cors_origins),
+        on_startup=[container.response_streams().open],
+        on_shutdown=[container.response_streams().close],
         openapi_config=None,
         logging_config=None,
         debug=False,
@@ -56,6 +58,8 @@ def parts_of(container: Container) -> Parts:
         "messages": container.shared_messages,
         "sharing": container.sharing,
         "summaries": container.posted_summaries,
+        "streams": container.response_streams,
+        "search": container.message_search,
         "answered": providers.Singleton(
             AnsweredRequests, store=container.answered_request_store, clock=container.clock
         ),

@@ -32,12 +32,12 @@ class JsonRequest(Request[Any, Any, Any]):
 
     async def json(self) -> Any:
         if self._json is Empty:
-            self._json = decode(await self._whole_body(), decoder_of(self.route_handler))
+            self._json = decode(await self.body(), decoder_of(self.route_handler))
         return self._json
 
-    async def _whole_body(self) -> bytes:
+    async def body(self) -> bytes:
         try:
-            return await self.body()
+            return await super().body()
         except InternalServerException:
             raise ProblemError(problems.MALFORMED, "the body ended early: the caller left") from None
 

@@ -52,7 +52,7 @@ class Audit:
         )
 
     async def note(self, client_id: str, conversation: Conversation, operation: Operation) -> None:
-        """An agent without a user does this: each writing is a record, the rest is one for each hour."""
+        """An agent without a user does this: each writing is a record, the rest one for each hour."""
         now = self._clock()
         if operation in ("append", "summarize"):
             await self._store.add_audit(self._of_agent(client_id, conversation, operation, now, new_message_id(now)))
@@ -60,7 +60,8 @@ class Audit:
         note = (client_id, conversation.conversation_id, operation, now // HOUR)
         if note in self._noted:
             return
-        await self._store.add_audit(self._of_agent(client_id, conversation, operation, now, _note_id(note)))
+        hour = note[-1] * HOUR
+        await self._store.add_audit(self._of_agent(client_id, conversation, operation, hour, _note_id(note)))
         self._remember(note)
 
     def _remember(self, note: _Note) -> None:

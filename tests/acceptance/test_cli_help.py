@@ -38,6 +38,7 @@ COMMANDS = (
     "bench",
     "migrate",
     "worker",
+    "keys",
     "mcp",
     "doctor",
 )
@@ -46,6 +47,7 @@ UNCOMMON = {
     "bench": ("--store", "--json"),
     "copy": ("FROM_URL TO_URL", "--user ID", "--json"),
     "chat": ("--store URL", "--user ID"),
+    "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
 }
 """The commands that do not have all of the common options."""

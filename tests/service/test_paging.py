@@ -1,0 +1,164 @@
+"""Page tokens hold against whoever alters or borrows them, and pages neither skip nor repeat."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.errors import PageTokenError
+from reactor_memory.http.paging import ListingTokens, PageTokens, signing_secret
+from reactor_memory.principals import Principal
+from tests.service.callers import Service
+
+pytestmark = pytest.mark.anyio
+
+TOKENS = PageTokens(b"a secret of thirty-two bytes, ok")
+ALICE = Principal(user_id="alice")
+KEYS = (1_700_000_000_000_000, "019a7f3e-0000-7000-8000-000000000001")
+LISTING = TOKENS.of(ALICE, "listConversations", "words", "all")
+TOKEN = LISTING.before(KEYS)
+SIGNS = string.ascii_letters + string.digits + "-_"
+
+
+def test_a_token_tells_where_to_go_on() -> None:
+    assert LISTING.after(TOKEN, tuple[int, str]) == KEYS
+    assert len(TOKEN) < 120
+
+
+def test_no_token_is_the_first_page() -> None:
+    assert LISTING.after(None, tuple[int, str]) is None
+
+
+@pytest.mark.parametrize("place", range(len(TOKEN)))
+def test_no_place_of_a_token_can_be_altered(place: int) -> None:
+    altered = {TOKEN[:place] + sign + TOKEN[place + 1 :] for sign in SIGNS + "=+/ é\0"} - {TOKEN}
+    for token in altered | {TOKEN[:place], TOKEN[:place] + TOKEN[place + 1 :], TOKEN[:place] + "A" + TOKEN[place:]}:
+        with pytest.raises(PageTokenError):
+            LISTING.after(token, tuple[int, str])
+
+
+@given(st.text(max_size=200) | st.text(alphabet=SIGNS, max_size=200))
+def test_nothing_else_is_a_token(text: str) -> None:
+    with pytest.raises(PageTokenError):
+        LISTING.after(text, tuple[int, str])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TOKENS.of(Principal(user_id="bob"), "listConversations", "words", "all"),
+        TOKENS.of(Principal(client_id="alice"), "listConversations", "words", "all"),
+        TOKENS.of(Principal(user_id="alice", client_id="bot"), "listConversations", "words", "all"),
+        TOKENS.of(ALICE, "listMessages", "words", "all"),
+        TOKENS.of(ALICE, "listConversations", "word", "all"),
+        TOKENS.of(ALICE, "listConversations", None, "all"),
+        TOKENS.of(ALICE, "listConversations", "words", "roots"),
+        PageTokens(b"another secret").of(ALICE, "listConversations", "words", "all"),
+    ],
+)
+def test_tokens_of_other_callers_listings_filters_and_services_are_refused(other: ListingTokens) -> None:
+    with pytest.raises(PageTokenError):
+        LISTING.after(other.before(KEYS), tuple[int, str])
+
+
+def test_a_token_of_other_keys_is_refused() -> None:
+    with pytest.raises(PageTokenError):
+        LISTING.after(LISTING.before(7), tuple[int, str])
+
+
+def test_a_token_of_any_length_is_refused_unread() -> None:
+    with pytest.raises(PageTokenError):
+        LISTING.after(LISTING.before("x" * 2000), str)
+
+
+def test_processes_on_one_database_sign_alike() -> None:
+    url = "postgresql://service:secret@db/memory"
+    assert signing_secret(None, url) == signing_secret(None, url) != signing_secret(None, url + "2")
+    assert signing_secret("given", url) == signing_secret("given", "sqlite:///other.db") != signing_secret(None, url)
+
+
+# -- over HTTP --------------------------------------------------------------------------------------------------------
+
+
+async def pages(service: Service, path: str, *, limit: int) -> list[list[dict[str, Any]]]:
+    """All pages of a listing, the first one first."""
+    found, cursor = [], ""
+    while cursor is not None:
+        answer = await service.get(path, params={"limit": limit} | ({"after": cursor} if cursor else {}))
+        assert answer.status_code == 200, answer.text
+        found.append(answer.json()["data"])
+        cursor = answer.json()["nextCursor"]
+    return found
+
+
+async def test_pages_hold_every_message_once_while_others_are_added(service: Service) -> None:
+    conversation = await service.created()
+    said = await service.said(conversation, *"abcd")
+    first = await service.get(f"/conversations/{conversation}/messages?limit=2")
+    said += await service.said(conversation, "e")
+    cursor = first.json()["nextCursor"]
+    rest = await service.get(f"/conversations/{conversation}/messages", params={"limit": 2, "after": cursor})
+    last = await service.get(
+        f"/conversations/{conversation}/messages", params={"limit": 2, "after": rest.json()["nextCursor"]}
+    )
+    shown = [message["id"] for page in (first, rest, last) for message in page.json()["data"]]
+    assert shown == said
+    assert last.json()["nextCursor"] is None
+
+
+async def test_a_last_page_that_is_full_is_the_last_one(service: Service) -> None:
+    conversation = await service.created()
+    await service.said(conversation, *"abcd")
+    assert [len(page) for page in await pages(service, f"/conversations/{conversation}/messages", limit=2)] == [2, 2]
+
+
+async def test_pages_of_conversations_newest_activity_first(service: Service) -> None:
+    made = [await service.created(title=str(number)) for number in range(5)]
+    found = await pages(service, "/conversations", limit=2)
+    assert [len(page) for page in found] == [2, 2, 1]
+    assert [row["id"] for page in found for row in page] == made[::-1]
+
+
+async def test_pages_of_conversations_neither_skip_nor_repeat_while_some_are_made(service: Service) -> None:
+    made = [await service.created() for _ in range(4)]
+    first = (await service.get("/conversations?limit=2")).json()
+    await service.created()
+    rest = (await service.get("/conversations", params={"limit": 9, "after": first["nextCursor"]})).json()
+    assert [row["id"] for row in first["data"] + rest["data"]] == made[::-1]
+
+
+async def test_a_token_of_somebody_else_is_refused(service: Service) -> None:
+    other = service.of("somebody-else")
+    for caller in (service, other):
+        for _ in range(2):
+            await caller.created()
+    cursor = (await other.get("/conversations?limit=1")).json()["nextCursor"]
+    answer = await service.get("/conversations", params={"limit": 1, "after": cursor})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_page_token")
+
+
+async def test_a_token_of_another_conversation_or_filter_is_refused(service: Service) -> None:
+    one, other = await service.created(), await service.created()
+    await service.said(one, "a", "b")
+    await service.said(other, "a", "b")
+    cursor = (await service.get(f"/conversations/{one}/messages?limit=1")).json()["nextCursor"]
+    for path, filters in (
+        (f"/conversations/{other}/messages", {}),
+        (f"/conversations/{one}/messages", {"inherit": "false"}),
+        ("/conversations", {}),
+    ):
+        answer = await service.get(path, params={"after": cursor} | filters)
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad_page_token"), path
+
+
+async def test_audit_is_paged(service: Service) -> None:
+    conversation = await service.created()
+    for name in "abc":
+        await service.post(f"/conversations/{conversation}/memberships", {"userId": name, "accessLevel": "reader"})
+    found = await pages(service, f"/conversations/{conversation}/audit", limit=2)
+    assert [len(page) for page in found] == [2, 2]
+    assert len({row["id"] for page in found for row in page}) == 4
