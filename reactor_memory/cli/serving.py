@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reactor_memory.http.development import DevelopmentIssuer
     from reactor_memory.settings import Settings
 
-SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "summary.enabled": True}
+SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "summary.enabled": True, "search.enabled": True}
 """What a service does unless the settings say otherwise."""
 
 
