@@ -29,7 +29,7 @@ ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +78,9 @@ bench-micro: $(DEV)  ## what the pure parts cost (MICRO="-k trim --benchmark-aut
 
 bench-peers: $(DEV) $(PEER_FAMILIES:%=build/peers/%/.installed)  ## the same work through other libraries (PEERS=--quick for less)
 	@$(PY) -m benchmarks.peers --json build/peers/results.json $(PEERS)
+
+bench-service: $(DEV)  ## what requests of the HTTP service cost (SERVICE="--seconds 3" for less)
+	@$(PY) -m benchmarks.service $(SERVICE)
 
 lint: $(DEV)  ## style and common mistakes
 	$(PY) -m ruff check .

@@ -571,7 +571,8 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         derived = self._derived(session_id)
         epoch = 0 if derived.summary is None else derived.summary.epoch
         known = derived.layouts.get((budget, settings_fingerprint))
-        if not self._lives(session_id) or layout.epoch != epoch or (known and known.seq >= layout.seq):
+        is_known = known is not None and (known.seq, known.covered_seq) >= (layout.seq, layout.covered_seq)
+        if not self._lives(session_id) or layout.epoch != epoch or is_known:
             return
         self._data.derived[session_id].layouts[budget, settings_fingerprint] = layout
 

@@ -345,7 +345,7 @@ def layout(seq: int, **fields: object) -> Layout:
 
 
 class Layouts:
-    """Where windows start: per session, budget and settings; the higher seq wins."""
+    """Where windows start: per session, budget and settings; the higher seq wins, then what covers more."""
 
     async def put(self, store: Store, new: Layout, session_id: str = "s", budget: int = 0, settings: str = "") -> None:
         await store.put_layout(session_id, new, budget=budget, settings_fingerprint=settings)
@@ -375,6 +375,13 @@ class Layouts:
         for seq, expected in ((8, 8), (10, 10), (9, 10), (2, 10), (12, 12)):
             await self.put(store, layout(seq, window_start_seq=seq))
             assert await self.get(store) == layout(expected, window_start_seq=expected)
+
+    async def test_of_the_same_seq_the_one_that_covers_more_wins(self, store: Store) -> None:
+        """What was laid out while the summary was behind is laid out again, and must not be for every load."""
+        await append_messages(store, "s", numbered(10))
+        for covered, expected in ((4, 4), (8, 8), (6, 8)):
+            await self.put(store, layout(10, covered_seq=covered))
+            assert await self.get(store) == layout(10, covered_seq=expected)
 
     async def test_budgets_settings_and_sessions_have_their_own(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))

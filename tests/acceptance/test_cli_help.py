@@ -40,6 +40,7 @@ COMMANDS = (
     "worker",
     "keys",
     "mcp",
+    "serve",
     "doctor",
 )
 
@@ -49,6 +50,7 @@ UNCOMMON = {
     "chat": ("--store URL", "--user ID"),
     "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
+    "serve": ("--store URL", "--user ID", "--dev"),
 }
 """The commands that do not have all of the common options."""
 
@@ -58,7 +60,8 @@ from reactor_memory.cli import main
 
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main(sys.argv[1:])
-heavy = ("reactor_memory.container", "reactor_memory.settings", "rich", "pydantic", "sqlalchemy", "alembic", "asyncpg")
+heavy = ("reactor_memory.container", "reactor_memory.settings", "rich", "pydantic", "sqlalchemy", "alembic", "asyncpg",
+         "litestar", "uvicorn", "uvloop", "prometheus_client")
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 
@@ -73,6 +76,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
         ["doctor", "--help"],
         ["eval", "--help"],
         ["bench", "--help"],
+        ["serve", "--help"],
     ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from reactor_memory.cli import main
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.serving import service_settings
-from tests.service.processes import VARIABLES, caller, command, environment, service
+from tests.service.processes import VARIABLES, ServiceProcess, caller, command, environment, service
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,9 @@ def test_a_grace_that_is_too_short_is_refused(
 def test_deleted_conversations_wait_and_summaries_are_on_unless_settings_say_otherwise(tmp_path: Path) -> None:
     invocation = Invocation(store=f"sqlite:///{tmp_path}/memory.db", user_id=None, as_json=False)
     usual = service_settings(invocation, None, None)
-    assert (usual.store.delete_grace_days, usual.summary.enabled, usual.http.port) == (30, True, 8080)
+    assert (usual.store.delete_grace_days, usual.http.port) == (30, 8080)
+    assert usual.summary.enabled
+    assert usual.search.enabled
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REACTOR_MEMORY_STORE__DELETE_GRACE_DAYS", "0")
         patch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
@@ -123,17 +125,41 @@ def test_deleted_conversations_wait_and_summaries_are_on_unless_settings_say_oth
 
 @pytest.mark.slow
 def test_every_request_is_a_line_of_json_that_tells_nothing_that_was_sent(tmp_path: Path) -> None:
-    with service(f"sqlite:///{tmp_path}/memory.db", tmp_path) as running:
-        body = {"title": "canary-title", "metadata": {"canary-key": "canary-value"}}
-        created = httpx2.post(f"{running.address}/v1/user/conversations", json=body, headers=caller("canary-user"))
-        httpx2.get(f"{running.address}/canary/path?token=canary", headers={"X-API-Key": "canary-key"})
+    metrics = {"REACTOR_MEMORY_HTTP__METRICS_PORT": "0"}
+    with service(f"sqlite:///{tmp_path}/canary-of-store.db", tmp_path, **metrics) as running:
+        created = speak_of_canaries(running)
+        told = httpx2.get(running.metrics).text
         running.process.terminate()
         assert running.wait() == 0
     lines = [entry for entry in running.entries if entry["message"] == "request"]
     assert [(line["method"], line["route"], line["status"], line["caller"]) for line in lines] == [
         ("POST", "/v1/user/conversations", 201, "user"),
+        ("POST", "/v1/user/conversations/{conversationId}/messages", 201, "user"),
+        ("GET", "/v1/user/conversations", 200, "user"),
+        ("PATCH", "/v1/user/conversations/{conversationId}", 422, "user"),
         ("GET", "none", 404, "unknown"),
+        ("GET", "/v1/user/conversations", 401, "unknown"),
+        ("GET", "/v1/user/conversations", 401, "unknown"),
     ]
     assert lines[0]["request_id"] == created.headers["x-request-id"]
     assert lines[0]["sent_bytes"] == len(created.content)
     assert "canary" not in "".join(running.lines)
+    assert "/v1/user/conversations/{conversationId}/messages" in told
+    assert "canary" not in told
+
+
+def speak_of_canaries(running: ServiceProcess) -> httpx2.Response:
+    """Requests that hold the word wherever a request can hold one; the answer to the first."""
+    conversations = "/v1/user/conversations"
+    with httpx2.Client(base_url=running.address, headers={"User-Agent": "canary"}) as client:
+        user = caller("canary-user")
+        body = {"title": "canary-title", "metadata": {"canary-key": "canary-value"}}
+        created = client.post(conversations, json=body, headers={**user, "Idempotency-Key": "canary-1"})
+        path = f"{conversations}/{created.json()['id']}"
+        client.post(f"{path}/messages", json={"content": "canary said"}, headers=user)
+        client.get(conversations, params={"query": "canary"}, headers=user)
+        client.patch(path, json={"title": "canary", "canary": 1}, headers=user)
+        client.get("/canary/path?word=canary")
+        client.get(conversations, headers={"X-API-Key": "rm_canary"})
+        client.get(conversations, headers={"Authorization": "Bearer canary.canary.canary"})
+    return created

@@ -1,0 +1,214 @@
+"""``python -m benchmarks.service``: appends a second, and how long contexts and listings take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import jwt
+import psutil
+
+from benchmarks.peers.databases import databases, server
+from benchmarks.service.load import Measured, Request, ask, measure, request
+from reactor_memory import Settings, open_memory
+from reactor_memory.http.api_keys import new_key
+from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
+
+MESSAGES, PER_REQUEST = 1000, 100
+TEXT = "What did we agree on for the offer to Meyer, and who is going to call them back about it tomorrow? " * 2
+READERS = 8
+
+STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+APPENDS, CONTEXTS, LISTS = "append a message", "context of 1,000 messages", "list 20 messages"
+AIMS: dict[str, tuple[str, Callable[[Measured], bool]]] = {
+    APPENDS: ("500 a second", lambda found: found.per_second >= 500),
+    CONTEXTS: ("p99 40 ms", lambda found: found.milliseconds(0.99) <= 40),
+}
+
+
+class Running(NamedTuple):
+    """A service: its process and port, and who calls."""
+
+    process: psutil.Process
+    port: int
+    user: dict[str, str]
+    agent: dict[str, str]
+
+
+@click.command()
+@click.option("--store", "stores", type=click.Choice(list(STORES)), multiple=True, help="These stores alone.")
+@click.option("--postgres-url", default="", help="A server that may be filled; else one is started from a wheel.")
+@click.option("--seconds", default=8.0, show_default=True, help="Of each measurement.")
+@click.option("--clients", default=32, show_default=True, help="Connections that append at once.")
+def main(stores: Sequence[str], postgres_url: str, seconds: float, clients: int) -> None:
+    """Measure one process of the service, with its clients on the same machine."""
+    click.echo("| work | store | clients | a second | p50 ms | p99 ms | CPU ms of the service | failed | aim | |")
+    click.echo("|---|---|--:|--:|--:|--:|--:|--:|---|---|")
+    for store in stores or list(STORES):
+        asyncio.run(_measure_store(store, postgres_url, seconds, clients))
+    click.echo(f"\nPython {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores.")
+
+
+async def _measure_store(store: str, postgres_url: str, seconds: float, clients: int) -> None:
+    async with database(store, postgres_url) as url, service(url) as running:
+        conversation = await long_conversation(running)
+        reading = [lambda: context(running, conversation)] * READERS
+        listing = [lambda: messages(running, conversation)] * clients
+        appending = [appends(running, await new_conversation(running)) for _ in range(clients)]
+        for work, asked in ((CONTEXTS, reading), (LISTS, listing), (APPENDS, appending)):
+            await measure(running.port, asked, seconds / 8)  # warms up
+            before = cpu_seconds(running)
+            found = await measure(running.port, asked, seconds)
+            click.echo(line(work, STORES[store], len(asked), found, cpu_seconds(running) - before))
+
+
+def cpu_seconds(running: Running) -> float:
+    """What the service has used; other programs of a busy machine hardly change it."""
+    used = running.process.cpu_times()
+    return used.user + used.system
+
+
+def line(work: str, store: str, clients: int, found: Measured, cpu: float) -> str:
+    aim, is_met = AIMS.get(work, ("", None))
+    verdict = "" if is_met is None else "met" if is_met(found) else "missed"
+    numbers = (
+        f"{found.per_second:,.0f} | {found.milliseconds(0.5):.1f} | {found.milliseconds(0.99):.1f} | "
+        f"{1000 * cpu / len(found.latencies):.2f}"
+    )
+    return f"| {work} | {store} | {clients} | {numbers} | {found.failed} | {aim} | {verdict} |"
+
+
+# -- what is asked ----------------------------------------------------------------------------------------------------
+
+
+async def new_conversation(running: Running) -> str:
+    created = await ask(running.port, request("POST", "/v1/user/conversations", running.user, {}))
+    return json.loads(created)["id"]
+
+
+async def long_conversation(running: Running) -> str:
+    """One with `MESSAGES` messages, whose summaries are up to date."""
+    conversation = await new_conversation(running)
+    path = f"/v1/agent/conversations/{conversation}/messages"
+    for start in range(0, MESSAGES, PER_REQUEST):
+        batch = [
+            {"role": "assistant" if number % 2 else "user", "content": f"{number}: {TEXT}"}
+            for number in range(start, start + PER_REQUEST)
+        ]
+        await ask(running.port, request("POST", path, running.agent, {"messages": batch}))
+    while not await _is_fresh(running, conversation):  # noqa: ASYNC110 - another process works
+        await asyncio.sleep(0.2)
+    return conversation
+
+
+async def _is_fresh(running: Running, conversation: str) -> bool:
+    found = json.loads(await ask(running.port, context(running, conversation, "&report=true")))
+    return found["report"]["freshness"] == "fresh"
+
+
+def context(running: Running, conversation: str, more: str = "") -> bytes:
+    return request("GET", f"/v1/agent/conversations/{conversation}/context?budget=4000{more}", running.agent)
+
+
+def messages(running: Running, conversation: str) -> bytes:
+    return request("GET", f"/v1/user/conversations/{conversation}/messages?limit=20", running.user)
+
+
+def appends(running: Running, conversation: str) -> Request:
+    """A new message with a new key each time, as clients should send it."""
+    path = f"/v1/user/conversations/{conversation}/messages"
+
+    def one() -> bytes:
+        return request("POST", path, running.user | {"Idempotency-Key": secrets.token_hex(16)}, {"content": TEXT})
+
+    return one
+
+
+# -- what is measured -------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def database(store: str, postgres_url: str) -> AsyncGenerator[str]:
+    if store == "sqlite":
+        with tempfile.TemporaryDirectory() as folder:
+            yield f"sqlite:///{folder}/memory.db"
+    else:
+        with server(postgres_url) as address:
+            async with databases(address, ["reactor_memory_service"]) as [url]:
+                yield url
+
+
+@asynccontextmanager
+async def service(url: str) -> AsyncIterator[Running]:
+    """`reactor-memory serve` on this database, without limits of rate. Its log goes to a file."""
+    issuer = {"issuer": "bench", "audience": "bench", "algorithm": "HS256", "secret": secrets.token_hex(32)}
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with log.open("w") as errors, _process(url, issuer, folder, errors) as process:
+            yield Running(
+                process=psutil.Process(process.pid),
+                port=await _port(log, process),
+                user={"Authorization": f"Bearer {_token(issuer)}"},
+                agent={"X-API-Key": await _agent_key(url)},
+            )
+
+
+@contextmanager
+def _process(url: str, issuer: dict[str, str], folder: str, errors: object):
+    variables = {
+        "AUTH__ISSUERS": json.dumps([issuer]),
+        "AUTH__ALLOW_SHARED_SECRETS": "true",
+        "AUTH__USER_REQUESTS_PER_MINUTE": "0",
+        "AUTH__AGENT_REQUESTS_PER_MINUTE": "0",
+        "STORE__AUTO_MIGRATE": "true",
+    }
+    environment = os.environ | {f"REACTOR_MEMORY_{name}": value for name, value in variables.items()}
+    command = [sys.executable, "-m", "reactor_memory", "serve", "--port", "0", "--store", url]
+    python_path = str(Path(__file__).parents[2])
+    with subprocess.Popen(command, cwd=folder, env=environment | {"PYTHONPATH": python_path}, stderr=errors) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+async def _port(log: Path, process: subprocess.Popen[bytes]) -> int:
+    while process.poll() is None:
+        if port := _told_port(log):
+            return port
+        await asyncio.sleep(0.1)
+    raise click.ClickException("the service ended at once")
+
+
+def _told_port(log: Path) -> int:
+    """0 until the log says where it listens."""
+    told = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
+    return next((int(each["address"].rpartition(":")[2]) for each in told if each["message"] == "listening"), 0)
+
+
+def _token(issuer: dict[str, str]) -> str:
+    claims = {"iss": issuer["issuer"], "aud": issuer["audience"], "sub": "ann", "exp": 4_000_000_000}
+    return jwt.encode(claims, issuer["secret"], algorithm="HS256")
+
+
+async def _agent_key(url: str) -> str:
+    async with open_memory(Settings(store={"url": url}, background={"enabled": False})) as container:
+        grant = Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS)
+        key = new_key("bench", grant, now=container.clock()())
+        await container.api_key_store().add_api_key(key.key)
+    return key.text
+
+
+if __name__ == "__main__":
+    main()
