@@ -16,6 +16,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
@@ -43,6 +44,7 @@ from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
     ActiveSessionStore,
     ChatModel,
+    Clock,
     Condenser,
     ContextSource,
     ItemsStore,
@@ -61,12 +63,14 @@ from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
 from reactor_memory.responses import ResponseSignals, ResponseStore
+from reactor_memory.searching import Embedder, SearchStore
 from reactor_memory.service.access import Access
 from reactor_memory.service.auditing import Audit
 from reactor_memory.service.conversations import Conversations
 from reactor_memory.service.following import FollowOptions
 from reactor_memory.service.messages import Messages
 from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
+from reactor_memory.service.search import MessageSearchService, SearchOptions
 from reactor_memory.service.sharing import Sharing
 from reactor_memory.service.summaries import Summaries
 from reactor_memory.service.watching import Watches
@@ -83,6 +87,7 @@ from reactor_memory.tiers.writing import TextForm, TierWriter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.workers.embedding import GuardedEmbedder
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
@@ -91,6 +96,14 @@ from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
 from reactor_memory.workers.poller import WorkPoller
 from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
+from reactor_memory.workers.search_workers import (
+    HintingScheduler,
+    IndexingOptions,
+    IndexJob,
+    IndexWorker,
+    SearchWorkers,
+)
+from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.workers.spending import SpendingCaps
 
 # -- what the library brings along ------------------------------------------------------------------------------------
@@ -291,6 +304,33 @@ def no_recall_index(settings: Settings) -> RecallIndex:
     return NoRecallIndex()
 
 
+def no_embedder(settings: Settings) -> None:
+    """Nobody knows what a text means."""
+
+
+def wordllama_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.embedders.wordllama import WordLlamaEmbedder
+
+    if find_spec("wordllama") is None:
+        raise MissingExtraError("search.embedder", package="wordllama", extra="wordllama")
+    return WordLlamaEmbedder()
+
+
+def gemini_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.embedders.gemini import GeminiEmbedder
+
+    search = settings.search
+    if search.api_key is None:
+        raise ConfigurationError("search.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
+    return GeminiEmbedder(
+        search.model,
+        search.api_key.get_secret_value(),
+        dimensions=search.dimensions,
+        base_url=search.base_url,
+        timeout_seconds=search.timeout_seconds,
+    )
+
+
 def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
@@ -359,6 +399,7 @@ OWN_PARTS = Plugin(
             PROGRESSIVE: progressive_strategy,
         },
         "recall_index": {"none": no_recall_index},
+        "embedder": {"none": no_embedder, "wordllama": wordllama_embedder, "gemini": gemini_embedder},
         "redactor": {"none": no_redactor},
         "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
         "stream_store": {"redis": redis_stream_store},
@@ -437,6 +478,76 @@ def stream_options(settings: Settings) -> StreamOptions:
             heartbeat_seconds=streams.heartbeat_seconds,
         ),
     )
+
+
+def guarded_embedder_of(
+    report: ConditionReport, name: str, redactor: Redactor, breaker: CircuitBreaker, settings: Settings
+) -> Embedder | None:
+    """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
+    embedder: Embedder | None = selected(report, "embedder", name, "search.embedder", settings)
+    if embedder is None:
+        return None
+    if find_spec("numpy") is None:
+        raise MissingExtraError("search.embedder", package="numpy", extra="vectors")
+    return GuardedEmbedder(
+        embedder, redactor=redactor, breaker=breaker, timeout_seconds=settings.search.timeout_seconds
+    )
+
+
+def search_store_of(message_store: MessageStore) -> SearchStore:
+    if not hasattr(message_store, "search_messages"):
+        raise ConfigurationError("search.enabled", "the store has no index over its conversations: choose another one")
+    return cast("SearchStore", message_store)
+
+
+def index_jobs(
+    store: SearchStore,
+    unread: UnreadMessages,
+    embedder: Embedder | None,
+    redactor: Redactor,
+    clock: Clock,
+    settings: Settings,
+) -> tuple[IndexJob, ...]:
+    """Words, and meanings if anybody knows them."""
+    attempts = settings.background.max_attempts
+    words = WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
+    if embedder is None:
+        return (words,)
+    meanings = MeaningIndexing(
+        store=store,
+        unread=unread,
+        embedder=embedder,
+        clock=clock,
+        batch_messages=settings.search.batch_messages,
+        max_attempts=attempts,
+    )
+    return words, meanings
+
+
+def search_workers_of(
+    jobs: Sequence[IndexJob],
+    leases: SummaryStore,
+    clock: Clock,
+    random: Callable[[], float],
+    options: IndexingOptions,
+) -> SearchWorkers:
+    return SearchWorkers([IndexWorker(job, leases=leases, clock=clock, random=random, options=options) for job in jobs])
+
+
+def indexing_options(settings: Settings) -> IndexingOptions:
+    background, search = settings.background, settings.search
+    return IndexingOptions(
+        concurrency=search.max_concurrent_conversations,
+        sweep_seconds=search.sweep_seconds,
+        lease_seconds=background.lease_seconds,
+        backoff_seconds=background.backoff_seconds,
+        max_backoff_seconds=background.max_backoff_seconds,
+    )
+
+
+def is_indexing(settings: Settings) -> str:
+    """Whether this process makes messages searchable."""
+    return on_or_off(settings.search.enabled and settings.background.enabled)
 
 
 def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
@@ -870,6 +981,53 @@ class Container(containers.DeclarativeContainer):
         purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
     )
 
+    embedder = providers.Singleton(
+        guarded_embedder_of,
+        conditions,
+        settings.provided.search.embedder,
+        redactor,
+        providers.Singleton(
+            CircuitBreaker,
+            failures=settings.provided.summary.breaker_failures,
+            open_seconds=settings.provided.summary.breaker_open_seconds,
+            monotonic=time.monotonic,
+        ),
+        settings,
+    )
+    search_store = providers.Singleton(search_store_of, message_store)
+    search_workers = providers.Selector(
+        providers.Callable(is_indexing, settings),
+        on=providers.Singleton(
+            search_workers_of,
+            providers.Singleton(
+                index_jobs,
+                search_store,
+                providers.Singleton(UnreadMessages, message_store, clock=clock),
+                embedder,
+                redactor,
+                clock,
+                settings,
+            ),
+            summary_store,
+            clock,
+            random,
+            providers.Callable(indexing_options, settings),
+        ),
+        off=providers.Singleton(SearchWorkers, ()),
+    )
+    message_search = providers.Singleton(
+        MessageSearchService,
+        store=search_store,
+        embedder=embedder,
+        clock=clock,
+        options=providers.Factory(SearchOptions, min_similarity=settings.provided.search.min_similarity),
+    )
+    save_scheduler = providers.Selector(
+        providers.Callable(is_indexing, settings),
+        on=providers.Singleton(HintingScheduler, summary_scheduler, search=search_workers),
+        off=summary_scheduler,
+    )
+
     recaller = providers.Singleton(
         Recaller,
         index=recall_index,
@@ -903,7 +1061,7 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         index=recall_index,
         loader=context_loader,
-        scheduler=summary_scheduler,
+        scheduler=save_scheduler,
         counter=message_counter,
         redactor=redactor,
         user_data=providers.Callable(
@@ -1126,7 +1284,9 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         for part in (message_store, summary_store, container.recall_index(), container.response_store())
         if part is not None
     }
-    for part in (*stores.values(), container.summary_scheduler()):
+    if container.settings().search.enabled and (embedder := container.embedder()) is not None:
+        opened.push_async_callback(embedder.aclose)
+    for part in (*stores.values(), container.summary_scheduler(), container.search_workers()):
         opened.push_async_callback(part.close)
         await part.open()
     _warm_up(container.token_counter(), opened)

@@ -7,7 +7,9 @@
     │   ├── InvalidMessageError
     │   ├── LimitExceededError
     │   ├── ImportFormatError
-    │   └── PageTokenError
+    │   ├── SearchTypeUnavailableError
+    │   ├── PageTokenError
+    │   └── StreamPositionError
     ├── ConfigurationError             settings, plug-ins, wiring
     │   ├── MissingExtraError
     │   └── PluginError
@@ -87,11 +89,28 @@ class ImportFormatError(InvalidInputError):
     """A line of an imported file is not in the documented format."""
 
 
+class SearchTypeUnavailableError(InvalidInputError):
+    """The kind of search that was asked for is not set up here. `search_type` names it."""
+
+    def __init__(self, search_type: str) -> None:
+        super().__init__(
+            "searchType", f"{search_type} needs an embedder, which is not set up here: use auto or keyword"
+        )
+        self.search_type = search_type
+
+
 class PageTokenError(InvalidInputError):
     """A page token was altered, or belongs to another caller, route or filter. Begin with the first page again."""
 
     def __init__(self) -> None:
         super().__init__("cursor", "is not a page token of this listing: begin with the first page again")
+
+
+class StreamPositionError(InvalidInputError):
+    """A stream has no such piece yet. Begin with the first one again."""
+
+    def __init__(self) -> None:
+        super().__init__("after", "is no piece of this stream: begin it anew")
 
 
 class ConfigurationError(ReactorMemoryError):

@@ -133,6 +133,7 @@ class Explainer:
             quotes=view.quotes,
             narrative=memory.narrative,
             segments=ledger.segments,
+            posted=ledger.posted,
         )
         return explain(self._loader.assemble(loaded, request.current), loaded.draft, evidence)
 
@@ -142,7 +143,7 @@ class Explainer:
         if ledger.segments:
             return replace(ledger, facts=tuple(dict.fromkeys(ledger.facts)))
         summary = await self._summaries.get_summary(session.session_id)
-        return Ledger(facts=summary.facts()) if summary else ledger
+        return Ledger(facts=summary.facts(), posted=ledger.posted) if summary else ledger
 
     def _memory(self, ledger: Ledger, covered_seq: int) -> Summary:
         """The summary as it was when it covered no more than the memory of the context does."""
@@ -151,6 +152,7 @@ class Explainer:
                 segments=tuple(each for each in ledger.segments if each.end_seq <= covered_seq),
                 facts=tuple(fact for fact in ledger.facts if fact.source_seq <= covered_seq),
                 corrections=ledger.corrections,
+                posted=ledger.posted,
             )
         )
 

@@ -33,6 +33,7 @@ from reactor_memory.models import (
     Message,
     Pin,
     PinTarget,
+    PostedSummary,
     Role,
     SearchHit,
     Segment,
@@ -42,12 +43,14 @@ from reactor_memory.models import (
     Value,
     WorkState,
 )
+from reactor_memory.posting import check_summary_text, one_line_title
 from reactor_memory.protocols import (
     SUMMARIZE,
     Appended,
     AppendRequest,
     Clock,
     MessageStore,
+    PostRequest,
     RecallIndex,
     Redactor,
     Refold,
@@ -505,8 +508,56 @@ class ConversationManager:
         metadata: JsonObject | None = None,
         idempotency_key: str | None = None,
     ) -> Message:
-        """Append a message of role ``summary`` and visibility ``agent`` that tells of the messages 1..`until_seq`."""
-        raise NotImplementedError
+        """Tell the messages 1..`until_seq` in other words: the message that was appended, of role ``summary`` and
+        visibility ``agent``.
+
+        From now on contexts tell `text` where they would tell the narrative of these messages; segments that end behind
+        them go on telling theirs. Facts stay as they are, none is drawn from `text`, and no window shows it. Of several
+        posted summaries the one with the largest `until_seq` rules, of equals the newest. Forks made behind the message
+        have it, no other branch does. When a message of which it tells is erased or withdrawn, the text goes, too.
+
+        With a `title` that becomes the title of the session: on one line, without what is invisible, cut to
+        `MAX_TITLE_CHARACTERS`. Repeating it all with the same `idempotency_key` returns the first message; something
+        else under that key raises `IdempotencyConflictError`.
+
+        Raises `InvalidInputError` for a text or title that says nothing and for an `until_seq` that is not in the
+        session, `InvalidMessageError` or `LimitExceededError` as `save_history` does, and `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_idempotency_key(idempotency_key)
+        _check_position("until_seq", until_seq, least=1)
+        check_summary_text(text)
+        title = None if title is None else one_line_title(title)
+        message = Message(
+            role="summary", content=text, visibility="agent", author_id=author_id, metadata=metadata or {}
+        )
+        batch = self._checked([message], field="summary")
+        request = PostRequest(
+            batch=AppendRequest(
+                session_id=session_id,
+                user_id=user_id,
+                messages=await self._prepared(batch),
+                now=self._clock(),
+                idempotency_key=idempotency_key,
+                fingerprint=f"{fingerprint(batch)} {until_seq} {title or ''}" if idempotency_key is not None else "",
+                work_every=self._options.work_every,
+            ),
+            until_seq=until_seq,
+            title=title,
+        )
+        posted = await self._messages.post_summary(request, refold=self._refold)
+        await self._told(session_id, user_id, posted, until_seq)
+        return posted
+
+    async def _told(self, session_id: str, user_id: str | None, message: Message, until_seq: int) -> None:
+        """Let everything else follow what the log has."""
+        seq = message.seq or 0
+        if not self._stores_are_one:
+            session = await self.get_session(session_id, user_id=user_id)
+            posted = PostedSummary(seq=seq, until_seq=until_seq, text=message.content)
+            await self._summaries.put_posted(session, posted, now=self._clock(), refold=self._refold)
+        self._scheduler.messages_saved(session_id, seq)
 
     async def correct_fact(
         self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None

@@ -88,6 +88,11 @@ class Message(Value, frozen=True, kw_only=True):
         return cls(role="tool", content=content, tool_call_id=tool_call_id, **fields)
 
 
+def is_posted_summary(message: Message) -> bool:
+    """Whether the message is a summary that an agent keeps for itself: no original, and nothing that a window shows."""
+    return message.role == "summary" and message.visibility == "agent"
+
+
 class BranchRange(Value, frozen=True, kw_only=True):
     """The messages `start_seq`..`end_seq` of a branch are stored under `conversation_id`.
 
@@ -120,7 +125,9 @@ class Session(Value, frozen=True, kw_only=True):
 
 
 class SessionPreview(Value, frozen=True, kw_only=True):
-    """A row of the list of sessions. `preview` is the beginning of the first user message, on one line."""
+    """A row of the list of sessions. `preview` is the beginning of the first message of the user that users see,
+    on one line.
+    """
 
     session_id: str
     title: str | None
@@ -401,14 +408,25 @@ class FactCorrection(Value, frozen=True, kw_only=True):
     ordinal: int = 0
 
 
+class PostedSummary(Value, frozen=True, kw_only=True):
+    """Message `seq`, in which an agent tells what the messages 1..`until_seq` say."""
+
+    seq: int
+    until_seq: int
+    text: str = ""
+
+
 class Ledger(Value, frozen=True, kw_only=True):
     """All segments and facts of a branch, oldest first, inherited ones included, and what people said of its facts, in
-    the order in which they did: `facts` are as the messages state them (`reactor_memory.ledger.amending`).
+    the order in which they did: `facts` are as the messages state them (`reactor_memory.ledger.amending`). `posted` is
+    the posted summary that rules: of those whose messages the branch shows the one that reaches furthest, of equals the
+    newest.
     """
 
     segments: tuple[Segment, ...] = ()
     facts: tuple[Fact, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
+    posted: PostedSummary | None = None
 
     @property
     def covered_seq(self) -> int:

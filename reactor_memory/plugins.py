@@ -30,6 +30,7 @@ PLUG_POINTS = (
     "token_counter",
     "strategy",
     "recall_index",
+    "embedder",
     "redactor",
     "memory_management",
     "stream_store",

@@ -29,6 +29,7 @@ from reactor_memory.models import (
     OwnershipTransfer,
     Pin,
     PinTarget,
+    PostedSummary,
     RangeSummary,
     Segment,
     Session,
@@ -132,6 +133,16 @@ class Appended(Value, frozen=True, kw_only=True):
     first_seq: int
     last_seq: int
     replayed: bool = False
+
+
+class PostRequest(Value, frozen=True, kw_only=True):
+    """A summary to append: the one message of `batch` tells what the messages 1..`until_seq` say. `title`, if given,
+    becomes the title of the session.
+    """
+
+    batch: AppendRequest
+    until_seq: int
+    title: str | None = None
 
 
 class ContextQuery(Value, frozen=True, kw_only=True):
@@ -294,6 +305,18 @@ class MessageStore(Protocol):
 
         A known `idempotency_key` with the same fingerprint returns the first answer for ever, with another one
         raises `IdempotencyConflictError`. An unknown fork id raises `SessionNotFoundError`.
+        """
+        ...
+
+    async def post_summary(self, request: PostRequest, *, refold: Refold) -> Message:
+        """Append a posted summary, set the title, and return the message as it is stored; a repetition (as in `append`)
+        returns the first one, as it is by now. A store that also holds the summaries does `SummaryStore.put_posted` in
+        the same transaction.
+
+        Branches that show its message have it, and those that are forked behind it. It goes when its message is
+        withdrawn or erased, or one of those of which it tells: then its message becomes a tombstone, too, in the same
+        transaction. `until_seq` from 1 to last_seq before it, else `InvalidInputError`; an unknown session raises
+        `SessionNotFoundError`.
         """
         ...
 
@@ -483,7 +506,7 @@ class SummaryStore(Protocol):
         ...
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
-        """All segments and facts of the branch, and the corrections of the session.
+        """All segments and facts of the branch, the corrections of the session, and the posted summary that rules.
 
         Of an ancestor only the segments that end inside its range, up to the first segment that is the next
         branch's own: what is returned covers 1..covered without gap or overlap.
@@ -509,6 +532,17 @@ class SummaryStore(Protocol):
 
         A fork takes along those that were made before its first message. `forget` deletes them, and
         `forget_messages` those whose `source_seq` was erased.
+        """
+        ...
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        """The posted summary that rules in this branch (`Ledger.posted`)."""
+        ...
+
+    async def put_posted(self, session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> None:
+        """An agent posted a summary: from now on the narrative of the session is the one of its ledger with it, with a
+        new `version` and `epoch` and without the layouts, in one transaction. Nothing else of the stored summary
+        changes; where there is none, one begins that covers nothing.
         """
         ...
 
@@ -873,7 +907,8 @@ COPY = "copy"
 
 
 class StoredMessage(Value, frozen=True, kw_only=True):
-    """A message with all that a store keeps of it, in view or not.
+    """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
+    `posted_until`.
 
     `state` is None in view, else ``withdrawn``, ``archived`` (`archived_by` this summary, which ends at
     `archived_until`) or ``erased``. The first message of a batch with an idempotency key says what is remembered of it.
@@ -886,6 +921,7 @@ class StoredMessage(Value, frozen=True, kw_only=True):
     batch_key: str | None = None
     batch_fingerprint: str | None = None
     batch_size: int | None = None
+    posted_until: int | None = None
 
     @property
     def seq(self) -> int:

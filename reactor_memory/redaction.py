@@ -115,3 +115,8 @@ def _text(text: str, redactor: Redactor) -> str:
     if not isinstance(clean, str):
         raise TypeError
     return clean
+
+
+def redacted_text(text: str, redactor: Redactor) -> str:
+    """A text without what `redactor` takes out of it. Raises `RedactionError`."""
+    return _each([text], _text, redactor)[0]

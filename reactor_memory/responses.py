@@ -121,7 +121,8 @@ def with_pieces(response: Response, addition: Addition) -> tuple[Response, tuple
 
 
 def gap(last_event: int) -> InvalidInputError:
-    return InvalidInputError("first_event", f"leaves a gap: the next piece of this response is number {last_event + 1}")
+    """The error for pieces that do not follow the newest one."""
+    return InvalidInputError("firstEvent", f"leaves a gap: the next piece of this response is number {last_event + 1}")
 
 
 def check_size(*, last_event: int, size: int, addition: Addition) -> None:
@@ -156,7 +157,8 @@ class ResponseStore(Protocol):
     async def append_pieces(self, addition: Addition) -> Response | None:
         """Add the pieces, and tell how the response stands (`stop_requested` among it).
 
-        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as `with_pieces`.
+        None for an unknown response; one that is not open to this producer is returned unchanged. Raises as
+        `with_pieces`.
         """
         ...
 

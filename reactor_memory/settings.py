@@ -79,8 +79,8 @@ USUAL_VARIABLES = {
 }
 """Variables of other programs that set something here too, the first one before the next; ours win over them.
 
-Keys count for ``chat.api_key``, too. The key of OpenAI counts only where it belongs: with the provider ``openai`` and
-its own address. With that provider no other key counts.
+Keys count for ``chat.api_key``, too, and those of Gemini for ``search.api_key``. The key of OpenAI counts only where it
+belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
 """
 _OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -629,6 +629,30 @@ class StreamSettings(Section):
         return self
 
 
+class SearchSettings(Section):
+    """Search over many conversations. Without an `embedder` it goes by words alone."""
+
+    prefix = "search"
+
+    enabled: bool = False
+    embedder: PluginName = "none"
+    model: Annotated[str, Field(min_length=1)] = "gemini-embedding-001"
+    dimensions: PositiveInt = 768
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    allow_http: bool = False
+    timeout_seconds: PositiveFloat = 10
+    batch_messages: Annotated[int, Field(ge=1, le=100)] = 50
+    max_concurrent_conversations: PositiveInt = 2
+    sweep_seconds: PositiveFloat = 30
+    min_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.3
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        self._check_private(self.base_url, self.allow_http)
+        return self
+
+
 class PluginSettings(Section):
     """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
 
@@ -678,6 +702,7 @@ class Settings(BaseSettings):
     auth: AuthSettings = AuthSettings()
     http: HttpSettings = HttpSettings()
     streams: StreamSettings = StreamSettings()
+    search: SearchSettings = SearchSettings()
     plugins: PluginSettings = PluginSettings()
     redactor: PluginName = "none"
     clock: PluginName = "system"
@@ -778,7 +803,11 @@ def _usual_variables(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if value and key != "summary.api_key":
             yield {section: {field: value}}
         elif value:
-            asking = {"summary": summary, "chat": _chat_asks(summary, _given_section(given, "chat"))}
+            asking = {
+                "summary": summary,
+                "chat": _chat_asks(summary, _given_section(given, "chat")),
+                **_search_asks(_given_section(given, "search")),
+            }
             yield {section: {field: value} for section, asks in asking.items() if _is_key_of(name, asks)}
 
 
@@ -794,6 +823,12 @@ def _chat_asks(summary: Mapping[str, Any], chat: Mapping[str, Any]) -> Mapping[s
     if provider in ("auto", canonical_name(str(summary.get("provider")))):
         return {**summary, **chat, "provider": summary.get("provider")}
     return chat
+
+
+def _search_asks(search: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Whom search asks for meanings, if it asks a provider."""
+    provider = canonical_name(str(search.get("embedder")))
+    return {"search": {**search, "provider": provider}} if provider == "gemini" else {}
 
 
 def _is_key_of(name: str, asks: Mapping[str, Any]) -> bool:

@@ -148,6 +148,7 @@ class SyncMemory:
     delete = _waiting(ConversationManager.delete)
     erase = _waiting(ConversationManager.erase)
     erase_user = _waiting(ConversationManager.erase_user)
+    post_summary = _waiting(ConversationManager.post_summary)
     correct_fact = _waiting(ConversationManager.correct_fact)
     retract_fact = _waiting(ConversationManager.retract_fact)
     rebuild = _waiting(ConversationManager.rebuild)

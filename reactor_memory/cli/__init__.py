@@ -51,6 +51,7 @@ commands = LazyGroup(
         "bench": Lazy("reactor_memory.cli.bench:bench", "Measure the library beside the bare driver."),
         "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),
         "worker": Lazy("reactor_memory.cli.operations:worker", "Do the background work of a database."),
+        "serve": Lazy("reactor_memory.cli.serving:serve", "Serve the memory over HTTP, for many users and agents."),
         "keys": Lazy("reactor_memory.cli.keys:keys", "Make, list and revoke the keys of agents."),
         "mcp": Lazy("reactor_memory.cli.tool_server:mcp", "Serve the memory as tools for MCP clients."),
         "doctor": Lazy("reactor_memory.cli.operations:doctor", "Check settings, plug-ins, tokenizer and database."),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 
-_OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+"""What every record has, beside what it is about."""
 
 
 class LogLine(logging.Formatter):
@@ -15,7 +16,7 @@ class LogLine(logging.Formatter):
         self._verbose = verbose
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = {key: value for key, value in vars(record).items() if key not in _OWN_FIELDS}
+        fields = {key: value for key, value in vars(record).items() if key not in OWN_FIELDS}
         line = " ".join([super().formatMessage(self._prepared(record)), *(f"{k}={v}" for k, v in fields.items())])
         return f"{line}\n{self.formatException(record.exc_info)}" if self._verbose and record.exc_info else line
 

@@ -257,6 +257,7 @@ def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> list[tuple[int,
         (max(entry.first, covered_seq + 1), entry.last)
         for entry in dropped
         if entry.last > covered_seq and entry.by == "seq" and entry.part in ("window", "current")
+        if entry.reason != "posted_summary"
     ]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from reactor_memory.context.clamping import Count
 from reactor_memory.context.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
-from reactor_memory.models import Message
+from reactor_memory.models import Message, is_posted_summary
 
 
 class Cut(NamedTuple):
@@ -53,13 +53,14 @@ def newest_turns(
 
 
 def total_cost(messages: Iterable[Message], cost: Count, overhead: int, tokenizer: str) -> int:
-    """Tokens with overhead. `cost` is not asked for messages that `tokenizer` counted before."""
+    """Tokens with overhead, without posted summaries. `cost` is not asked for what `tokenizer` counted before."""
     return sum(
         [
             stored + overhead
             if (stored := message.token_count) is not None and message.tokenizer == tokenizer
             else cost(message)
             for message in messages
+            if message.role != "summary" or not is_posted_summary(message)
         ]
     )
 
@@ -78,7 +79,7 @@ def _turns_back(
         role = message.role
         stored = message.token_count
         tokens += (stored if stored is not None and message.tokenizer == tokenizer else count(message)) + overhead
-        if role != "user" and (role == "tool" or message.tool_calls):
+        if role != "user" and (role == "tool" or message.tool_calls or role == "summary"):
             traffic.append(index)
         if role == "user" or index == start:
             lost: dict[int, OrphanReason] = {}

@@ -17,7 +17,7 @@ from reactor_memory.context.optimising import Rank, rank
 from reactor_memory.context.pinning import PINNED_FACT_HEADER
 from reactor_memory.context.rendering import plain, plain_value, render_facts, render_lines, render_narrative
 from reactor_memory.context.report import Context, LineFate, MessageFate, Part, Reason
-from reactor_memory.models import BlockLine, Fact, Pin, Segment, Value
+from reactor_memory.models import BlockLine, Fact, Pin, PostedSummary, Segment, Value
 from reactor_memory.wording import squeeze
 
 LineReason: TypeAlias = (
@@ -90,7 +90,8 @@ class Evidence(Value, frozen=True, kw_only=True):
 
     `seqs` are the messages to explain, `in_view` those of them that were not taken back. `facts` are to be explained;
     `competing` are the facts, `narrative` the text that the memory of the context was made from. `successors` and
-    `quotes` are by fact, where there is one. `retracted` are those that a person took back.
+    `quotes` are by fact, where there is one. `retracted` are those that a person took back. `posted` rules the
+    narrative.
     """
 
     seqs: Sequence[int]
@@ -101,6 +102,7 @@ class Evidence(Value, frozen=True, kw_only=True):
     quotes: dict[Fact, str]
     narrative: str = ""
     segments: Sequence[Segment] = ()
+    posted: PostedSummary | None = None
     retracted: Collection[Fact] = ()
 
 
@@ -217,16 +219,17 @@ def _narrative_lines(context: Context, draft: Draft, evidence: Evidence) -> Iter
     told = render_narrative(evidence.narrative if draft.memory_before_seq else "", count=len)
     left_out = [_left_out(text, (0.0, 0)) for text in told if text.text not in shown]
     for line in (*left_out, *offered):
-        yield replace(line, part=draft.frames[1].part, sources=_told_of(line.text, evidence.segments))
+        yield replace(line, part=draft.frames[1].part, sources=_told_of(line.text, evidence))
 
 
-def _told_of(line: str, segments: Sequence[Segment]) -> tuple[int, ...]:
-    """The messages of the newest segment whose narrative ends like `line`."""
-    for segment in reversed(segments):
+def _told_of(line: str, evidence: Evidence) -> tuple[int, ...]:
+    """The messages of the newest segment whose narrative ends like `line`, or else the posted summary that says so."""
+    posted, said = evidence.posted, line.removeprefix("about ")
+    for segment in reversed(evidence.segments):
         told = plain(" ".join(segment.narrative.split()))
-        if told and told.endswith(line.removeprefix("about ")):
+        if told and told.endswith(said) and (posted is None or segment.end_seq > posted.until_seq):
             return tuple(range(segment.start_seq, segment.end_seq + 1))
-    return ()
+    return (posted.seq,) if posted and said in plain(posted.text) else ()
 
 
 # -- facts ------------------------------------------------------------------------------------------------------------

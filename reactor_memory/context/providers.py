@@ -1,8 +1,8 @@
 """Messages in the forms that providers take.
 
-`agent` is shown as assistant, `summary` as system. The results of a call follow it directly and several results of one
-call become one, as every provider demands. Ids of calls and names of tools stay as they are unless the provider would
-refuse them: then the same history always gives the same other ones.
+`agent` is shown as assistant, `summary` as system, one that an agent posted as assistant. The results of a call follow
+it directly and several results of one call become one, as every provider demands. Ids of calls and names of tools stay
+as they are unless the provider would refuse them: then the same history always gives the same other ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reactor_memory.context.content_parts import (
     is_reasoning,
 )
 from reactor_memory.context.turns import find_pairs
-from reactor_memory.models import JsonObject, Message, ToolCall
+from reactor_memory.models import JsonObject, Message, ToolCall, is_posted_summary
 
 _ASSISTANT = ("assistant", "agent")
 _SYSTEM = ("system", "summary")
@@ -54,7 +54,9 @@ class Exchange(NamedTuple):
     @property
     def role(self) -> str:
         role = self.message.role
-        return "assistant" if role in _ASSISTANT else "system" if role in _SYSTEM else "user"
+        if _is_system(self.message):
+            return "system"
+        return "assistant" if role in (*_ASSISTANT, "summary") else "user"
 
 
 def to_openai(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
@@ -276,12 +278,17 @@ def _joined(answers: Sequence[Message]) -> tuple[str, list[JsonObject]]:
     return "\n".join(answer.content for answer in answers), [part for answer in answers for part in answer.parts]
 
 
+def _is_system(message: Message) -> bool:
+    """What an agent posted has no say over the model."""
+    return message.role in _SYSTEM and not is_posted_summary(message)
+
+
 def _conversation(messages: Sequence[Message]) -> list[Message]:
-    return [message for message in messages if message.role not in _SYSTEM]
+    return [message for message in messages if not _is_system(message)]
 
 
 def _system_texts(messages: Sequence[Message], system: str | None) -> list[str]:
-    texts = [text for message in messages if message.role in _SYSTEM for text in _texts(message)]
+    texts = [text for message in messages if _is_system(message) for text in _texts(message)]
     return [text for text in (system or "", *texts) if text.strip()]
 
 

@@ -105,8 +105,13 @@ def plain(text: str) -> str:
     """`text` on one line, composed (NFC), without what is invisible or could pass for structure."""
     if text.isascii() and text.isprintable():
         return _harmless(text)
+    return _harmless(visible(text))
+
+
+def visible(text: str) -> str:
+    """`text` on one line, composed (NFC), without what is invisible."""
     kept = "".join(_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
-    return _harmless(unicodedata.normalize("NFC", kept))
+    return " ".join(unicodedata.normalize("NFC", kept).split())
 
 
 def plain_value(text: str) -> str:

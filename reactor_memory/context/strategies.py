@@ -18,7 +18,17 @@ from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
-from reactor_memory.models import BlockLine, Fact, Form, Layout, Message, Summary, SummaryHead, Value
+from reactor_memory.models import (
+    BlockLine,
+    Fact,
+    Form,
+    Layout,
+    Message,
+    Summary,
+    SummaryHead,
+    Value,
+    is_posted_summary,
+)
 from reactor_memory.protocols import ContextRows
 
 CROWDED = 2.5
@@ -142,7 +152,7 @@ class Hierarchical:
 
     def _make_do(self, request: PlanRequest, summary: Summary) -> Plan:
         """The summary did not get ready: the older one stays, with what fits of everything after it."""
-        freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0)
+        freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
         if freshness == "failed":
             return take_last(request, freshness)
         layout = self._layout(request, summary, summary.covered_seq + 1)
@@ -227,7 +237,7 @@ def _smallest_window(request: PlanRequest, max_tokens: int) -> int:
         message_count=limits.recent_message_count,
         max_tokens=max_tokens,
         longest_turn=limits.longest_turn,
-        count=request.count,
+        count=lambda message: 0 if is_posted_summary(message) else request.count(message),
     )
 
 

@@ -41,7 +41,7 @@ from reactor_memory.context.draft import BlockLine, ContextLimits, Draft
 from reactor_memory.context.pinning import check_pins, pinned_message
 from reactor_memory.context.report import Context, Part, Reason
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.models import Message
+from reactor_memory.models import Message, is_posted_summary
 
 
 def assemble(
@@ -117,7 +117,7 @@ def trim(
     Raises `BudgetExceededError` when the least of the current turn does not fit.
     """
     cost = _cost(count, overhead)
-    start = next((i for i, message in enumerate(messages) if message.role not in ("system", "summary")), len(messages))
+    start = next((i for i, message in enumerate(messages) if not _is_leading(message)), len(messages))
     end = _current_start(messages, start)
     turn = _current_turn(messages[end:], overhead, count, count_text)
     _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
@@ -130,6 +130,10 @@ def trim(
     ]
     heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
     return make_context(heading, shown, system=system)
+
+
+def _is_leading(message: Message) -> bool:
+    return message.role in ("system", "summary") and not is_posted_summary(message)
 
 
 def _cost(count: Count, overhead: int) -> Count:

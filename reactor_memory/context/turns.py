@@ -1,4 +1,4 @@
-"""Where a list of messages may be cut: turns, pairs and orphans.
+"""Where a list of messages may be cut: turns, pairs and orphans; and which messages no context shows.
 
 A turn is a user message and everything up to the next one. A pair is an assistant message with its tool calls and
 all results, wherever they follow within the turn. A result answers the nearest earlier call of the turn that carries
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from reactor_memory.models import Message
+from reactor_memory.models import Message, is_posted_summary
 
-OrphanReason: TypeAlias = Literal["orphan_result", "open_call"]
+OrphanReason: TypeAlias = Literal["orphan_result", "open_call", "posted_summary"]
 
 
 class Pair(NamedTuple):
@@ -73,7 +73,8 @@ def _answered(messages: Sequence[Message], call: int, results: list[int]) -> boo
 def find_orphans(
     messages: Sequence[Message], start: int = 0, end: int | None = None, *, open_tail: bool = False
 ) -> dict[int, OrphanReason]:
-    """The messages in `[start, end)` that no provider accepts, by position.
+    """The messages in `[start, end)` that no provider accepts, by position, and posted summaries: what these say is
+    memory, and an agent wrote it, so it must not stand among the messages.
 
     Results without a call; messages whose calls lack a result, with the results that they do have. Such a message is
     dropped whole, text included: without its calls the text announces an action that the context no longer shows,
@@ -87,7 +88,7 @@ def find_orphans(
     orphans: dict[int, OrphanReason] = {}
     for index in range(end - 1, start - 1, -1):
         message = messages[index]
-        if is_traffic(message):
+        if is_traffic(message) or message.role == "summary":
             traffic.append(index)
         elif message.role == "user" and traffic:
             orphans |= orphans_among(messages, traffic)
@@ -97,7 +98,7 @@ def find_orphans(
 
 
 def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[int, OrphanReason]:
-    """`find_orphans` for one turn, given the positions of its tool traffic, newest first.
+    """`find_orphans` for one turn, given the positions of its tool traffic and of summaries, newest first.
 
     Read backwards, a call finds its results among those that no later call took.
     """
@@ -107,6 +108,9 @@ def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[i
         message = messages[index]
         if message.role == "tool":
             waiting.setdefault(message.tool_call_id, []).append(index)
+            continue
+        if is_posted_summary(message):
+            orphans[index] = "posted_summary"
             continue
         taken = {call.id: waiting.get(call.id, ()) for call in message.tool_calls}
         for key in taken:

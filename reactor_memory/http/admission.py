@@ -59,6 +59,10 @@ class Admission:
         self._check(principal)
         return principal
 
+    async def check(self) -> None:
+        """Raises `KeysUnavailableError` while tokens of an issuer cannot be checked."""
+        await self._authenticator.check()
+
     def _check(self, principal: Principal) -> None:
         """An agent has one bucket, whomever it acts for."""
         if principal.client_id is not None:

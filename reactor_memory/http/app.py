@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dependency_injector import providers
 from litestar import Litestar
+from litestar.config.cors import CORSConfig
 from litestar.types import Message, Scope
 
 from reactor_memory.container import Container
@@ -17,24 +19,28 @@ from reactor_memory.http.idempotency import AnsweredRequests
 from reactor_memory.http.limits import body_limits
 from reactor_memory.http.paging import PageTokens, signing_secret
 from reactor_memory.http.problems import EXCEPTION_HANDLERS
-from reactor_memory.http.readiness import Probes
+from reactor_memory.http.readiness import NO_PROBES, Probes
 from reactor_memory.http.request_ids import request_id_of
 from reactor_memory.http.routes import Parts, routers
 from reactor_memory.settings import Settings
 
 
-def create_app(container: Container, *, authenticator: Authenticator) -> Litestar:
+def create_app(container: Container, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
     """The service over an open container (`reactor_memory.container.open_memory`), as an ASGI application.
 
-    `authenticator` says who calls.
+    `authenticator` says who calls, `probes` what readiness asks.
     """
+    http = container.settings().http
     app = Litestar(
-        route_handlers=routers(parts_of(container)),
+        route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
         guards=[guards.admitted(authenticator)],
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
-        request_max_body_size=container.settings().http.max_body_bytes,
+        request_max_body_size=http.max_body_bytes,
+        cors_config=_cors(http.cors_origins),
+        on_startup=[container.response_streams().open],
+        on_shutdown=[container.response_streams().close],
         openapi_config=None,
         logging_config=None,
         debug=False,
@@ -52,12 +58,13 @@ def parts_of(container: Container) -> Parts:
         "messages": container.shared_messages,
         "sharing": container.sharing,
         "summaries": container.posted_summaries,
+        "streams": container.response_streams,
+        "search": container.message_search,
         "answered": providers.Singleton(
             AnsweredRequests, store=container.answered_request_store, clock=container.clock
         ),
         "tokens": providers.Singleton(page_tokens, settings),
         "limits": providers.Singleton(body_limits, settings.http),
-        "probes": lambda: Probes({}, timeout_seconds=2.0),
         "is_described": lambda: settings.http.openapi,
     }
 
@@ -65,6 +72,18 @@ def parts_of(container: Container) -> Parts:
 def page_tokens(settings: Settings) -> PageTokens:
     given = settings.http.token_secret
     return PageTokens(signing_secret(None if given is None else given.get_secret_value(), settings.store.url))
+
+
+def _cors(origins: Sequence[str]) -> CORSConfig | None:
+    """For browsers of exactly these origins. Credentials are headers that a page sets itself, never cookies."""
+    if not origins:
+        return None
+    return CORSConfig(
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id", "x-request-id"],
+        expose_headers=["location", "retry-after", "x-request-id"],
+    )
 
 
 async def _add_headers(message: Message, scope: Scope) -> None:

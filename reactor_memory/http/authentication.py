@@ -67,6 +67,10 @@ class Authenticator:
             return Principal(user_id=user_id)
         return Principal(user_id=user_id, client_id=key.client_id, grant=key.grant)
 
+    async def check(self) -> None:
+        """Raises `KeysUnavailableError` while tokens of an issuer cannot be checked."""
+        await self._tokens.check()
+
     async def _key(self, text: str) -> ApiKey:
         key = await self._keys.find(text)
         if key is None:

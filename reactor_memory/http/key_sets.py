@@ -50,6 +50,10 @@ class KeySource(Protocol):
         """The key of this id, or without one the only key that there is. Raises `KeysUnavailableError`."""
         ...
 
+    async def check(self) -> None:
+        """Raises `KeysUnavailableError` while there are no keys to check tokens with."""
+        ...
+
 
 class FixedKeys:
     """Keys that never change."""
@@ -60,6 +64,9 @@ class FixedKeys:
     async def find(self, key_id: str | None) -> VerifyingKey | None:
         return choose(self._keys, key_id)
 
+    async def check(self) -> None:
+        pass
+
 
 class SharedSecret:
     """One secret, whatever the token calls it."""
@@ -69,6 +76,9 @@ class SharedSecret:
 
     async def find(self, key_id: str | None) -> VerifyingKey | None:
         return self._secret
+
+    async def check(self) -> None:
+        pass
 
 
 class FetchOptions(Value, frozen=True, kw_only=True):
@@ -107,6 +117,12 @@ class RemoteKeys:
         if key is None and (self._failed or not self._is_serving()):
             raise KeysUnavailableError
         return key
+
+    async def check(self) -> None:
+        if not self._is_serving():
+            await self._refresh()
+        if not self._is_serving():
+            raise KeysUnavailableError
 
     def _usable(self, key_id: str | None) -> VerifyingKey | None:
         return choose(self._keys, key_id) if self._is_serving() else None

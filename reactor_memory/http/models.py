@@ -275,7 +275,7 @@ class StartResponseRequest(Request, frozen=True, kw_only=True):
 class ResponseChunksRequest(Request, frozen=True, kw_only=True):
     """`first_event` is the number of the first of these pieces, from 1: repeating a request does no harm."""
 
-    fence: int
+    fence: Annotated[int, Meta(ge=1)]
     first_event: Annotated[int, Meta(ge=1)]
     texts: Annotated[list[str], Meta(min_length=1, max_length=1000)]
 
@@ -283,9 +283,9 @@ class ResponseChunksRequest(Request, frozen=True, kw_only=True):
 class FinishResponseRequest(Request, frozen=True, kw_only=True):
     """`message_id` names the message that holds the whole answer, if the agent stored it."""
 
-    fence: int
+    fence: Annotated[int, Meta(ge=1)]
     state: Literal["completed", "failed", "stopped"] = "completed"
-    message_id: str | None = None
+    message_id: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
 
 
 class Response(Answer, frozen=True, kw_only=True):
@@ -293,6 +293,7 @@ class Response(Answer, frozen=True, kw_only=True):
 
     id: str
     conversation_id: str
+    producer: str | None
     fence: int
     state: ResponseState
     last_event: int
@@ -301,6 +302,17 @@ class Response(Answer, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     expires_at: datetime
+
+
+class ResponseList(Answer, frozen=True, kw_only=True):
+    data: list[Response]
+
+
+class ResponsePiece(Answer, frozen=True, kw_only=True):
+    """The data of an event ``piece``."""
+
+    event: int
+    text: str
 
 
 # -- everything else --------------------------------------------------------------------------------------------------

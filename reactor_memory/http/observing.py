@@ -76,7 +76,7 @@ class Observed:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         scope.setdefault("state", {})
-        watch = _Watch(receive, send)
+        watch = _Watch(method_of(scope), receive, send)
         for observer in self._observers:
             observer.began()
         try:
@@ -93,7 +93,8 @@ class Observed:
 class _Watch:
     """Stands between the server and the application, and counts."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, method: str, receive: Receive, send: Send) -> None:
+        self._method = method
         self._receive = receive
         self._send = send
         self._started = perf_counter()
@@ -117,7 +118,7 @@ class _Watch:
     def exchange(self, scope: Any) -> Exchange:
         return Exchange(
             request_id=request_id_of(scope),
-            method=method_of(scope),
+            method=self._method,
             route=scope.get("path_template", NO_ROUTE),
             status=self.status or _GONE,
             caller=kind_of(scope.get("user")),

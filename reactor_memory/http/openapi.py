@@ -144,14 +144,14 @@ def _operations(described: Document) -> Iterator[tuple[str, str, Document]]:
 
 def _complete(path: str, method: str, operation: Document) -> None:
     is_public = "system" in operation["tags"]
-    succeeding = {status: answer for status, answer in operation["responses"].items() if status[0] in "123"}
-    if "204" in succeeding:
-        succeeding["204"].pop("content", None)
-    for answer in succeeding.values():
+    described = {status: answer for status, answer in operation["responses"].items() if status[0] in "1235"}
+    if "204" in described:
+        described["204"].pop("content", None)
+    for answer in described.values():
         answer["headers"] = {**answer.get("headers", {}), REQUEST_ID: {"$ref": "#/components/headers/RequestId"}}
     kinds = _kinds(path, method, "requestBody" in operation, is_public)
     failing = {str(kind.status): {"$ref": f"#/components/responses/{_name(kind)}"} for kind in kinds}
-    operation["responses"] = dict(sorted((succeeding | failing).items()))
+    operation["responses"] = dict(sorted((described | failing).items()))
     operation["summary"] = _CAPITAL.sub(r" \1", operation["operationId"]).capitalize()
     for parameter in operation.get("parameters", []):
         _simplify(parameter)

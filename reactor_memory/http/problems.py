@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
 
 RETRY_AFTER_SECONDS = 1
+STREAM_RETRY_SECONDS = 5
 
 
 class Kind(Value, frozen=True, kw_only=True):
@@ -58,6 +59,7 @@ UNSUPPORTED_MEDIA_TYPE = _kind(415, "unsupported_media_type", "The body must be 
 INVALID = _kind(422, "invalid", "A value cannot be accepted")
 RATE_LIMITED = _kind(429, "rate_limited", "Too many requests")
 INTERNAL = _kind(500, "internal", "Something went wrong here")
+NOT_SET_UP = _kind(501, "search_type_unavailable", "This kind of search is not set up here")
 UNAVAILABLE = _kind(503, "unavailable", "Try again soon")
 FULL = _kind(507, "storage_full", "There is no space left")
 
@@ -69,7 +71,9 @@ _BY_STATUS = (
     | {409: CONFLICT}
 )
 
-_LARGE = frozenset({"max_content_bytes", "max_batch_messages", "max_message_bytes", "max_body_bytes"})
+_LARGE = frozenset(
+    {"max_content_bytes", "max_batch_messages", "max_message_bytes", "max_body_bytes", "max_bytes", "max_pieces"}
+)
 """Settings whose limits are about the size of a request; what exceeds others is merely not acceptable."""
 
 
@@ -201,6 +205,18 @@ def _on_the_wire(field: str) -> str:
 _UNDERSCORE = re.compile(r"_([a-z])")
 
 
+def _of_position(error: errors.StreamPositionError) -> ProblemError:
+    return invalid(error.field, error.problem, BAD_PARAMETER)
+
+
+def _of_response(error: errors.ResponseConflictError) -> ProblemError:
+    return ProblemError(CONFLICT, str(error), code=error.reason)
+
+
+def _of_streams(error: errors.TooManyStreamsError) -> ProblemError:
+    return ProblemError(RATE_LIMITED, str(error), headers={"Retry-After": str(STREAM_RETRY_SECONDS)})
+
+
 def _of_budget(error: errors.BudgetExceededError) -> ProblemError:
     return invalid("budget", f"is too small: the smallest that works is {error.minimum}")
 
@@ -241,8 +257,26 @@ def _full(error: errors.StoreFullError) -> ProblemError:
     return ProblemError(FULL, "the database has no space left; reading goes on")
 
 
+def _of_search_type(error: errors.SearchTypeUnavailableError) -> ProblemError:
+    return ProblemError(NOT_SET_UP, f"{error.field}: {error.problem}")
+
+
+def _of_embedder(error: errors.EmbeddingError) -> ProblemError:
+    return ProblemError(
+        UNAVAILABLE,
+        "nobody can tell now what the query means: search with searchType auto or keyword, or try again",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    )
+
+
 _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (
     (errors.PageTokenError, _of_page_token),
+    (errors.StreamPositionError, _of_position),
+    (errors.ResponseNotFoundError, _nothing),
+    (errors.ResponseConflictError, _of_response),
+    (errors.TooManyStreamsError, _of_streams),
+    (errors.SearchTypeUnavailableError, _of_search_type),
+    (errors.EmbeddingError, _of_embedder),
     (errors.LimitExceededError, _of_limit),
     (errors.InvalidInputError, _of_input),
     (errors.BudgetExceededError, _of_budget),

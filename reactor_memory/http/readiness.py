@@ -52,3 +52,6 @@ class Probes:
         except Exception as error:
             found[name] = "unavailable"
             log.warning("not ready", extra={"check": name, "reason": type(error).__name__})
+
+
+NO_PROBES = Probes({}, timeout_seconds=1)

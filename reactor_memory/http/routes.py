@@ -12,6 +12,12 @@ from reactor_memory.http import guards
 from reactor_memory.http.agents import AgentController
 from reactor_memory.http.conversations import ConversationController
 from reactor_memory.http.messages import MessageController
+from reactor_memory.http.responses import (
+    ResponseReadingController,
+    ResponseWritingController,
+    RunningResponseController,
+)
+from reactor_memory.http.search import SearchController
 from reactor_memory.http.sharing import SharingController, TransferController
 from reactor_memory.http.system import SystemController
 
@@ -21,8 +27,11 @@ FOR_USERS: tuple[type[Controller], ...] = (
     MessageController,
     SharingController,
     TransferController,
+    ResponseReadingController,
+    RunningResponseController,
+    SearchController,
 )
-FOR_AGENTS: tuple[type[Controller], ...] = (AgentController,)
+FOR_AGENTS: tuple[type[Controller], ...] = (AgentController, ResponseWritingController)
 
 Parts: TypeAlias = dict[str, Callable[[], object]]
 """How to get what controllers stand on, by the names of their attributes."""

@@ -7,7 +7,7 @@ from typing import overload
 
 from msgspec import UNSET, UnsetType
 
-from reactor_memory import memberships
+from reactor_memory import memberships, responses
 from reactor_memory.http import models
 from reactor_memory.memberships import PARENT_MESSAGE_ID, RESERVED_METADATA, channel_of
 from reactor_memory.models import JsonObject, Message
@@ -134,6 +134,26 @@ def audit_entry(shown: memberships.AuditRecord) -> models.AuditEntry:
         details=shown.details,
         created_at=time(shown.created_at),
     )
+
+
+def response(shown: responses.Response) -> models.Response:
+    return models.Response(
+        id=shown.response_id,
+        conversation_id=shown.conversation_id,
+        producer=shown.producer,
+        fence=shown.fence,
+        state=shown.state,
+        last_event=shown.last_event,
+        stop_requested=shown.stop_requested,
+        message_id=shown.message_id,
+        created_at=time(shown.created_at),
+        updated_at=time(shown.updated_at),
+        expires_at=time(shown.expires_at),
+    )
+
+
+def piece(shown: responses.Piece) -> models.ResponsePiece:
+    return models.ResponsePiece(event=shown.event, text=shown.text)
 
 
 def _context_message(shown: Message) -> models.ContextMessage:

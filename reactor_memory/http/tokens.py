@@ -82,6 +82,11 @@ class TokenVerifier:
         check_times(claims, now=self._clock() / 1e6, leeway=issuer.leeway_seconds)
         return self._user_of(claims, issuer)
 
+    async def check(self) -> None:
+        """Raises `KeysUnavailableError` while tokens of an issuer cannot be checked."""
+        for issuer in self._issuers.values():
+            await issuer.keys.check()
+
     def _user_of(self, claims: Mapping[str, Any], issuer: Issuer) -> str:
         """An id that begins as those of another issuer is refused: it would name one of their users."""
         user_id = issuer.user_prefix + (_text(claims.get(issuer.user_claim)) or "")

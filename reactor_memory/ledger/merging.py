@@ -6,7 +6,8 @@ everything at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.ledger.amending import amended
-from reactor_memory.models import Fact, Ledger, Segment, Summary, facts_to_json
+from reactor_memory.models import Fact, Ledger, PostedSummary, Segment, Summary, facts_to_json
 from reactor_memory.reading import sentences
 from reactor_memory.wording import squeeze
 
@@ -23,6 +24,9 @@ Identity: TypeAlias = tuple[str, str, bool, bool]
 
 _ACT_RANK = {"statement": 0, "decision": 1, "correction": 2}
 _SEPARATOR = "; "
+_PIECES = re.compile(r"\S(?:.{0,398}\S)?(?=\s|$)|\S{1,400}")
+"""At most 400 characters, up to a space if there is one."""
+
 _MARK_TOKENS = 2
 
 SPARE_SHARE = 0.25
@@ -110,9 +114,8 @@ def refold(ledger: Ledger, *, max_fact_tokens: int, max_narrative_tokens: int, c
     """The summary of a whole ledger. Its version, epoch and times are the store's to set."""
     facts = amended(_verified(ledger.facts), ledger.corrections)
     found = working_set(fold(facts), max_tokens=max_fact_tokens, count=count)
-    lines = (segment.narrative for segment in ledger.segments)
     return Summary(
-        narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
+        narrative=fold_narrative(_told(ledger), max_tokens=max_narrative_tokens, count=count),
         facts_json=facts_to_json(found.kept),
         spare_json=facts_to_json(found.spare),
         covered_seq=ledger.covered_seq,
@@ -127,14 +130,16 @@ def fold_into(
     segment: Segment,
     *,
     known: Iterable[Fact] = (),
+    posted_until: int = 0,
     max_fact_tokens: int,
     max_narrative_tokens: int,
     count: Count,
 ) -> Summary | None:
     """`summary` with the segment that follows it, as the next version: equal to a refold of the ledger.
 
-    A truncated summary needs to be told what the ledger knows about the anchors of `facts` (`next_working_set`). None
-    if only the whole ledger gives the fold.
+    What an agent posted speaks for the messages up to `posted_until`, and `summary` tells it. A truncated summary needs
+    to be told what the ledger knows about the anchors of `facts` (`next_working_set`). None if only the whole ledger
+    gives the fold.
     """
     new = tuple(_verified(facts))
     if summary.truncated:
@@ -144,7 +149,8 @@ def fold_into(
         found = working_set(fold([*summary.facts(), *new]), max_tokens=max_fact_tokens, count=count)
     if found is None:
         return None
-    lines = [*summary.narrative.splitlines(), segment.narrative]
+    told = segment.narrative if segment.end_seq > posted_until else ""
+    lines = [*summary.narrative.splitlines(), told]
     return replace(
         summary,
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
@@ -154,6 +160,18 @@ def fold_into(
         version=summary.version + 1,
         truncated=bool(found.spare),
     )
+
+
+def posted_lines(text: str) -> list[str]:
+    """A posted summary as lines of a narrative: a sentence each, those that go on and on in pieces."""
+    return [piece for sentence in sentences(text) for piece in _PIECES.findall(sentence)]
+
+
+def _told(ledger: Ledger) -> Iterator[str]:
+    """What a posted summary says of the messages that it speaks for, then the segments that end behind them."""
+    posted = ledger.posted or PostedSummary(seq=0, until_seq=0)
+    yield from posted_lines(posted.text)
+    yield from (segment.narrative for segment in ledger.segments if segment.end_seq > posted.until_seq)
 
 
 def _current(facts: Iterable[Fact]) -> dict[Identity, Fact]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from reactor_memory.errors import AccessDeniedError, NotGrantedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.memberships import AccessLevel, Conversation, ConversationStore, reaches
-from reactor_memory.principals import Operation, Principal
+from reactor_memory.principals import ANY_AGENT, Operation, Principal
 from reactor_memory.service.auditing import Audit
 from reactor_memory.validation import check_session_id
 
@@ -83,6 +83,13 @@ def check_granted(principal: Principal, operation: Operation) -> None:
     """Raises `NotGrantedError` for a key that is not granted the operation. Users need no grant."""
     if principal.is_agent and (principal.grant is None or not principal.grant.allows(operation)):
         raise NotGrantedError(f"a key that is granted {operation}")
+
+
+def agents_of(principal: Principal) -> tuple[str, ...] | None:
+    """The agents whose conversations the caller may read; None for a user, and for a key that covers all."""
+    if principal.grant is None or ANY_AGENT in principal.grant.agent_names:
+        return None
+    return principal.grant.agent_names
 
 
 def user_of(principal: Principal) -> str:

@@ -52,7 +52,7 @@ class Audit:
         )
 
     async def note(self, client_id: str, conversation: Conversation, operation: Operation) -> None:
-        """An agent without a user does this: each writing is a record, the rest one for each hour, as of its beginning."""
+        """An agent without a user does this: each writing is a record, the rest one for each hour."""
         now = self._clock()
         if operation in ("append", "summarize"):
             await self._store.add_audit(self._of_agent(client_id, conversation, operation, now, new_message_id(now)))

@@ -20,6 +20,7 @@ from reactor_memory.errors import (
     SessionError,
     StoreError,
     StoreUnavailableError,
+    StreamPositionError,
     TooManyStreamsError,
 )
 from reactor_memory.memberships import AccessLevel, Conversation, ConversationStore
@@ -200,8 +201,9 @@ class ResponseStreams:
         return response
 
     async def _check_message(self, conversation: Conversation, message_id: str) -> None:
+        check_text("messageId", message_id)
         if await self._conversations.find_message(conversation.session, message_id) is None:
-            raise InvalidInputError("message_id", "is no message of this conversation: store it first")
+            raise InvalidInputError("messageId", "is no message of this conversation: store it first")
 
     async def get_as_producer(
         self, principal: Principal, conversation_id: str, response_id: str, *, wait_seconds: float = 0
@@ -225,7 +227,7 @@ class ResponseStreams:
         """The running responses of those of these conversations that the caller may read."""
         wanted = tuple(dict.fromkeys(conversation_ids))
         if len(wanted) > MAX_LISTED:
-            raise InvalidInputError("conversation_ids", f"names {len(wanted)}, at most {MAX_LISTED} are allowed")
+            raise InvalidInputError("conversationIds", f"names {len(wanted)}, at most {MAX_LISTED} are allowed")
         visible = [each for each in wanted if await self._is_visible(principal, each)]
         if not visible:
             return ()
@@ -233,8 +235,8 @@ class ResponseStreams:
         return tuple(response for response in newest if not response.is_final)
 
     async def stop(self, principal: Principal, conversation_id: str, response_id: str) -> Response:
-        """Ask the producer to end; of one that ended already nothing is asked. For users, not for keys."""
-        store, _ = await self._allowed(principal, conversation_id, needs="writer", operation=None)
+        """Ask the producer to end; of one that ended already nothing is asked."""
+        store, _ = await self._allowed(principal, conversation_id, needs="writer", operation="respond")
         asked = await store.request_stop(conversation_id, response_id, now=self._clock())
         return self._told(conversation_id, asked)
 
@@ -243,14 +245,14 @@ class ResponseStreams:
     ) -> AsyncGenerator[StreamEvent]:
         """The events of the response behind piece `after`, to its end. The iterator is to be closed.
 
-        Raises `ResponseNotFoundError`, `InvalidInputError` for a piece that is not there yet, `TooManyStreamsError`,
+        Raises `ResponseNotFoundError`, `StreamPositionError`, `TooManyStreamsError`,
         and `StoreUnavailableError` while this process stops. Afterwards a store that is away only makes readers wait.
         """
         if self._is_draining:
             raise StoreUnavailableError("streams: this process stops; connect again")
         response = await self.get(principal, conversation_id, response_id)
         if not 0 <= after <= response.last_event:
-            raise InvalidInputError("after", "names no piece of this response")
+            raise StreamPositionError
         events = self._events(principal, response, after)
         # The first event is there at once. From here on the stream counts, until it is closed
         return _joined(await anext(events), events)
@@ -332,7 +334,7 @@ class ResponseStreams:
     # How a response is looked up
 
     async def _allowed(
-        self, principal: Principal, conversation_id: str, *, needs: AccessLevel, operation: Operation | None
+        self, principal: Principal, conversation_id: str, *, needs: AccessLevel, operation: Operation
     ) -> tuple[ResponseStore, Conversation]:
         conversation = await self._access.conversation(principal, conversation_id, needs=needs, operation=operation)
         return self._enabled(conversation_id).store, conversation

@@ -5,9 +5,9 @@ Pure functions of values, shared by all stores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from reactor_memory.models import BranchRange, Segment, Session
+from reactor_memory.models import BranchRange, PostedSummary, Segment, Session
 
 FORK_SEPARATOR = "~"
 
@@ -87,6 +87,28 @@ def segments_of_branch(branch: Sequence[BranchRange], segments: Mapping[str, Seq
         chosen += own
         next_start = min((s.start_seq for s in own), default=next_start)
     return _gap_free_prefix(sorted(chosen, key=lambda segment: segment.start_seq))
+
+
+def posted_about(
+    posted: Iterable[tuple[str, PostedSummary]], group: Iterable[Session], parts: Sequence[BranchRange]
+) -> tuple[BranchRange, ...]:
+    """Where the posted summaries are stored that tell of one of the messages `parts`, or are one of them. `posted` are
+    those of the group with the conversations that they were posted in. No part of `parts` is open.
+
+    One that tells of a posted summary tells of all that this one tells of. So none has to be looked for again.
+    """
+    branches = {session.session_id: session.branch for session in group}
+    found: list[BranchRange] = []
+    for owner, each in posted:
+        shown = ranges_shown(branches[owner], parts)
+        if any(start <= each.until_seq or start <= each.seq <= end for start, end in shown):
+            found.append(BranchRange(conversation_id=owner, start_seq=each.seq, end_seq=each.seq))
+    return tuple(found)
+
+
+def ruling(posted: Iterable[PostedSummary]) -> PostedSummary | None:
+    """The one that reaches furthest, of equals the newest. So a late one of less never takes the place of more."""
+    return max(posted, key=lambda each: (each.until_seq, each.seq), default=None)
 
 
 def indexed_ranges(branch: Sequence[BranchRange], ranges: Mapping[str, tuple[int, int]]) -> tuple[BranchRange, ...]:

@@ -19,6 +19,7 @@ from reactor_memory.models import (
     Layout,
     Lease,
     Ledger,
+    PostedSummary,
     RangeSummary,
     Segment,
     Session,
@@ -28,8 +29,8 @@ from reactor_memory.models import (
     WorkState,
 )
 from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
-from reactor_memory.storage import recall
-from reactor_memory.storage.branches import ranges_between, segments_of_branch
+from reactor_memory.storage import recall, search
+from reactor_memory.storage.branches import posted_about, ranges_between, ruling, segments_of_branch
 from reactor_memory.storage.rows import (
     correction_about,
     correction_from,
@@ -105,8 +106,12 @@ def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
             facts.setdefault((owner, row[0]), []).append(fact_from(row[1:]))
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
-    corrections = yield from read_corrections(branch[-1].conversation_id)
-    return Ledger(segments=shown, facts=tuple(chain.from_iterable(of_shown)), corrections=corrections)
+    return Ledger(
+        segments=shown,
+        facts=tuple(chain.from_iterable(of_shown)),
+        corrections=(yield from read_corrections(branch[-1].conversation_id)),
+        posted=(yield from read_posted(branch)),
+    )
 
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
@@ -208,9 +213,10 @@ def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refol
     yield from forget_messages(holding, now=now, refold=refold)
 
 
-def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold, untold: bool = False) -> Steps[None]:
     """As `SummaryStore.forget_messages`; the branches are locked. A worker that read the messages cannot write any
-    more: its lease is gone, also one that was claimed while the branches were locked.
+    more: its lease is gone, also one that was claimed while the branches were locked. `untold`: posted summaries went,
+    too, which may have told of messages that no segment holds.
     """
     holding: list[Segment] = []
     uncorrected = 0
@@ -227,10 +233,10 @@ def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refol
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
         yield Step("blank_segment", end)
         yield Step("delete_facts_of_segment", end)
-    if not uncorrected and all_gone(holding, branches):
+    if not uncorrected and not untold and all_gone(holding, branches):
         return
     for branch in branches:
-        yield from _refold(branch.session, branch.ranges[0][0], now, refold)
+        yield from _refold(branch.session, branch.ranges[0][0], now, refold, untold=untold)
 
 
 def all_gone(holding: Sequence[Segment], branches: Sequence[ErasedBranch]) -> bool:
@@ -247,10 +253,12 @@ def overlaps(segment: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
     return any(segment.start_seq <= end and start <= segment.end_seq for start, end in ranges)
 
 
-def _refold(branch: Session, seq: int, now: int, refold: Refold) -> Steps[None]:
+def _refold(branch: Session, seq: int, now: int, refold: Refold, *, untold: bool = False) -> Steps[None]:
     yield Step("delete_layouts", key_of(branch.session_id))
     stored = yield from get_summary_head(branch.session_id)
     if stored is None or stored.covered_seq < seq:
+        if untold:
+            yield from retell(branch, now=now, refold=refold)
         return
     folded = refolded(stored, (yield from read_ledger(branch.branch)), refold, now)
     yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
@@ -269,6 +277,59 @@ def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> S
         epoch=stored.epoch + 1,
         stale_ranges=folded.stale_ranges + missing,
         created_at=stored.created_at,
+        updated_at=now,
+    )
+
+
+# Posted summaries
+
+
+def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
+    """Of each conversation the one that reaches furthest within its range."""
+    found: list[PostedSummary] = []
+    for part in branch:
+        values = {"end_seq": LAST_POSITION if part.end_seq is None else part.end_seq}
+        rows = yield Step("ruling_posted", key_of(part.conversation_id) | values)
+        found += (PostedSummary(seq=seq, until_seq=until, text=text) for seq, until, text in rows)
+    return ruling(found)
+
+
+def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> Steps[None]:
+    """As `SummaryStore.put_posted`: the log has its text."""
+    yield from _lock_all([session])
+    yield Step("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
+    yield from retell(session, now=now, refold=refold, begin=True)
+
+
+def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+    """The posted summaries that tell of these messages are none any more; where their messages are stored."""
+    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
+    posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows]
+    gone = posted_about(posted, group, parts)
+    yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
+    return gone
+
+
+def retell(session: Session, *, now: int, refold: Refold, begin: bool = False) -> Steps[None]:
+    """Make the narrative of the session anew; `begin`: also where there is no summary yet."""
+    stored = yield from get_summary(session.session_id)
+    if stored is None and not begin:
+        return
+    told = retold(stored or Summary(), (yield from read_ledger(session.branch)), refold, now)
+    yield Step("store_summary", summary_values(session.session_id, told, fence=0))
+    yield Step("delete_layouts", key_of(session.session_id))
+
+
+def retold(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary:
+    """What follows `stored` when only the narrative changed. In `full` mode, where no segments are, the narrative is
+    the posted summary until everything is read again.
+    """
+    return replace(
+        stored,
+        narrative=refold(ledger).narrative,
+        version=stored.version + 1,
+        epoch=stored.epoch + 1,
+        created_at=stored.created_at or now,
         updated_at=now,
     )
 
@@ -329,6 +390,7 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
         ):
             yield Step(query, key)
     yield from recall.forget(session_ids)
+    yield from search.forget(session_ids)
 
 
 # What summarizers cost

@@ -6,48 +6,17 @@ Each generator is one transaction, or a part of one that the log began.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, Message, Session
-from reactor_memory.protocols import Erased, ErasedBranch, Refold
-from reactor_memory.storage import derived, log, memberships, responses
-from reactor_memory.storage.branches import is_fork, ranges_between, ranges_shown
+from reactor_memory.models import BranchRange, Session
+from reactor_memory.protocols import Erased, Refold
+from reactor_memory.storage import derived, log, memberships
+from reactor_memory.storage.branches import is_fork, ranges_between
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
+from reactor_memory.storage.tombstones import branches_showing, entomb
 from reactor_memory.storage.user_rows import name_user
-
-
-def tombstone(message: Message) -> Message:
-    """What stays of an erased message: no word of it, nor who said it. One that is a tombstone is given back."""
-    buried = Message(
-        role=message.role,
-        visibility=message.visibility,
-        created_at=message.created_at,
-        seq=message.seq,
-        message_id=message.message_id,
-        token_count=0,
-        tokenizer=message.tokenizer,
-    )
-    return message if message == buried else buried
-
-
-def within(seq: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= seq <= end for start, end in ranges)
-
-
-def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
-    """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
-    tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;
-    what is derived from them is the caller's to take away.
-    """
-    values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
-    yield Batch("blank_batches", values)
-    destroyed = 0
-    for (start, end), each in zip(ranges, values, strict=True):
-        yield from responses.forget_answers_between(conversation_id, start, end)
-        destroyed += len((yield Step("entomb_messages", each)))
-    return destroyed
 
 
 def erase(
@@ -55,8 +24,10 @@ def erase(
 ) -> Steps[Erased]:
     session = yield from log.lock_required(session_id, user_id)
     parts = parts_to_erase(session, ranges)
-    group = yield Step("lock_group", {"group_id": session.group_id})
-    branches = branches_showing(map(session_from, group), parts)
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    posted = yield from derived.take_posted(group, parts)
+    parts = (*parts, *posted)
+    branches = branches_showing(group, parts)
     yield from log.forget_titles((branch.session for branch in branches), parts)
     destroyed = 0
     for part in parts:
@@ -68,7 +39,7 @@ def erase(
         key = key_of(branch.session.session_id)
         values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
         yield Batch("delete_pins_of_messages", values)
-    yield from derived.forget_messages(branches, now=now, refold=refold)
+    yield from derived.forget_messages(branches, now=now, refold=refold, untold=bool(posted))
     yield Step("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 
@@ -118,9 +89,3 @@ def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple
         if not 1 <= start <= end <= session.last_seq:
             raise InvalidInputError("seq", f"must be from 1 to {session.last_seq}, where this session ends")
     return tuple(part for start, end in sorted(ranges) for part in ranges_between(session.branch, start - 1, end))
-
-
-def branches_showing(group: Iterable[Session], parts: Sequence[BranchRange]) -> tuple[ErasedBranch, ...]:
-    """The conversations of a group to whose branch some of these stored messages belong, with the seqs of those."""
-    shown = ((session, ranges_shown(session.branch, parts)) for session in group)
-    return tuple(ErasedBranch(session=session, ranges=ranges) for session, ranges in shown if ranges)

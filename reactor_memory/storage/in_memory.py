@@ -43,6 +43,7 @@ from reactor_memory.models import (
     OwnershipTransfer,
     Pin,
     PinTarget,
+    PostedSummary,
     Segment,
     Session,
     SessionPage,
@@ -51,6 +52,7 @@ from reactor_memory.models import (
     Summary,
     SummaryHead,
     WorkState,
+    is_posted_summary,
 )
 from reactor_memory.protocols import (
     SUMMARIZE,
@@ -62,6 +64,7 @@ from reactor_memory.protocols import (
     ErasedBranch,
     Findings,
     IndexPart,
+    PostRequest,
     RecallQuery,
     Refold,
     StoreHealth,
@@ -72,25 +75,29 @@ from reactor_memory.storage.branches import (
     group_of,
     indexed_ranges,
     is_fork,
+    posted_about,
     ranges_between,
     root_branch,
+    ruling,
     segments_of_branch,
-    shows,
 )
-from reactor_memory.storage.derived import all_gone, overlaps, refolded
-from reactor_memory.storage.erasing import branches_showing, parts_to_erase, tombstone, within
+from reactor_memory.storage.derived import all_gone, overlaps, refolded, retold
+from reactor_memory.storage.erasing import parts_to_erase
 from reactor_memory.storage.in_memory_items import InMemoryItems
 from reactor_memory.storage.in_memory_ranges import InMemoryRanges, Ranges
 from reactor_memory.storage.in_memory_transfer import InMemoryTransfer
 from reactor_memory.storage.in_memory_user_rows import InMemoryUserRows, UserRows
 from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
+from reactor_memory.storage.posting import check_until
+from reactor_memory.storage.tombstones import branches_showing, tombstone, within
 
 
 @dataclass
 class _Conversation:
     """A session and what is stored under its own id: message `seq` is `messages[seq - first_seq]`. Those in `withdrawn`
-    are out of view; erased ones are tombstones, too.
+    are out of view; erased ones are tombstones, too. `posted` are the summaries that were posted, with what they tell
+    of.
     """
 
     session: Session
@@ -99,6 +106,7 @@ class _Conversation:
     withdrawn: set[int] = field(default_factory=set[int])
     batches: dict[str, tuple[str, Appended]] = field(default_factory=dict[str, tuple[str, Appended]])
     pins: tuple[Pin, ...] = ()
+    posted: dict[int, int] = field(default_factory=dict[int, int])
     ranges: Ranges = field(default_factory=Ranges)
     purged: bool = False
     agent_name: str | None = None
@@ -109,7 +117,7 @@ class _Conversation:
     importing: bool = False
 
     def entomb(self, start_seq: int, end_seq: int) -> int:
-        """As `storage.erasing.entomb`, for the messages of one range."""
+        """As `storage.tombstones.entomb`, for the messages of one range."""
         destroyed = 0
         for seq in range(max(start_seq, self.first_seq), min(end_seq, self.session.last_seq) + 1):
             message = self.messages[seq - self.first_seq]
@@ -126,6 +134,7 @@ class _Conversation:
         self.withdrawn.clear()
         self.batches.clear()
         self.pins = ()
+        self.posted.clear()
         self.ranges.clear()
         self.session = replace(self.session, title=None)
         self.metadata = {}
@@ -259,6 +268,20 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
             self._work(request.session_id, SUMMARIZE).make_due(request.now)
         return appended
 
+    async def post_summary(self, request: PostRequest, *, refold: Refold) -> Message:
+        batch = request.batch
+        conversation = self._required(batch.session_id, batch.user_id)
+        check_until(request.until_seq, conversation.session.last_seq)
+        appended = _replay(conversation, batch) or self._store(conversation, batch)
+        seq = appended.last_seq
+        if not appended.replayed:
+            conversation.posted[seq] = request.until_seq
+            title = conversation.session.title if request.title is None else request.title
+            conversation.session = replace(conversation.session, title=title)
+            posted = PostedSummary(seq=seq, until_seq=request.until_seq)
+            await self.put_posted(conversation.session, posted, now=batch.now, refold=refold)
+        return _copy(conversation.messages[seq - conversation.first_seq])
+
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
         conversation = self._find(session_id, user_id)
         return None if conversation is None else conversation.session
@@ -368,15 +391,17 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         conversation = self._required(session_id, user_id)
         newest = next(self._newest_first(conversation.session.branch), None)
         position = _withdrawable(conversation, newest, seq)
-        branches = self._branches_showing(session_id, position)
-        await self.invalidate(session_id, branches, seq=position, now=now, refold=refold)
         message = _copy(conversation.messages[position - conversation.first_seq])
+        withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
+        posted = self._take_posted(conversation.session.group_id, [withdrawn])
+        told = [part for part in posted if part != withdrawn]
         conversation.withdrawn.add(position)
-        conversation.ranges.forget(position, position)
-        for branch in branches:
-            showing = self._data.conversations[branch.session_id]
-            showing.pins = tuple(pin for pin in showing.pins if pin.seq != position)
+        holding = self._forget_parts(conversation.session.group_id, (withdrawn, *told))
+        for part in told:
+            self._data.conversations[part.conversation_id].entomb(part.start_seq, part.start_seq)
+        self._forget_messages(holding, now=now, refold=refold, untold=bool(posted))
         conversation.session = replace(conversation.session, updated_at=now)
+        branches = tuple(each.session for each in holding if each.session.deleted_at is None)
         return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
     async def erase(
@@ -391,19 +416,39 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         conversation = self._required(session_id, user_id)
         group_id, last_seq = conversation.session.group_id, conversation.session.last_seq
         parts = parts_to_erase(conversation.session, ranges)
-        branches = branches_showing(self._group(group_id), parts)
-        stored = self._data.conversations
+        posted = self._take_posted(group_id, parts)
+        parts = (*parts, *posted)
+        branches = self._forget_parts(group_id, parts)
         destroyed = 0
         for part in parts:
-            end = part.end_seq or last_seq
-            stored[part.conversation_id].ranges.forget(part.start_seq, end)
-            destroyed += stored[part.conversation_id].entomb(part.start_seq, end)
+            destroyed += self._data.conversations[part.conversation_id].entomb(part.start_seq, part.end_seq or last_seq)
+        self._forget_messages(branches, now=now, refold=refold, untold=bool(posted))
+        conversation.session = replace(conversation.session, updated_at=max(now, conversation.session.updated_at))
+        return Erased(message_count=destroyed, branches=branches)
+
+    def _take_posted(self, group_id: str, parts: Sequence[BranchRange]) -> tuple[BranchRange, ...]:
+        """As `storage.derived.take_posted`."""
+        group = self._group(group_id)
+        posted = [
+            (session.session_id, PostedSummary(seq=seq, until_seq=until_seq))
+            for session in group
+            for seq, until_seq in self._data.conversations[session.session_id].posted.items()
+        ]
+        gone = posted_about(posted, group, parts)
+        for part in gone:
+            del self._data.conversations[part.conversation_id].posted[part.start_seq]
+        return gone
+
+    def _forget_parts(self, group_id: str, parts: Sequence[BranchRange]) -> tuple[ErasedBranch, ...]:
+        """No text of a range and no pin is left of these stored messages; the branches that show them."""
+        stored = self._data.conversations
+        for part in parts:
+            stored[part.conversation_id].ranges.forget(part.start_seq, part.end_seq or part.start_seq)
+        branches = branches_showing(self._group(group_id), parts)
         for branch in branches:
             showing = stored[branch.session.session_id]
             showing.pins = tuple(pin for pin in showing.pins if not within(pin.seq, branch.ranges))
-        await self.forget_messages(branches, now=now, refold=refold)
-        conversation.session = replace(conversation.session, updated_at=max(now, conversation.session.updated_at))
-        return Erased(message_count=destroyed, branches=branches)
+        return branches
 
     async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
         conversation = self._required(session_id, user_id)
@@ -560,6 +605,23 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         self._refold(conversation.session, 0, now, refold)
         return True
 
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        return self._ruling(branch)
+
+    def _ruling(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        return ruling(each for part in branch for each in self._posted_in(part))
+
+    def _posted_in(self, part: BranchRange) -> Iterator[PostedSummary]:
+        stored = self._data.conversations[part.conversation_id]
+        for seq, until_seq in stored.posted.items():
+            text = stored.messages[seq - stored.first_seq].content
+            if text and (part.end_seq is None or seq <= part.end_seq):
+                yield PostedSummary(seq=seq, until_seq=until_seq, text=text)
+
+    async def put_posted(self, session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> None:
+        """The log has its text."""
+        self._retell(session, now, refold, begin=True)
+
     async def mark_outdated(self, session_id: str, *, now: int) -> int:
         if not self._lives(session_id):
             return 0
@@ -599,11 +661,17 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         await self.forget_messages(holding, now=now, refold=refold)
 
     async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        self._forget_messages(branches, now=now, refold=refold)
+
+    def _forget_messages(
+        self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold, untold: bool = False
+    ) -> None:
+        """As `storage.derived.forget_messages`."""
         holding: list[Segment] = []
         uncorrected = False
         for branch in branches:
             owner = branch.session.session_id
-            await self.truncate([owner], seq=branch.ranges[0][0])
+            self._truncate(owner, branch.ranges[0][0])
             self._take_leases_away([owner])
             derived = self._data.derived[owner]
             kept = tuple(each for each in derived.corrections if not within(each.source_seq, branch.ranges))
@@ -613,10 +681,10 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         for segment in holding:
             blank = replace(segment, source_hash="", narrative="", headline="", stale=True, outdated=False)
             self._data.derived[segment.conversation_id].store(blank, ())
-        if not uncorrected and all_gone(holding, branches):
+        if not uncorrected and not untold and all_gone(holding, branches):
             return
         for branch in branches:
-            self._refold(branch.session, branch.ranges[0][0], now, refold)
+            self._refold(branch.session, branch.ranges[0][0], now, refold, untold=untold)
 
     # Recall
 
@@ -649,14 +717,17 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
 
     async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
         for session_id in session_ids:
-            derived = self._derived(session_id)
-            if derived.indexed is None or derived.indexed[1] < seq:
-                continue
-            segments = (segment for segment, _ in derived.segments.values())
-            start = min((each.start_seq for each in segments if each.start_seq <= seq <= each.end_seq), default=seq)
-            first = derived.indexed[0]
-            derived.postings = derived.postings.before(start)
-            derived.indexed = (first, start - 1) if first < start else None
+            self._truncate(session_id, seq)
+
+    def _truncate(self, session_id: str, seq: int) -> None:
+        derived = self._derived(session_id)
+        if derived.indexed is None or derived.indexed[1] < seq:
+            return
+        segments = (segment for segment, _ in derived.segments.values())
+        start = min((each.start_seq for each in segments if each.start_seq <= seq <= each.end_seq), default=seq)
+        first = derived.indexed[0]
+        derived.postings = derived.postings.before(start)
+        derived.indexed = (first, start - 1) if first < start else None
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         for session_id in session_ids:
@@ -790,13 +861,6 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
                 below.add(each.session.session_id)
                 yield each
 
-    def _branches_showing(self, conversation_id: str, seq: int) -> tuple[Session, ...]:
-        return tuple(
-            each.session
-            for each in self._data.conversations.values()
-            if each.session.deleted_at is None and shows(each.session.branch, conversation_id, seq)
-        )
-
     # Reading branches
 
     def _visible(self, part: BranchRange, last: int | None, *, newest_first: bool) -> Iterator[Message]:
@@ -848,7 +912,8 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         return self._data.conversations[conversation_id].ranges
 
     def _preview(self, session: Session) -> SessionPreview:
-        by_users = (each.content for each in self._oldest_first(session.branch) if each.role == "user")
+        messages = self._oldest_first(session.branch)
+        by_users = (each.content for each in messages if each.role == "user" and each.visibility == "user")
         return SessionPreview(
             session_id=session.session_id,
             title=session.title,
@@ -870,13 +935,24 @@ class InMemoryStore(InMemoryRanges, InMemoryUserRows, InMemoryItems, InMemoryTra
         owners = [part.conversation_id for part in branch]
         segments = segments_of_branch(branch, {owner: self._segments_of([owner]) for owner in owners})
         facts = (self._derived(each.conversation_id).segments[each.end_seq][1] for each in segments)
-        return Ledger(segments=segments, facts=tuple(chain.from_iterable(facts)))
+        return Ledger(segments=segments, facts=tuple(chain.from_iterable(facts)), posted=self._ruling(branch))
 
-    def _refold(self, branch: Session, seq: int, now: int, refold: Refold) -> None:
+    def _retell(self, branch: Session, now: int, refold: Refold, *, begin: bool = False) -> None:
+        """As `storage.derived.retell`."""
+        derived = self._data.derived[branch.session_id]
+        if derived.summary is None and not begin:
+            return
+        ledger = replace(self._ledger(branch.branch), corrections=derived.corrections)
+        derived.summary = retold(derived.summary or Summary(), ledger, refold, now)
+        derived.layouts.clear()
+
+    def _refold(self, branch: Session, seq: int, now: int, refold: Refold, *, untold: bool = False) -> None:
         derived = self._data.derived[branch.session_id]
         derived.layouts.clear()
         stored = derived.summary
         if stored is None or stored.covered_seq < seq:
+            if untold:
+                self._retell(branch, now, refold)
             return
         ledger = replace(self._ledger(branch.branch), corrections=derived.corrections)
         derived.summary = refolded(stored, ledger, refold, now)
@@ -951,7 +1027,7 @@ def _window(newest: Iterator[Message], length: int, query: ContextQuery) -> list
     tokens = 0
     for message in islice(newest, query.max_messages):
         window.append(message)
-        tokens += (message.token_count or 0) + query.overhead
+        tokens += 0 if is_posted_summary(message) else (message.token_count or 0) + query.overhead
         if tokens > query.max_tokens:
             break
     return window

@@ -23,11 +23,11 @@ from reactor_memory.models import (
     Session,
 )
 from reactor_memory.protocols import Appended, StoredConversation, StoredMessage, StoredUser
-from reactor_memory.storage.erasing import tombstone
 from reactor_memory.storage.in_memory_ranges import Ranges
 from reactor_memory.storage.in_memory_user_rows import KeptItem, UserRows
 from reactor_memory.storage.items import value_to_json
 from reactor_memory.storage.log import with_forks_below
+from reactor_memory.storage.tombstones import tombstone
 
 T = TypeVar("T", StoredConversation, StoredMessage)
 
@@ -41,6 +41,7 @@ class Conversation(Protocol):
     withdrawn: set[int]
     batches: dict[str, tuple[str, Appended]]
     pins: tuple[Pin, ...]
+    posted: dict[int, int]
     ranges: Ranges
     purged: bool
     agent_name: str | None
@@ -198,7 +199,7 @@ def _exported_message(
 ) -> StoredMessage:
     seq = message.seq or 0
     archived_by = conversation.ranges.archived.get(seq)
-    stored = StoredMessage(message=message)
+    stored = StoredMessage(message=message, posted_until=conversation.posted.get(seq))
     if seq in conversation.withdrawn:
         stored = replace(stored, state="erased" if tombstone(message) == message else "withdrawn")
     elif archived_by is not None:
@@ -217,6 +218,8 @@ def _import(conversation: Conversation, stored: StoredMessage) -> None:
         conversation.withdrawn.add(stored.seq)
     if stored.archived_by is not None and stored.state == "archived":
         conversation.ranges.archived[stored.seq] = stored.archived_by
+    if stored.posted_until is not None:
+        conversation.posted[stored.seq] = stored.posted_until
     if stored.batch_key is not None:
         last_seq = stored.seq + (stored.batch_size or 1) - 1
         first = Appended(first_seq=stored.seq, last_seq=last_seq)

@@ -28,6 +28,7 @@ from reactor_memory.models import (
     Session,
     SessionPage,
     SessionPreview,
+    is_posted_summary,
 )
 from reactor_memory.protocols import (
     SUMMARIZE,
@@ -38,7 +39,7 @@ from reactor_memory.protocols import (
     Refold,
     Withdrawn,
 )
-from reactor_memory.storage import derived, responses
+from reactor_memory.storage import derived, responses, search
 from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between, shows
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
@@ -52,6 +53,7 @@ from reactor_memory.storage.rows import (
     to_json,
 )
 from reactor_memory.storage.steps import Batch, Rows, Step, Steps, Values
+from reactor_memory.storage.tombstones import branches_showing, entomb
 
 EVERYTHING = 2**63 - 1
 """Larger than any position, time or number of rows."""
@@ -70,8 +72,6 @@ PURGED = (
     "delete_memberships",
     "delete_transfers",
     "delete_posted_summaries",
-    "delete_responses",
-    "delete_response_pieces",
 )
 """What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
 whole group goes with the key of the root.
@@ -316,7 +316,7 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
         newest = yield from _newest(branch, wanted, until=before - 1)
         for message in newest:
             window.append(message)
-            tokens += (message.token_count or 0) + query.overhead
+            tokens += 0 if is_posted_summary(message) else (message.token_count or 0) + query.overhead
             if tokens > query.max_tokens:
                 return tuple(window)
         if len(newest) < wanted:
@@ -438,15 +438,25 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     session = yield from lock_required(session_id, user_id)
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
-    group = yield Step("lock_group", {"group_id": session.group_id})
-    branches = tuple(each for each in map(session_from, group) if _has(each, session_id, position))
-    yield from forget_titles(branches, [BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)])
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
+    yield from forget_titles((each for each in group if _has(each, session_id, position)), [withdrawn])
     yield Step("withdraw_message", key_of(session_id) | {"seq": position})
     yield Step("touch_session", key_of(session_id) | {"now": now})
-    for branch in branches:
-        yield Step("delete_pins_of_message", key_of(branch.session_id) | {"seq": position})
-    yield from derived.forget_ranges(session_id, position, position)
-    yield from derived.invalidate(branches, seq=position, now=now, refold=refold)
+    posted = yield from derived.take_posted(group, [withdrawn])
+    told = [part for part in posted if part != withdrawn]
+    for part in told:
+        yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
+    gone = (withdrawn, *told)
+    for part in gone:
+        yield from derived.forget_ranges(part.conversation_id, part.start_seq, part.start_seq)
+    yield from search.forget_range(session_id, position, position)
+    holding = branches_showing(group, gone)
+    for branch in holding:
+        key = key_of(branch.session.session_id)
+        yield Batch("delete_pins_of_messages", [key | {"start_seq": a, "end_seq": b} for a, b in branch.ranges])
+    yield from derived.forget_messages(holding, now=now, refold=refold, untold=bool(posted))
+    branches = tuple(each.session for each in holding if each.session.deleted_at is None)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
 

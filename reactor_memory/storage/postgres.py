@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreClosedError, StoreUnavailableError
 from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
 from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
-from reactor_memory.storage import log, recall
+from reactor_memory.storage import log, recall, search
 from reactor_memory.storage.branches import group_of, is_fork
 from reactor_memory.storage.driver_errors import translate
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
@@ -375,6 +375,7 @@ def _check() -> Steps[StoreHealth]:
     totals = yield Step("totals", {})
     gaps = yield Step("gaps", {"limit": 20})
     indexed = yield Step("recall_state", {})
+    backlog = yield from search.search_backlog(None)
     return StoreHealth(
         details=(
             ("store", f"PostgreSQL {version[0][0]}"),
@@ -383,6 +384,7 @@ def _check() -> Steps[StoreHealth]:
             ("sessions", str(totals[0][0])),
             ("messages", str(totals[0][1])),
             recall.state_detail(indexed[0]),
+            search.state_detail(backlog),
         ),
         problems=log.gap_problems(gaps),
     )

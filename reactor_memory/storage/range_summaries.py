@@ -20,9 +20,9 @@ from reactor_memory.storage.covering import (
     restorable,
     shown,
 )
-from reactor_memory.storage.erasing import entomb
 from reactor_memory.storage.rows import key_of, range_summary_values, session_from
 from reactor_memory.storage.steps import Batch, Step, Steps
+from reactor_memory.storage.tombstones import entomb
 
 _FIRST_CHUNK = 16
 

@@ -66,7 +66,7 @@ def session_from(row: Row) -> Session:
         group_id=group_id,
         owner_id=owner_id,
         last_seq=last_seq,
-        branch=_BRANCH.decode(path) if path else root_branch(session_id),
+        branch=branch_from(session_id, path),
         created_at=created,
         updated_at=updated,
         title=title,
@@ -74,6 +74,11 @@ def session_from(row: Row) -> Session:
         forked_at_seq=forked_at,
         deleted_at=deleted,
     )
+
+
+def branch_from(session_id: str, path: str | None) -> tuple[BranchRange, ...]:
+    """The branch that a session's stored path tells; the one of a root, if it has none."""
+    return _BRANCH.decode(path) if path else root_branch(session_id)
 
 
 def message_from(row: Row) -> Message:

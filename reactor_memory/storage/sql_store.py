@@ -33,6 +33,7 @@ from reactor_memory.models import (
     OwnershipTransfer,
     Pin,
     PinTarget,
+    PostedSummary,
     RangeSummary,
     Segment,
     Session,
@@ -52,6 +53,7 @@ from reactor_memory.protocols import (
     ErasedBranch,
     Findings,
     IndexPart,
+    PostRequest,
     RecallQuery,
     Refold,
     StoredConversation,
@@ -61,6 +63,15 @@ from reactor_memory.protocols import (
     Withdrawn,
 )
 from reactor_memory.responses import Addition, Ending, Piece, Response
+from reactor_memory.searching import (
+    EMBED_SEARCH,
+    INDEX_SEARCH,
+    IndexedRange,
+    SearchAnswer,
+    SearchBacklog,
+    SearchProgress,
+    SearchQuery,
+)
 from reactor_memory.storage import (
     answered_requests,
     api_keys,
@@ -70,9 +81,11 @@ from reactor_memory.storage import (
     items,
     log,
     memberships,
+    posting,
     range_summaries,
     recall,
     responses,
+    search,
     transfer,
     user_rows,
 )
@@ -114,7 +127,14 @@ class SqlStore(ABC):
         """
         return await self._write(operation, *args, **kwargs)
 
+    async def _scan(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `_read`, of what may take long: no load waits for it."""
+        return await self._read(operation, *args, **kwargs)
+
     # The log
+
+    async def post_summary(self, request: PostRequest, *, refold: Refold) -> Message:
+        return await self._write(posting.post_summary, request, refold=refold)
 
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
         return await self._read(log.find, session_id, user_id)
@@ -233,6 +253,12 @@ class SqlStore(ABC):
 
     async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
         return await self._write(derived.put_correction, session, correction, now=now, refold=refold)
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        return await self._read(derived.read_posted, branch)
+
+    async def put_posted(self, session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> None:
+        await self._write(derived.put_posted, session, posted, now=now, refold=refold)
 
     async def mark_outdated(self, session_id: str, *, now: int) -> int:
         return await self._write(derived.mark_outdated, session_id, now=now)
@@ -537,3 +563,26 @@ class SqlStore(ABC):
         return await self._write(
             responses.remove_expired_responses, now=now, keep_microseconds=keep_microseconds, limit=limit
         )
+
+    # Search over many conversations
+
+    async def search_messages(self, query: SearchQuery) -> SearchAnswer:
+        return await self._scan(search.search_messages, query)
+
+    async def search_progress(self, conversation_id: str) -> SearchProgress | None:
+        return await self._read(search.search_progress, conversation_id)
+
+    async def behind_in_words(self, *, after: str, now: int, limit: int) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_words, INDEX_SEARCH, after=after, now=now, limit=limit)
+
+    async def behind_in_meanings(self, *, model: str, after: str, now: int, limit: int) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_meanings, EMBED_SEARCH, model=model, after=after, now=now, limit=limit)
+
+    async def index_words(self, lease: Lease, part: IndexedRange) -> bool:
+        return await self._note(search.index_words, lease, part)
+
+    async def index_meanings(self, lease: Lease, part: IndexedRange, *, model: str) -> bool:
+        return await self._note(search.index_meanings, lease, part, model=model)
+
+    async def search_backlog(self, *, model: str | None = None) -> SearchBacklog:
+        return await self._scan(search.search_backlog, model)

@@ -1,8 +1,9 @@
 """The log and everything derived from it in one SQLite file.
 
-One connection writes and one reads, each on its own thread. An operation is one closure on a connection's thread: a
-cancelled caller abandons the wait, never a transaction. Commits are durable (WAL, ``synchronous=FULL``), but for those
-of leases, layouts and the recall index, which a power cut may take back; appends that wait together share one.
+One connection writes and one reads, each on its own thread; what may take long is read by a third. An operation is one
+closure on a connection's thread: a cancelled caller abandons the wait, never a transaction. Commits are durable (WAL,
+``synchronous=FULL``), but for those of leases, layouts and indexes, which a power cut may take back; appends that wait
+together share one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import anyio
 
 from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError, StoreUnavailableError
 from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth
-from reactor_memory.storage import log, recall
+from reactor_memory.storage import log, recall, search
 from reactor_memory.storage.driver_errors import is_busy, translate, translated
 from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.migrating import is_behind, read_revision, upgrade
@@ -51,6 +52,8 @@ class SqliteStore(SqlStore):
         self._inline: sqlite3.Connection | None = None
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection | None = None
+        self._scanner: aiosqlite.Connection | None = None
+        self._scanner_lock = anyio.Lock()
         self._appends = GroupCommit(self._commit_appends)
 
     async def open(self) -> None:
@@ -113,11 +116,12 @@ class SqliteStore(SqlStore):
         with anyio.CancelScope(shield=True):
             await self._appends.finish()
             reader, self._reader = self._reader, None
+            scanner, self._scanner = self._scanner, None
             writer, self._writer = self._writer, None
             inline, self._inline = self._inline, None
             if inline is not None:
                 inline.close()
-            for connection in (reader, writer):
+            for connection in (scanner, reader, writer):
                 if connection is not None:
                     await connection.close()
 
@@ -138,8 +142,9 @@ class SqliteStore(SqlStore):
     async def scrub(self, *, rewrite: bool = False) -> None:
         """The full-text index keeps deleted terms until its parts are merged, the WAL what it is not rid of yet."""
         with translated():
-            while await self._on_writer(_merge_index):
-                pass
+            for merge in (Step("merge_index", {}), Step("merge_search", {})):
+                while await self._on_writer(partial(_merge, merge)):
+                    pass
             if rewrite:
                 await self._on_writer(lambda writer: _execute(writer, Step("rewrite", {})))
             await self._on_writer(lambda writer: _pragma(writer, "wal_checkpoint(TRUNCATE)"))
@@ -163,6 +168,20 @@ class SqliteStore(SqlStore):
                     writer, lambda: _run_in(writer, "BEGIN IMMEDIATE", operation(*args, **kwargs))
                 )
             )
+
+    async def _scan(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        with translated():
+            scanner = await self._opened_scanner()
+            return await run_on_thread(scanner, lambda scanner: _run_in(scanner, "BEGIN", operation(*args, **kwargs)))
+
+    async def _opened_scanner(self) -> aiosqlite.Connection:
+        """A connection of its own for what may take long, opened when it is first needed."""
+        async with self._scanner_lock:
+            if self._reader is None:
+                raise StoreClosedError
+            if self._scanner is None:
+                self._scanner = await self._connect(_prepare_reader)
+            return self._scanner
 
     async def _commit_appends(self, requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
         return await self._on_writer(partial(_append_all, requests))
@@ -237,10 +256,10 @@ def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> 
     return ()
 
 
-def _merge_index(connection: sqlite3.Connection) -> bool:
-    """Merge a part of the full-text index, in a transaction of its own; whether there may be more to merge."""
+def _merge(merge: Step, connection: sqlite3.Connection) -> bool:
+    """Merge a part of a full-text index, in a transaction of its own; whether there may be more to merge."""
     before = connection.total_changes
-    _execute(connection, Step("merge_index", {}))
+    _execute(connection, merge)
     return connection.total_changes - before > 1  # one, if nothing was left to merge
 
 
@@ -305,6 +324,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> StoreHealth:
             ("sessions", str(sessions)),
             ("messages", str(messages)),
             recall.state_detail(indexed),
+            search.state_detail(_run(connection, search.search_backlog(None))),
             ("size", f"{size} bytes"),
             ("several processes", _several_processes()),
         ),

@@ -13,7 +13,7 @@ from msgspec import structs
 from reactor_memory.models import Pin
 from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage, StoredUser
 from reactor_memory.storage import derived, items, log, memberships, user_rows
-from reactor_memory.storage.erasing import tombstone
+from reactor_memory.storage.posting import MESSAGE_COLUMNS
 from reactor_memory.storage.rows import (
     correction_values,
     key_of,
@@ -27,9 +27,7 @@ from reactor_memory.storage.rows import (
     to_json,
 )
 from reactor_memory.storage.steps import Batch, Row, Step, Steps
-
-_MESSAGE_COLUMNS = 14
-"""Of a row of `messages_to_export`; then comes what a store keeps beside the message."""
+from reactor_memory.storage.tombstones import tombstone
 
 
 def list_groups(owner_id: str | None, *, after: str, limit: int) -> Steps[tuple[str, ...]]:
@@ -85,8 +83,8 @@ def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tu
 
 
 def _stored_message(row: Row) -> StoredMessage:
-    state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size = row[_MESSAGE_COLUMNS:]
-    message = message_from(row[:_MESSAGE_COLUMNS])
+    state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size, until_seq = row[MESSAGE_COLUMNS:]
+    message = message_from(row[:MESSAGE_COLUMNS])
     return StoredMessage(
         message=message,
         state="erased" if state == "withdrawn" and tombstone(message) == message else state,
@@ -95,6 +93,7 @@ def _stored_message(row: Row) -> StoredMessage:
         batch_key=batch_key,
         batch_fingerprint=batch_fingerprint,
         batch_size=batch_size,
+        posted_until=until_seq,
     )
 
 
@@ -147,6 +146,8 @@ def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> 
     if not (yield Step("advance_import", key | advance)):
         return False
     yield Batch("import_message", [key | _stored_values(stored) for stored in messages])
+    posted = [stored for stored in messages if stored.posted_until is not None]
+    yield Batch("insert_posted", [key | {"seq": each.seq, "until_seq": each.posted_until} for each in posted])
     return True
 
 

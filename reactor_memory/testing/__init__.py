@@ -22,13 +22,15 @@ is proven with one fixture::
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
 `RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
+another object; `SearchStoreConformance` needs one that is a `SearchStore` and a `ConversationStore`, too;
+`StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
 everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
 keeps of users, `ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` for what a service keeps of its callers
-(the latter of a store that keeps messages and forgets users, too); `ResponseStoreConformance` for what keeps responses
-that are being written, and `StoredResponsesConformance` for a store that holds the conversations, too.
-`StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run under
-asyncio, or whatever the fixture `anyio_backend` says.
+(the latter of a store that keeps messages and forgets users, too); `ConversationStoreConformance` for conversations
+that people share; `ResponseStoreConformance` for what keeps responses that are being written, and
+`StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture
+`store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
+`anyio_backend` says.
 """
 
 import pytest
@@ -48,11 +50,14 @@ pytest.register_assert_rewrite(
             "log",
             "notes",
             "pinning",
+            "posting",
             "pruning",
             "random_histories",
             "range_summaries",
             "recall",
             "responses",
+            "sharing",
+            "searching",
             "summaries",
             "transfer",
             "work",
@@ -77,6 +82,8 @@ from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
 from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
+from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
+from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
@@ -85,6 +92,7 @@ __all__ = [
     "ActiveSessionStoreConformance",
     "AnsweredRequestStoreConformance",
     "ApiKeyStoreConformance",
+    "ConversationStoreConformance",
     "ErasureConformance",
     "FakeClock",
     "ItemsStoreConformance",
@@ -95,6 +103,7 @@ __all__ = [
     "ResponseStoreConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
+    "SearchStoreConformance",
     "SessionTransferConformance",
     "StoreAsIndexConformance",
     "StoredResponsesConformance",

@@ -14,7 +14,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import ItemChange, Lease, Ledger, Message, Notes, Summary, ToolCall
+from reactor_memory.models import ItemChange, Lease, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
 from reactor_memory.protocols import (
     ActiveSessionStore,
     Erased,
@@ -33,6 +33,7 @@ from reactor_memory.storage.branches import root_branch
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
+from reactor_memory.testing.posting import post, ruling_in
 from reactor_memory.testing.range_summaries import summary_of
 from reactor_memory.testing.summaries import (
     MINUTE,
@@ -293,6 +294,25 @@ class ErasedFromMemory:
 
 class ErasedFromTexts:
     """A text that stands for an erased message goes; what it had taken the place of comes back."""
+
+    async def test_a_text_made_of_a_posted_summary_goes_with_what_that_tells_of(self, store: Everything) -> None:
+        await append_messages(store, "s", numbered(4))
+        await post(store, "s", "canary", 2)
+        await append_messages(store, "s", numbered(3))
+        new = await summary_of(store, "s", 5, 8, name="a", retention="archive")
+        assert await store.put_range_summaries("s", None, [new], expected=[], now=wall_clock())
+        assert (await ruling_in(store, "s") or PostedSummary(seq=0, until_seq=0)).text == "canary"
+        assert (await erase(store, "s", (1, 1))).message_count == 2
+        assert await store.read_range_summaries("s", None) == ()
+        assert seqs(await store.read("s", None)) == [2, 3, 4, 6, 7, 8]
+
+    async def test_a_posted_summary_that_was_deleted_to_save_space_tells_nothing(self, store: Everything) -> None:
+        await append_messages(store, "s", numbered(4))
+        await post(store, "s", "first", 2)
+        await post(store, "s", "second", 4)
+        new = await summary_of(store, "s", 6, 6, name="a", retention="delete")
+        assert await store.put_range_summaries("s", None, [new], expected=[], now=wall_clock())
+        assert (await ruling_in(store, "s") or PostedSummary(seq=0, until_seq=0)).text == "first"
 
     async def test_it_goes_as_if_it_had_been_restored(self, store: Everything) -> None:
         await append_messages(store, "s", numbered(12))

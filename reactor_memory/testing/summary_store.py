@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.testing.correcting import Corrections, Outdated
+from reactor_memory.testing.posting import Posted, PostedInForks, PostedThenErased, RandomlyPosted
 from reactor_memory.testing.spending import SpendingNoted
 from reactor_memory.testing.summaries import Forgetting, Invalidation, Layouts, LedgerOfForks, Recording
 from reactor_memory.testing.work import Due, Leases, Parked
@@ -19,6 +20,10 @@ class SummaryStoreConformance(
     Forgetting,
     Corrections,
     Outdated,
+    Posted,
+    PostedInForks,
+    PostedThenErased,
+    RandomlyPosted,
     SpendingNoted,
     Leases,
     Due,

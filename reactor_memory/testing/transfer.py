@@ -15,7 +15,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import FactCorrection, ItemChange, Message, Notes, ToolCall
+from reactor_memory.models import FactCorrection, ItemChange, Message, Notes, PostedSummary, ToolCall
 from reactor_memory.protocols import (
     SUMMARIZE,
     ActiveSessionStore,
@@ -32,6 +32,7 @@ from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.correcting import amending
 from reactor_memory.testing.log import seqs
+from reactor_memory.testing.posting import post, ruling_in
 from reactor_memory.testing.range_summaries import summarise
 
 
@@ -125,6 +126,9 @@ async def fill(store: Store) -> None:
     await summarise(store, "open", 1, 2, name="kept")
     await summarise(store, "open", 1, 4, name="archived", retention="archive")
     await summarise(store, "open", 5, 6, name="deleted", retention="delete")
+    await post(store, "open", "It was said.", 3, title="said")
+    await post(store, "open", "It was erased.", 4, key="k3")
+    await store.erase("open", None, ranges=[(14, 14)], now=7_000, refold=amending)
     await append_messages(store, "open", [Message.assistant("")])
     await withdraw(store, "open")
     await append_messages(store, "purged", numbered(2), user_id="u")
@@ -138,7 +142,7 @@ class Copies:
         await fill(store)
         before = await contents(store)
         done = await copier(store, target).copy(ignore)
-        assert (done.sessions, done.messages, done.copied) == (6, 6 + 3 + 0 + 13, 6 + 3 + 0 + 13)
+        assert (done.sessions, done.messages, done.copied) == (6, 6 + 3 + 0 + 15, 6 + 3 + 0 + 15)
         assert await contents(target) == before
         assert await contents(store) == before
 
@@ -160,6 +164,13 @@ class Copies:
         assert (await target.check()).problems == ()
         assert await target.restore_range_summary("open", None, "archived", now=9_000)
         assert seqs(await target.read("open", None, until=4)) == [1, 2, 3, 4]
+
+    async def test_posted_summaries_rule_in_the_target(self, store: Store, target: Store) -> None:
+        await fill(store)
+        await copier(store, target).copy(ignore)
+        assert await ruling_in(target, "open") == PostedSummary(seq=13, until_seq=3, text="It was said.")
+        again = await post(target, "open", "It was erased.", 4, key="k3")
+        assert (again.seq, again.content) == (14, "")
 
     async def test_owners_tombstones_and_keys_hold_in_the_target(self, store: Store, target: Store) -> None:
         await fill(store)
@@ -216,7 +227,7 @@ class Copies:
         await copier(store, target).copy(ignore)
         before = await contents(target)
         done = await copier(store, target).copy(ignore)
-        assert (done.copied, done.messages) == (0, 22)
+        assert (done.copied, done.messages) == (0, 24)
         assert await contents(target) == before
 
     async def test_what_grew_in_the_source_follows(self, store: Store, target: Store) -> None:
@@ -387,7 +398,7 @@ class Imports:
                 await target.import_messages(stored.session.session_id, page)
             break
         done = await copier(store, target).copy(ignore)
-        assert done.copied == 22 - 2
+        assert done.copied == 24 - 2
         assert await contents(target) == await contents(store)
 
     async def test_what_arrived_otherwise_than_it_was_sent_is_noticed(self, store: Store, target: Store) -> None:

@@ -43,13 +43,15 @@ class Extractor:
     ) -> Extracted:
         """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays.
 
-        Facts are looked up in the redacted messages, and their spans count the characters of these. Raises
+        Facts are looked up in the redacted messages, and their spans count the characters of these. Summaries among
+        the messages are not read: they are no originals. Raises
         `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
         """
         summarizer = self._summarizer
         extraction, read = Extraction(), tuple[Message, ...]()
-        if messages:
-            read, known = await self._guard.redacted(messages, existing_facts)
+        originals = [message for message in messages if message.role != "summary"]
+        if originals:
+            read, known = await self._guard.redacted(originals, existing_facts)
             if await self._guard.is_spent(session_id):
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, existing_facts=known)

@@ -25,16 +25,23 @@ class SummaryFold:
         )
 
     def add(
-        self, summary: Summary, segment: Segment, facts: Sequence[Fact], known: Sequence[Fact] = ()
+        self,
+        summary: Summary,
+        segment: Segment,
+        facts: Sequence[Fact],
+        known: Sequence[Fact] = (),
+        *,
+        posted_until: int = 0,
     ) -> Summary | None:
         """`summary` with one more segment; None if only the whole ledger gives the fold. A truncated one needs to be
-        told what is `known` about the anchors of `facts`.
+        told what is `known` about the anchors of `facts`, one with a posted summary how far that speaks.
         """
         return fold_into(
             summary,
             facts,
             segment,
             known=known,
+            posted_until=posted_until,
             max_fact_tokens=self._max_fact_tokens,
             max_narrative_tokens=self._max_narrative_tokens,
             count=self._count,

@@ -108,21 +108,24 @@ class LedgerJob:
         facts = extracted.extraction.facts
         start = before.covered_seq + 1
         segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extracted)
-        folded = await self._folded(session, segment, facts)
-        covered = await self._record(lease, segment, facts, successor(before, folded, self._clock()))
+        # what was said of the session during the extraction must not make it vain
+        now = await self._summaries.get_summary(session.session_id) or Summary()
+        folded = await self._folded(session, now, segment, facts)
+        covered = await self._record(lease, segment, facts, successor(now, folded, self._clock()))
         await self._indexer.follow(lease, segment, extracted.messages, facts)
         return covered
 
-    async def _folded(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
-        """The summary with one more segment. A truncated one also needs what the ledger says about the same things.
-        What people corrected is folded whole: a correction may be newer than the messages of the segment.
+    async def _folded(self, session: Session, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary:
+        """`summary` with one more segment. A truncated one also needs what the ledger says about the same things.
+        What people corrected is folded whole: a correction may be newer than the messages of the segment. So is the
+        first segment of a branch that inherits a posted summary.
         """
-        if await self._summaries.read_corrections(session.session_id):
+        posted = await self._summaries.read_posted(session.branch)
+        if (posted and not summary.version) or await self._summaries.read_corrections(session.session_id):
             return await self._folded_whole(session, segment, facts)
-        summary = await self._summaries.get_summary(session.session_id) or Summary()
         anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
         known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        folded = self._fold.add(summary, segment, facts, known)
+        folded = self._fold.add(summary, segment, facts, known, posted_until=posted.until_seq if posted else 0)
         return folded or await self._folded_whole(session, segment, facts)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
@@ -265,9 +268,15 @@ class FullJob:
             narrative=extraction.narrative,
             usage=extraction.usage,
         )
-        corrections = await self._summaries.read_corrections(session.session_id)
-        folded = self._fold.whole(Ledger(segments=(segment,), facts=extraction.facts, corrections=corrections))
-        return await put_successor(self._summaries, lease, successor(summary, folded, self._clock()))
+        now = await self._summaries.get_summary_head(session.session_id) or SummaryHead()
+        ledger = Ledger(
+            segments=(segment,),
+            facts=extraction.facts,
+            corrections=await self._summaries.read_corrections(session.session_id),
+            posted=await self._summaries.read_posted(session.branch),
+        )
+        folded = self._fold.whole(ledger)
+        return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
 
     async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:
         found: list[Message] = []
@@ -296,10 +305,10 @@ def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Led
     """The ledger after `segment` was recorded: one with the same borders is replaced, and so are its facts."""
     borders = range(segment.start_seq, segment.end_seq + 1)
     others = [kept for kept in ledger.segments if kept.end_seq != segment.end_seq]
-    return Ledger(
+    return msgspec.structs.replace(
+        ledger,
         segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
         facts=(*(fact for fact in ledger.facts if fact.source_seq not in borders), *facts),
-        corrections=ledger.corrections,
     )
 
 

@@ -49,6 +49,10 @@ class SpendingCaps:
         if tokens > 0:
             await self._summaries.add_spending(session_id, day=day_of(self._clock()), tokens=tokens)
 
+    async def spent_today(self) -> int:
+        """Tokens of all sessions on this day."""
+        return (await self._summaries.read_spending("", day=day_of(self._clock()))).day
+
     def _reached(self, spent: Spending) -> str:
         if self._per_day and spent.day >= self._per_day:
             return "summary.max_tokens_per_day"

@@ -9,6 +9,7 @@ from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -16,6 +17,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
@@ -77,4 +79,12 @@ class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
 
 
 class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
+class TestPostgresSharing(ConversationStoreConformance):
+    pass
+
+
+class TestPostgresSearch(SearchStoreConformance):
     pass

@@ -10,6 +10,7 @@ from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
+    ConversationStoreConformance,
     ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
@@ -17,6 +18,7 @@ from reactor_memory.testing import (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
@@ -87,4 +89,12 @@ class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
 
 
 class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
+    pass
+
+
+class TestSqliteSharing(ConversationStoreConformance):
+    pass
+
+
+class TestSqliteSearch(SearchStoreConformance):
     pass

@@ -24,6 +24,7 @@ BEGUN = Response(
     last_event=0,
     stop_requested=False,
     message_id=None,
+    producer=None,
     created_at=NOW,
     updated_at=NOW,
     expires_at=NOW,
@@ -37,7 +38,7 @@ class Responses:
     def __init__(self) -> None:
         self.response = BEGUN
         self.pieces: list[str] = []
-        self.asked = 0
+        self.repeated = 0
         self.failure: Exception | None = None
         self.gate = anyio.Event()
         self.gate.set()
@@ -50,19 +51,18 @@ class Responses:
     async def start_response(self, conversation_id: str, *, producer: str | None = None) -> Response:
         return self.response
 
-    async def get_agent_response(self, conversation_id: str, response_id: str) -> Response:
-        self.asked += 1
-        self._tell()
-        return self.response
-
     async def append_response_chunks(
         self, conversation_id: str, response_id: str, texts: Sequence[str], *, fence: int, first_event: int
     ) -> Response:
         await self.gate.wait()
         if self.failure:
             raise self.failure
-        assert (fence, first_event) == (7, len(self.pieces) + 1)
-        self.pieces += texts
+        assert (fence, len(texts)) == (7, 1)
+        if first_event == len(self.pieces) + 1:
+            self.pieces += texts
+        else:
+            assert texts[0] == self.pieces[first_event - 1]
+            self.repeated += 1
         self.response = replace(self.response, last_event=len(self.pieces))
         self._tell()
         return self.response
@@ -126,9 +126,19 @@ async def test_a_silent_producer_asks_whether_it_is_to_stop(monkeypatch: pytest.
     service = Responses()
     async with ResponseWriter(service, "c-1") as writer:
         service.response = replace(service.response, stop_requested=True)
-        await service.until(lambda: service.asked > 1)
+        await service.until(lambda: service.repeated > 1)
         assert writer.stop_requested
-    assert service.pieces == []
+    assert service.pieces == [""]
+
+
+async def test_a_silent_producer_repeats_its_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactor_memory.http.client.writing._SILENCE_SECONDS", 0.001)
+    service = Responses()
+    async with ResponseWriter(service, "c-1") as writer:
+        await writer.write("Let me look.")
+        await service.until(lambda: service.repeated > 1)
+        await writer.write(" Here it is.")
+    assert [piece for piece in service.pieces if piece] == ["Let me look.", " Here it is."]
 
 
 async def write(service: Responses, *texts: str, then: Exception | None = None) -> None:

@@ -17,7 +17,7 @@ from langchain_core.messages.tool import ToolCall as LangChainCall
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from reactor_memory.errors import InvalidMessageError
-from reactor_memory.models import JsonObject, Message, Role, ToolCall
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, is_posted_summary
 
 KEPT = "langchain"
 """The key of `Message.metadata` that holds what only LangChain knows."""
@@ -62,7 +62,8 @@ def to_message(message: BaseMessage) -> Message:
 def from_message(message: Message) -> BaseMessage:
     """The message as LangChain knows it; also one that came from elsewhere, or was shortened to fit a budget."""
     kept = kept_of(message)
-    kind = kept.pop("$kind", None) or _KINDS.get(message.role, "system")
+    known = "ai" if is_posted_summary(message) else _KINDS.get(message.role, "system")
+    kind = kept.pop("$kind", None) or known
     content = _content_again(message, kept.pop("$layout", None), kept.pop("$exact", None))
     data: dict[str, Any] = {"content": content, "name": message.name, **kept}
     if message.role == "tool":

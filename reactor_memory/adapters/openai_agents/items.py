@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import JsonObject, Message, Role, ToolCall
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, is_posted_summary
 
 FRAME = "openai_agents"
 """The key of the frame in the metadata of a message."""
@@ -194,7 +194,8 @@ def _translated(message: Message) -> list[JsonObject]:
     content = _content(message)
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": content}]
-    role = {"agent": "assistant", "summary": "system"}.get(message.role, message.role)
+    summary = "assistant" if is_posted_summary(message) else "system"
+    role = {"agent": "assistant", "summary": summary}.get(message.role, message.role)
     calls = [_call_item(call) for call in message.tool_calls]
     return [{"role": role, "content": content}, *calls] if content or not calls else calls
 

@@ -24,11 +24,11 @@ A = TypeVar("A")
 Token: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A token, or what gives the one that is good now."""
 
-Params: TypeAlias = Mapping[str, str | int | bool | None]
+Params: TypeAlias = Mapping[str, str | int | float | bool | None]
 
 _REPEATABLE = ("GET", "POST")
 _QUERY = "reactor_memory.query"
-_JSON = {"Content-Type": "application/json"}
+_JSON = {b"Content-Type": b"application/json"}
 
 
 class Identity(Value, frozen=True, kw_only=True):
@@ -41,9 +41,9 @@ class Identity(Value, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"Identity(on_behalf_of={self.on_behalf_of!r})"  # tokens and keys are nothing for a log
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> dict[bytes, bytes]:
         named = {"X-API-Key": self.api_key, "X-On-Behalf-Of": self.on_behalf_of, "Authorization": await self._bearer()}
-        return {name: value for name, value in named.items() if value is not None}
+        return {name.encode(): value.encode() for name, value in named.items() if value is not None}
 
     async def _bearer(self) -> str | None:
         token = self.token() if callable(self.token) else self.token
@@ -62,9 +62,9 @@ class Call(Value, frozen=True, kw_only=True):
     accepted: tuple[int, ...] = ()
     asked: Asked = Asked()
 
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> dict[bytes, bytes]:
         key = self.asked.idempotency_key
-        return {**({"Idempotency-Key": key} if key else {}), **({} if self.body is None else _JSON)}
+        return {**({b"Idempotency-Key": key.encode()} if key else {}), **({} if self.body is None else _JSON)}
 
     def content(self) -> bytes | None:
         return None if self.body is None else msgspec.json.encode(self.body)
@@ -118,7 +118,7 @@ class Caller:
 
     @asynccontextmanager
     async def opened(
-        self, call: Call, headers: Mapping[str, str], *, read_seconds: float
+        self, call: Call, headers: Mapping[bytes, bytes], *, read_seconds: float
     ) -> AsyncGenerator[httpx2.Response | Failure]:
         """The answer while it comes in, or why there is none. `read_seconds` bounds each wait for more of it."""
         request = await self._request(call, headers)
@@ -141,7 +141,7 @@ class Caller:
             return unreachable(error)
         return response if _is_good(response, call) else await _refusal(response, call)
 
-    async def _request(self, call: Call, headers: Mapping[str, str] = {}) -> httpx2.Request:
+    async def _request(self, call: Call, headers: Mapping[bytes, bytes] = {}) -> httpx2.Request:
         return self.http.build_request(
             call.method,
             call.path,

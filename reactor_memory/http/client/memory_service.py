@@ -221,6 +221,17 @@ class MemoryServiceClient:
         """Members may also remove themselves."""
         await self._delete(_user(conversation_id, "memberships", user_id))
 
+    async def list_audit(
+        self, conversation_id: str, *, after: str | None = None, limit: int | None = None
+    ) -> models.AuditPage:
+        """Who changed what of the conversation and its forks, oldest first."""
+        params = {"after": after, "limit": limit}
+        return await self._get(models.AuditPage, _user(conversation_id, "audit"), params, about=conversation_id)
+
+    def audit(self, conversation_id: str, *, page_size: int | None = None) -> AsyncGenerator[models.AuditEntry]:
+        """All of it, page by page."""
+        return _items(lambda after: self.list_audit(conversation_id, after=after, limit=page_size))
+
     async def transfer_ownership(
         self, conversation_id: str, new_owner_user_id: str, *, idempotency_key: str | None = None
     ) -> models.OwnershipTransfer:
@@ -346,7 +357,7 @@ class MemoryServiceClient:
     def follow_response(self, conversation_id: str, response_id: str, *, after: int = 0) -> FollowedResponse:
         """The pieces of a response behind number `after`, while it runs and afterwards, over lost connections."""
         path = _user(conversation_id, "responses", response_id, "events")
-        return FollowedResponse(self._caller, Call(method="GET", path=path), after=after)
+        return FollowedResponse(self._caller, path, conversation_id=conversation_id, after=after)
 
     async def list_responses(self, conversation_id: str) -> models.ResponseList:
         return await self._get(models.ResponseList, _user(conversation_id, "responses"), about=conversation_id)
@@ -369,8 +380,17 @@ class MemoryServiceClient:
         path = _agent(conversation_id, "responses")
         return await self._post(models.Response, path, body, idempotency_key, about=conversation_id)
 
-    async def get_agent_response(self, conversation_id: str, response_id: str) -> models.Response:
-        return await self._get(models.Response, _agent(conversation_id, "responses", response_id))
+    async def list_running_responses(self, conversation_ids: Iterable[str]) -> models.ResponseList:
+        """Which of these conversations have a response that is being written, as far as the user may read them."""
+        params = {"conversationIds": ",".join(conversation_ids)}
+        return await self._get(models.ResponseList, path_of("user", "responses"), params)
+
+    async def get_agent_response(
+        self, conversation_id: str, response_id: str, *, wait_seconds: float | None = None
+    ) -> models.Response:
+        """How it stands; up to `wait_seconds` later, once it is to stop or has ended."""
+        params = {"wait": wait_seconds}
+        return await self._get(models.Response, _agent(conversation_id, "responses", response_id), params)
 
     async def append_response_chunks(
         self,

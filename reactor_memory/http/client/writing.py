@@ -27,8 +27,6 @@ class Responses(Protocol):
 
     async def start_response(self, conversation_id: str, *, producer: str | None = None) -> Response: ...
 
-    async def get_agent_response(self, conversation_id: str, response_id: str) -> Response: ...
-
     async def append_response_chunks(
         self, conversation_id: str, response_id: str, texts: Sequence[str], *, fence: int, first_event: int
     ) -> Response: ...
@@ -58,6 +56,7 @@ class ResponseWriter:
         self._responses = responses
         self._conversation_id = conversation_id
         self._producer = producer
+        self._last = ""
         self._failure: ReactorMemoryError | None = None
         self._gathering = anyio.CancelScope()
         self._tasks: TaskGroup
@@ -113,20 +112,20 @@ class ResponseWriter:
         except ReactorMemoryError as error:
             self._failure = error
 
-    async def _post(self, text: str) -> None:
-        """Post a piece, or with nothing to post ask how the response stands."""
-        if text:
-            self.response = await self._responses.append_response_chunks(
-                self._conversation_id,
-                self.response.id,
-                [text],
-                fence=self.response.fence,
-                first_event=self.response.last_event + 1,
-            )
-            with self._gathering:
-                await anyio.sleep(_GATHER_SECONDS)
-        else:
-            self.response = await self._responses.get_agent_response(self._conversation_id, self.response.id)
+    async def _post(self, text: str | None) -> None:
+        """Post a piece; with none the last one again, which keeps the response alive and tells of a wish to stop."""
+        known = self.response.last_event
+        if text is not None:
+            self._last = text
+        self.response = await self._responses.append_response_chunks(
+            self._conversation_id,
+            self.response.id,
+            [self._last],
+            fence=self.response.fence,
+            first_event=known + 1 if text is not None else max(known, 1),
+        )
+        with self._gathering:
+            await anyio.sleep(_GATHER_SECONDS)
 
     async def _finish(self, error: BaseException | None) -> None:
         """Tell how it ended. What is told to nobody, because it was superseded or the service is away, expires."""
@@ -146,15 +145,15 @@ class ResponseWriter:
         )
 
 
-async def _next(texts: MemoryObjectReceiveStream[str]) -> str:
-    """All texts that wait, as one; an empty one after a silence."""
+async def _next(texts: MemoryObjectReceiveStream[str]) -> str | None:
+    """All texts that wait, as one; None after a silence."""
     with anyio.move_on_after(_SILENCE_SECONDS):
         waiting = [await texts.receive()]
         with suppress(anyio.WouldBlock, anyio.EndOfStream):
             while True:
                 waiting.append(texts.receive_nowait())
         return "".join(waiting)
-    return ""
+    return None
 
 
 def _is_superseded(failure: ReactorMemoryError | None) -> bool:

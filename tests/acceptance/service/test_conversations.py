@@ -88,7 +88,7 @@ async def test_a_root_goes_with_its_forks_and_a_fork_with_its_branch(alice: User
     root = (await alice.begins("Plans"))["id"]
     (first,) = await alice.says(root, "hello")
     fork = (await alice.forks(root, first["id"], newMessage={"content": "hi"}))["id"]
-    (own,) = [row for row in (await alice.get(f"{CONVERSATIONS}/{fork}/messages")).data]
+    (own,) = (await alice.get(f"{CONVERSATIONS}/{fork}/messages")).data
     below = (await alice.forks(fork, own["id"]))["id"]
     other = (await alice.forks(root, first["id"]))["id"]
 
@@ -115,7 +115,7 @@ async def test_members_and_messages_are_kept_until_the_time_to_restore_is_over(a
 async def test_the_list_shows_roots_or_the_newest_branch_of_each(newcomer: User) -> None:
     other = (await newcomer.begins("Other"))["id"]
     root = (await newcomer.begins("Plans"))["id"]
-    first, second = await newcomer.says(root, "one", "two")
+    _, second = await newcomer.says(root, "one", "two")
     older = (await newcomer.forks(root, second["id"]))["id"]
     newest = (await newcomer.forks(root, second["id"]))["id"]
     await newcomer.says(newest, "two, but better")

@@ -112,7 +112,10 @@ async def test_members_of_a_conversation_are_members_of_its_forks(alice: User, b
     fork = (await alice.forks(base, first))["id"]
     await alice.shares(fork, bob.name, "writer")
     of_base, of_fork = [
-        [(row["userId"], row["accessLevel"]) for row in (await bob.get(f"/v1/user/conversations/{one}/memberships")).data]
+        [
+            (row["userId"], row["accessLevel"])
+            for row in (await bob.get(f"/v1/user/conversations/{one}/memberships")).data
+        ]
         for one in (base, fork)
     ]
     assert of_base == of_fork == [(alice.name, "owner"), (bob.name, "writer")]

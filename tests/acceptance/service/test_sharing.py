@@ -99,9 +99,9 @@ async def test_nobody_is_made_owner_by_sharing(alice: User, bob: User, carol: Us
 async def test_the_owner_neither_leaves_nor_is_removed(alice: User, bob: User) -> None:
     conversation = (await alice.begins())["id"]
     await alice.shares(conversation, bob.name, "manager")
-    for user in (alice, bob):
-        removed = await user.delete(memberships(conversation, alice.name))
-        assert removed.status == 409, removed
+    leaving = await alice.delete(memberships(conversation, alice.name))
+    removed = await bob.delete(memberships(conversation, alice.name))
+    assert [(answer.status, answer.code) for answer in (leaving, removed)] == [(409, "sole_owner"), (403, "forbidden")]
     assert (await members(bob, conversation))[alice.name] == "owner"
 
 
@@ -121,12 +121,12 @@ async def test_ownership_is_offered_to_a_member(alice: User, bob: User) -> None:
     assert (again.status, again.code) == (409, "transfer_pending")
 
 
-async def test_only_the_owner_offers_ownership(alice: User, bob: User) -> None:
+async def test_only_the_owner_offers_ownership(alice: User, bob: User, carol: User) -> None:
     conversation = (await alice.begins())["id"]
-    assert (await offers(bob, conversation, bob.name)).status == 404
+    assert (await offers(bob, conversation, carol.name)).status == 404
     assert (await offers(alice, UNKNOWN, bob.name)).status == 404
     await alice.shares(conversation, bob.name, "manager")
-    assert (await offers(bob, conversation, bob.name)).status == 403
+    assert (await offers(bob, conversation, carol.name)).status == 403
     assert await of_conversation(alice, conversation) == []
 
 

@@ -84,7 +84,12 @@ class TestWhatIsAccepted:
         assert await verifier(rules).user_id(token(email="ann@example.com")) == "corp:ann@example.com"
 
     async def test_where_a_token_wants_its_key_to_be_found_is_ignored(self) -> None:
-        elsewhere: dict[str, Any] = {"jku": "http://127.0.0.1:1/", "x5u": "http://127.0.0.1:1/", "jwk": jwk(rsa_key("evil")), "x5c": []}
+        elsewhere: dict[str, Any] = {
+            "jku": "http://127.0.0.1:1/",
+            "x5u": "http://127.0.0.1:1/",
+            "jwk": jwk(rsa_key("evil")),
+            "x5c": [],
+        }
         assert await verifier().user_id(token(header=elsewhere)) == "ann"
         assert await refusal(token(rsa_key("evil"), header=elsewhere)) == "signature"
 

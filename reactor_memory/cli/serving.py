@@ -1,0 +1,91 @@
+"""`serve`: the memory over HTTP, for many users and agents."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_invocation
+from reactor_memory.errors import ConfigurationError, MissingExtraError
+
+if TYPE_CHECKING:
+    from reactor_memory.container import Container
+    from reactor_memory.http.development import DevelopmentIssuer
+    from reactor_memory.settings import Settings
+
+SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "summary.enabled": True}
+"""What a service does unless the settings say otherwise."""
+
+
+@click.command()
+@click.option("--host", help="Where to listen, instead of http.host.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of http.port; 0 takes a free one.")
+@click.option("--dev", is_flag=True, help="For trying it on this machine: print a token that is ready to use.")
+@with_invocation
+def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> None:
+    """Serve the memory over HTTP, for many users and agents.
+
+    Users come with the tokens of auth.issuers, agents with keys of `reactor-memory keys`. With --dev there is a token
+    for --user (or "dev"), and nobody beyond this machine is answered.
+
+    Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds. Deleted conversations
+    can be restored for 30 days, and summaries are written, unless store.delete_grace_days or summary.enabled say
+    otherwise. Logs JSON to stderr.
+    """
+    from reactor_memory.cli.service_log import log_service
+
+    settings = service_settings(invocation, host, port)
+    log_service(as_json=not dev)
+    try:
+        from reactor_memory.http.development import DevelopmentIssuer
+        from reactor_memory.http.serving import run
+    except ImportError as error:
+        raise MissingExtraError("serve", package=error.name or "litestar", extra="http") from None
+    issuer = DevelopmentIssuer() if dev else None
+    serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
+    anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
+def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Container, address: str) -> None:
+    """What somebody who tries it needs, on one screen."""
+    from reactor_memory.http.development import DEFAULT_USER
+
+    user_id = invocation.user_id or DEFAULT_USER
+    token = issuer.token(user_id, now=container.clock()())
+    click.echo(
+        f"""Serving on {address}, for this machine only. Stop with Ctrl-C.
+
+A token of the user {user_id!r}, as long as this process runs:
+
+export TOKEN={token}
+
+curl -s {address}/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
+  -H 'Content-Type: application/json' -d '{{"title": "My first conversation"}}'
+curl -s {address}/v1/user/conversations -H "Authorization: Bearer $TOKEN"
+"""
+    )
+
+
+def service_settings(invocation: Invocation, host: str | None, port: int | None) -> Settings:
+    """The settings, with the defaults of a service where nothing else is set."""
+    options = {"http.host": host, "http.port": port}
+    chosen = {key: value for key, value in options.items() if value is not None}
+    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
+    defaults = {key: value for key, value in SERVICE_DEFAULTS.items() if key in unset}
+    settings = invocation.settings(**_sections(defaults | chosen))
+    if settings.store.url.startswith("memory:"):
+        problem = "names no database: a service needs one, such as sqlite:///memory.db or postgresql://host/name"
+        raise ConfigurationError("store.url", problem)
+    return settings
+
+
+def _sections(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    sections: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        sections.setdefault(section, {})[name] = value
+    return sections

@@ -1,0 +1,53 @@
+"""What is read from the memory when metrics are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import anyio
+
+from reactor_memory.container import Container
+from reactor_memory.errors import StoreError
+from reactor_memory.protocols import SUMMARIZE
+
+MOST_WORK = 1000
+
+GAUGES = {
+    "store_up": "1 if the database answered now.",
+    "summary_work_due": f"Conversations that wait for their summary, {MOST_WORK} at most; of the whole database.",
+    "summary_work_failing": f"Those whose last try failed, {MOST_WORK} at most; of the whole database.",
+    "summary_work_parked": f"Those that were given up until somebody asks, {MOST_WORK} at most; of the whole database.",
+    "summary_tokens_today": "Tokens spent on summaries this day (UTC); of the whole database.",
+    "summarizer_breaker_open": "1 while the provider of summaries is left alone after failures.",
+}
+
+
+class Readings:
+    """Reads the gauges. What the database does not tell in time is left out."""
+
+    def __init__(self, container: Container) -> None:
+        self._summaries = container.summary_store()
+        self._caps = container.spending_caps()
+        self._breaker = container.breaker()
+        self._clock = container.clock()
+        self._timeout_seconds = container.settings().http.ready_timeout_seconds
+
+    async def read(self) -> Mapping[str, float]:
+        values = {"summarizer_breaker_open": float(self._breaker.is_open), "store_up": 0.0}
+        try:
+            with anyio.move_on_after(self._timeout_seconds):
+                return values | await self._stored() | {"store_up": 1.0}
+        except StoreError:
+            pass
+        return values
+
+    async def _stored(self) -> dict[str, float]:
+        due = await self._summaries.due(SUMMARIZE, now=self._clock(), limit=MOST_WORK)
+        work = await self._summaries.list_work(SUMMARIZE, limit=MOST_WORK)
+        parked = sum(each.parked for each in work)
+        return {
+            "summary_work_due": len(due),
+            "summary_work_failing": len(work) - parked,
+            "summary_work_parked": parked,
+            "summary_tokens_today": await self._caps.spent_today(),
+        }

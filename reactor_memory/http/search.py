@@ -1,0 +1,50 @@
+"""Search over all conversations of a user."""
+
+from __future__ import annotations
+
+from litestar import Controller, post
+from litestar.params import JSONBody
+
+from reactor_memory.http import models, showing
+from reactor_memory.http.paging import PageTokens
+from reactor_memory.http.parameters import Caller, Key
+from reactor_memory.searching import MessageHit, MessageSearch, SearchCursor
+from reactor_memory.service.access import agents_of, check_granted, user_of
+from reactor_memory.service.search import MessageSearchService
+
+
+class SearchController(Controller):
+    path = "/search"
+
+    search: MessageSearchService
+    tokens: PageTokens
+
+    @post("/messages", operation_id="searchMessages", status_code=200)
+    async def search_messages(
+        self, principal: Caller, data: JSONBody[models.SearchMessagesRequest], idempotency_key: Key = None
+    ) -> models.SearchResults:
+        """The messages that answer best, of all conversations that the user owns or is a member of. Nothing changes, so
+        an idempotency key makes no difference.
+        """
+        check_granted(principal, "read")
+        asked = MessageSearch(
+            text=data.query,
+            user_id=user_of(principal),
+            conversation_ids=None if data.conversation_ids is None else tuple(data.conversation_ids),
+            agent_names=agents_of(principal),
+            before=data.before,
+            search_type=data.search_type,
+            limit=data.top_k,
+        )
+        tokens = self.tokens.of(principal, "searchMessages", asked)
+        found = await self.search.search(asked.continued(tokens.after(data.cursor, SearchCursor)))
+        return models.SearchResults(
+            data=[_result(hit) for hit in found.hits],
+            next_cursor=None if found.next is None else tokens.before(found.next),
+        )
+
+
+def _result(hit: MessageHit) -> models.SearchResult:
+    return models.SearchResult(
+        message=showing.message(hit.message, hit.conversation_id), score=hit.score, highlights=hit.highlight or None
+    )

@@ -1,0 +1,243 @@
+"""A process that serves: from an open container to a listening server, and in good order to its end.
+
+The first SIGTERM or SIGINT begins the end: readiness says `stopping`, after `http.drain_delay_seconds` the listener
+closes, streams are ended, requests and background work finish. The second one, and the end of the grace time, end the
+process at once; nothing acknowledged is lost by that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import signal
+import socket
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, cast
+
+import anyio
+import uvicorn
+from anyio.abc import TaskGroup, TaskStatus
+from litestar.types import ASGIApp
+
+from reactor_memory.container import Container, open_memory
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.http.admission import Admission, admission_of, require_callers
+from reactor_memory.http.app import create_app
+from reactor_memory.http.connections import patient
+from reactor_memory.http.development import DevelopmentIssuer, require_loopback
+from reactor_memory.http.observing import Observed, Observer, RequestLog
+from reactor_memory.http.pace import BoundedBodies
+from reactor_memory.http.readiness import Probes
+from reactor_memory.settings import HttpSettings, Settings
+
+log = logging.getLogger(__name__)
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+TOO_LATE = 1
+"""The exit code of a process that could not end in good order in its time."""
+
+RESERVED_SECONDS = 2.0
+"""Of the grace time, for what is left to do when the last request was answered or given up."""
+
+BACKLOG = 2048
+
+
+# -- where it listens -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening(host: str, port: int, *, setting: str = "http.port") -> Generator[socket.socket]:
+    """A socket that others can connect to. Raises `ConfigurationError` if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else "there is no such host here"
+        raise ConfigurationError(setting, f"cannot listen on {address_of(host, port)}: {reason}") from None
+    with listener:
+        yield listener
+
+
+def address_of(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def address_listened_on(listener: socket.socket) -> str:
+    return address_of(*listener.getsockname()[:2])
+
+
+# -- how it ends ------------------------------------------------------------------------------------------------------
+
+
+def check_grace(settings: Settings) -> None:
+    """Raises `ConfigurationError` if what has to end takes longer than it may."""
+    http, background = settings.http, settings.background
+    least = max(http.drain_delay_seconds + 1, background.close_grace_seconds) + RESERVED_SECONDS
+    if http.shutdown_grace_seconds < least:
+        problem = f"must be at least {least:g}, because of http.drain_delay_seconds and background.close_grace_seconds"
+        raise ConfigurationError("http.shutdown_grace_seconds", problem)
+
+
+@contextmanager
+def stopping(grace_seconds: float) -> Generator[asyncio.Event]:
+    """An event that the first signal sets. From then on a signal ends the process, and so does the end of the time."""
+    loop = asyncio.get_running_loop()
+    event = asyncio.Event()
+    deadline = ExitStack()
+
+    def stop() -> None:
+        for each in SIGNALS:
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+        deadline.callback(loop.call_later(grace_seconds, _give_up).cancel)
+        event.set()
+
+    for each in SIGNALS:
+        loop.add_signal_handler(each, stop)
+    with deadline:
+        yield event
+    for each in SIGNALS:
+        loop.remove_signal_handler(each)
+
+
+def _give_up() -> None:
+    log.error("could not end in time")
+    logging.shutdown()
+    os._exit(TOO_LATE)
+
+
+# -- what it serves ---------------------------------------------------------------------------------------------------
+
+
+def probes_of(container: Container, admission: Admission) -> Probes:
+    """What readiness asks: the database, and the keys of the issuers."""
+    store = container.message_store()
+    return Probes(
+        {"store": lambda: store.get_session(_NOBODYS_SESSION, None), "issuers": admission.check},
+        timeout_seconds=container.settings().http.ready_timeout_seconds,
+    )
+
+
+_NOBODYS_SESSION = "reactor-memory~ready"
+"""An id that no session can have."""
+
+
+def observed_app(container: Container, admission: Admission, probes: Probes, observers: Sequence[Observer]) -> ASGIApp:
+    """The service with everything that a request passes on its way."""
+    settings = container.settings()
+    app: ASGIApp = create_app(container, authenticator=admission, probes=probes)
+    app = BoundedBodies(app, settings.http.body_timeout_seconds)
+    if settings.telemetry.enabled:
+        from reactor_memory.http.tracing import Traced
+
+        app = Traced(app)
+    return Observed(app, [RequestLog(), *observers])
+
+
+# -- the process ------------------------------------------------------------------------------------------------------
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals alone: uvicorn would raise them again before the memory is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _server(app: ASGIApp, http: HttpSettings) -> _Server:
+    grace = http.shutdown_grace_seconds - http.drain_delay_seconds - RESERVED_SECONDS
+    config = uvicorn.Config(
+        cast("Any", app),
+        http=patient(http.head_timeout_seconds),
+        ws="none",
+        lifespan="on",
+        backlog=BACKLOG,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=math.ceil(http.idle_timeout_seconds),
+        timeout_graceful_shutdown=max(1, int(grace)),
+    )
+    return _Server(config)
+
+
+async def run(
+    settings: Settings,
+    *,
+    development: DevelopmentIssuer | None = None,
+    ready: Callable[[Container, str], None] | None = None,
+) -> None:
+    """Open the memory and serve it until a signal says to stop.
+
+    With `development` an issuer of this process counts beside those of the settings, and only this machine is answered.
+    `ready` is called with the open container and the address. Raises `ConfigurationError` for settings that cannot be
+    met, and `StoreError` if the database cannot be opened.
+    """
+    http = settings.http
+    check_grace(settings)
+    if development is not None:
+        require_loopback(http.host)
+    with listening(http.host, http.port) as listener, stopping(http.shutdown_grace_seconds) as stop:
+        async with open_memory(settings) as container:
+            admission = admission_of(
+                settings.auth, keys=container.api_key_store(), clock=container.clock(), development=development
+            )
+            if development is None:
+                await require_callers(settings.auth, container.api_key_store(), now=container.clock()())
+            address = address_listened_on(listener)
+            log.info("listening", extra={"address": address})
+            if ready is not None:
+                ready(container, address)
+            await serve(container, admission, listener, stop)
+    log.info("stopped")
+
+
+async def serve(container: Container, admission: Admission, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Answer requests until `stop` is set and everything that was begun has ended."""
+    settings = container.settings()
+    probes = probes_of(container, admission)
+    async with anyio.create_task_group() as beside:
+        observers = await _metrics(container, beside)
+        if settings.background.enabled:
+            beside.start_soon(container.work_poller().run)
+        server = _server(observed_app(container, admission, probes, observers), settings.http)
+        async with anyio.create_task_group() as serving:
+            serving.start_soon(_end_in_order, container, server, probes, stop)
+            await server.serve(sockets=[listener])
+        beside.cancel_scope.cancel()
+
+
+async def _end_in_order(container: Container, server: _Server, probes: Probes, stop: asyncio.Event) -> None:
+    await stop.wait()
+    log.info("stopping")
+    probes.stop()
+    await anyio.sleep(container.settings().http.drain_delay_seconds)
+    server.should_exit = True
+    await container.summary_scheduler().close()
+
+
+async def _metrics(container: Container, tasks: TaskGroup) -> Sequence[Observer]:
+    """Serve metrics on their own port, if one is set: whoever observes requests for them."""
+    http = container.settings().http
+    if http.metrics_port is None:
+        return ()
+    from reactor_memory.http.metrics import ServiceMetrics, metrics_app
+    from reactor_memory.http.readings import GAUGES, Readings
+
+    metrics = ServiceMetrics(GAUGES, Readings(container).read)
+    await tasks.start(_serve_metrics, metrics_app(metrics), http)
+    return (metrics,)
+
+
+async def _serve_metrics(app: ASGIApp, http: HttpSettings, *, task_status: TaskStatus[None]) -> None:
+    """Until it is cancelled: they can be read until the very end."""
+    assert http.metrics_port is not None
+    with listening(http.metrics_host, http.metrics_port, setting="http.metrics_port") as listener:
+        log.info("metrics", extra={"address": f"{address_listened_on(listener)}/metrics"})
+        task_status.started()
+        await _server(app, http).serve(sockets=[listener])
