@@ -20,6 +20,7 @@ from reactor_memory.searching import SearchType
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
 JsonObject: TypeAlias = dict[str, Any]
 
+Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 Title: TypeAlias = Annotated[str, Meta(max_length=500)]
 UserId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -53,8 +54,8 @@ class ConversationSummary(Answer, frozen=True, kw_only=True):
     id: str
     title: str | None
     owner_user_id: str | None
-    created_at: datetime
-    updated_at: datetime
+    created_at: Time
+    updated_at: Time
     last_message_preview: str | None
     access_level: AccessLevel
 
@@ -64,7 +65,7 @@ class Conversation(ConversationSummary, frozen=True, kw_only=True):
     agent_name: str | None
     forked_at_conversation_id: str | None
     forked_at_message_id: str | None
-    vectorized_at: datetime | None
+    vectorized_at: Time | None
 
 
 class ConversationPage(Answer, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ class ConversationFork(Answer, frozen=True, kw_only=True):
     forked_from_conversation_id: str | None
     forked_from_message_id: str | None
     title: str | None
-    created_at: datetime
+    created_at: Time
     is_current_fork: bool
 
 
@@ -131,7 +132,7 @@ class Message(Answer, frozen=True, kw_only=True):
     metadata: JsonObject
     parent_message_id: str | None
     user_id: str | None
-    created_at: datetime
+    created_at: Time
     tool_calls: list[ToolCallBody] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
@@ -167,7 +168,7 @@ class ConversationMembership(Answer, frozen=True, kw_only=True):
     conversation_id: str
     user_id: str
     access_level: AccessLevel
-    created_at: datetime
+    created_at: Time
 
 
 class MembershipList(Answer, frozen=True, kw_only=True):
@@ -183,7 +184,7 @@ class OwnershipTransfer(Answer, frozen=True, kw_only=True):
     conversation_id: str
     from_user_id: str
     to_user_id: str
-    created_at: datetime
+    created_at: Time
 
 
 class TransferList(Answer, frozen=True, kw_only=True):
@@ -200,7 +201,7 @@ class AuditEntry(Answer, frozen=True, kw_only=True):
     action: str
     target: str | None
     details: JsonObject
-    created_at: datetime
+    created_at: Time
 
 
 class AuditPage(Answer, frozen=True, kw_only=True):
@@ -218,7 +219,7 @@ class ContextMessage(Answer, frozen=True, kw_only=True):
     seq: int | None
     role: Role
     content: str
-    created_at: datetime | None
+    created_at: Time | None
     tool_calls: list[ToolCallBody] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
@@ -238,7 +239,7 @@ class CreateSummaryRequest(Request, frozen=True, kw_only=True):
     title: Text
     summary: Text
     until_message_id: Text
-    summarized_at: datetime
+    summarized_at: Time
 
 
 # -- search -----------------------------------------------------------------------------------------------------------

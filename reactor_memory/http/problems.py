@@ -77,6 +77,10 @@ _LARGE = frozenset(
 """Settings whose limits are about the size of a request; what exceeds others is merely not acceptable."""
 
 
+_WITHOUT_BODY = frozenset({"GET", "DELETE"})
+"""Methods of requests in which nothing but the address can be wrong."""
+
+
 class ProblemError(Exception):
     """A problem that a controller or a guard tells as it is."""
 
@@ -108,7 +112,10 @@ def invalid(field: str, problem: str, kind: Kind = INVALID) -> ProblemError:
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
     """The answer to an exception, whatever it is."""
-    return answer(problem_of(error, _names(request)), request_id_of(request.scope), error)
+    problem = problem_of(error, _names(request))
+    if problem.kind is INVALID and request.method in _WITHOUT_BODY:
+        problem = ProblemError(BAD_PARAMETER, problem.detail, errors=problem.errors)
+    return answer(problem, request_id_of(request.scope), error)
 
 
 def _names(request: Request[Any, Any, Any]) -> dict[str, str]:

@@ -252,6 +252,12 @@ async def test_an_own_name_of_a_parameter_is_not_its_name(service: Service, conv
     assert told(answer) == (400, "bad_parameter", ["afterMessageId"])
 
 
+async def test_what_only_the_conversation_can_tell_of_a_query_is_named(service: Service, conversation: str) -> None:
+    agent = service.by("bot", service.user)
+    answer = await agent.get(f"/conversations/{conversation}/context?afterMessageId=absent")
+    assert told(answer) == (400, "bad_parameter", ["afterMessageId"])
+
+
 # -- addresses --------------------------------------------------------------------------------------------------------
 
 STRANGE_IDS = [
