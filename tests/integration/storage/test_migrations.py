@@ -83,6 +83,8 @@ class TestParity:
             "posted_summaries",
             "responses",
             "response_pieces",
+            "search_progress",
+            "embeddings",
             REVISION_TABLE,
         }
 
