@@ -30,6 +30,7 @@ from reactor_memory.storage.branches import group_of
 from reactor_memory.storage.recall import WEIGHT_UNIT, term_key
 from reactor_memory.storage.rows import branch_from, key_of, message_from, to_json
 from reactor_memory.storage.steps import Batch, Row, Step, Steps
+from reactor_memory.storage.user_rows import name_user
 from reactor_memory.storage.vectors import nearest, packed
 
 LAST_SEQ = 2**31 - 1
@@ -51,6 +52,7 @@ class Visible(NamedTuple):
 
 
 def search_messages(query: SearchQuery) -> Steps[SearchAnswer]:
+    yield from name_user(query.user_id)
     rows = yield Step("visible_conversations", {"user_id": query.user_id})
     allowed = _of_agents(rows, query.agent_names)
     visible = visible_parts(allowed, query.conversation_ids)

@@ -16,6 +16,7 @@ from reactor_memory.testing import (
     MessageStoreConformance,
     NotesStoreConformance,
     ResponseStoreConformance,
+    SearchStoreConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
@@ -69,4 +70,9 @@ class TestFencedLog(MessageStoreConformance):
 
 @pytest.mark.slow
 class TestFencedSummaries(SummaryStoreConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedSearch(SearchStoreConformance):
     pass

@@ -93,6 +93,7 @@ getAgentResponse         own,fork        401 401 401 403 403 403 403 403 403 403
 getAgentResponse         deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
 startResponse            own,fork        401 401 401 403 403 403 403 403 403 403 403 201 404 403 201 404 403 403
 startResponse            deleted,absent  401 401 401 403 403 403 403 403 403 403 403 404 404 404 404 404 404 403
+searchMessages           -               401 401 401 200 200 200 200 200 200 200 200 403 403 200 200 200 200 200
 """
 
 
@@ -123,6 +124,7 @@ QUESTIONS: dict[str, Question] = {
     "startResponse": Question({"producer": "worker-1"}),
     "appendResponseChunks": Question({"fence": "{fence}", "firstEvent": 1, "texts": ["They"]}),
     "finishResponse": Question({"fence": "{fence}"}),
+    "searchMessages": Question({"query": "second"}),
     "listRunningResponses": Question(query="?conversationIds={own}"),
 }
 """What is sent to operations that take something."""
