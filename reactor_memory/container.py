@@ -1171,7 +1171,7 @@ class Container(containers.DeclarativeContainer):
         access=access,
         store=conversation_store,
         manager=conversation_manager,
-        scheduler=summary_scheduler,
+        scheduler=save_scheduler,
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),

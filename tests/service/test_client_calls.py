@@ -15,7 +15,7 @@ from reactor_memory.http.client import MemoryServiceClient, Retries
 
 pytestmark = pytest.mark.anyio
 
-SECRETS = ("token-4711", "key-4711", "what nobody may read")
+SECRETS = ("token-4711", "key-4711", "nobody-may-read-this")
 CONVERSATION = {
     "id": "c-1",
     "title": None,

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import anyio
 import pytest
 
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.http.client import MemoryServiceClient
-from reactor_memory.http.models import CreateAgentMessageRequest, CreateUserMessageRequest
+from reactor_memory.http.models import CreateAgentMessageRequest, CreateUserMessageRequest, SearchResult
 from tests.service.processes import ServiceProcess, environment, service, token_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -122,10 +123,16 @@ async def is_summarised(ann: MemoryServiceClient, agent: MemoryServiceClient, co
 
 async def is_searched(ann: MemoryServiceClient, ben: MemoryServiceClient, conversation: str, fork: str) -> None:
     for user in (ann, ben):
-        found = await user.search_messages("hotel azulejo")
-        assert found.data[0].message.conversation_id in (conversation, fork)
-    only = await ben.search_messages("tram", conversation_ids=[fork])
-    assert [hit.message.content for hit in only.data] == ["And how do we get there by tram?"]
+        found = await until_found(user, "hotel azulejo", conversation)
+        assert found.message.conversation_id in (conversation, fork)
+    assert (await until_found(ben, "tram", fork)).message.content == "And how do we get there by tram?"
+
+
+async def until_found(user: MemoryServiceClient, query: str, conversation: str) -> SearchResult:
+    """The best answer once it is indexed, which is background work; the timeout of the test bounds it."""
+    while not (found := (await user.search_messages(query, conversation_ids=[conversation])).data):  # noqa: ASYNC110
+        await anyio.sleep(0.05)
+    return found[0]
 
 
 async def is_handed_over(ann: MemoryServiceClient, ben: MemoryServiceClient, conversation: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
 from tests.acceptance.service.people import Agent, Answer, User, answer_of_agent, note_of_agent
@@ -19,6 +20,13 @@ async def posts(caller: User | Agent, conversation_id: str, until: str, **fields
 async def finds(user: User, query: str, **fields: object) -> list[str]:
     answer = await user.post("/v1/user/search/messages", {"query": query, **fields})
     return [hit["message"]["content"] for hit in answer.data]
+
+
+async def until_found(user: User, query: str, **fields: object) -> list[str]:
+    """What is found once it is indexed, which is background work; the timeout of the test bounds it."""
+    while not (found := await finds(user, query, **fields)):  # noqa: ASYNC110 - the index tells nobody
+        await anyio.sleep(0.02)
+    return found
 
 
 async def talk(user: User, *texts: str) -> tuple[str, list[str]]:
@@ -42,9 +50,9 @@ async def test_a_summary_gives_the_conversation_its_title(alice: User, agent: Ag
 
 
 async def test_the_context_tells_a_summary_in_place_of_what_it_covers(alice: User, agent: Agent) -> None:
-    conversation, ids = await talk(alice, *(f"message {number}" for number in range(1, 41)))
-    await posts(agent, conversation, ids[-1])
-    shown = (await agent.get(f"/v1/agent/conversations/{conversation}/context", budget=200)).body
+    conversation, ids = await talk(alice, *(f"{number}. {'and so on ' * 10}" for number in range(1, 31)))
+    await posts(agent, conversation, ids[19])
+    shown = (await agent.get(f"/v1/agent/conversations/{conversation}/context", budget=300)).body
     assert any(SUMMARY in message["content"] for message in shown["messages"])
 
 
@@ -71,19 +79,25 @@ async def test_a_user_finds_what_was_said(newcomer: User, agent: Agent) -> None:
     conversation, (only,) = await talk(newcomer, "I wants to return an item")
     await agent.adds(conversation, answer_of_agent("Our refund policy: 30 days."))
     await posts(agent, conversation, only)
-    assert "Our refund policy: 30 days." in await finds(newcomer, "refund policy")
-    assert await finds(newcomer, "return item", topK=10) != []
+    assert "Our refund policy: 30 days." in await until_found(newcomer, "refund policy")
+    assert await until_found(newcomer, "return item", topK=10)
 
 
 async def test_a_search_stays_in_the_conversations_that_are_named(newcomer: User) -> None:
     one, _ = await talk(newcomer, "alpha one")
     await talk(newcomer, "alpha two")
-    assert await finds(newcomer, "alpha", conversationIds=[one], searchType="keyword") == ["alpha one"]
+    assert await until_found(newcomer, "alpha", conversationIds=[one], searchType="keyword") == ["alpha one"]
+
+
+async def test_what_begins_a_fork_is_found(newcomer: User) -> None:
+    conversation, ids = await talk(newcomer, "by train", "by plane")
+    fork = await newcomer.forks(conversation, ids[1], newMessage={"content": "by omnibus"})
+    await until_found(newcomer, "omnibus", conversationIds=[fork["id"]])
 
 
 async def test_nobody_finds_what_is_none_of_theirs(alice: User, bob: User, agent: Agent) -> None:
     conversation, _ = await talk(bob, "zanzibar is my password")
     await agent.adds(conversation, note_of_agent("zanzibar is kept for me"))
+    assert await until_found(bob, "zanzibar") == ["zanzibar is my password"]
     assert await finds(alice, "zanzibar") == []
     assert await finds(alice, "zanzibar", conversationIds=[conversation]) == []
-    assert await finds(bob, "zanzibar") == ["zanzibar is my password"]
