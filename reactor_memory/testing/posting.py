@@ -203,7 +203,7 @@ class Posted:
             last_count=4,
             trigger_message_count=2,
             max_messages=9,
-            max_tokens=30,
+            max_tokens=25,
             overhead=1,
             facts=True,
         )
