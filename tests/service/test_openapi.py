@@ -99,11 +99,11 @@ def test_examples_are_what_is_asked_for() -> None:
 
 
 def test_parameters_say_what_they_may_be() -> None:
-    """Nothing is of any length."""
+    """Nothing in an address is of any length; headers are limited by the server."""
     for path, _, operation in operations():
         for parameter in operation["parameters"]:
             schema = parameter.get("schema", {})
-            if schema.get("type") == "string":
+            if schema.get("type") == "string" and parameter["in"] != "header":
                 assert {"maxLength", "pattern", "enum"} & set(schema), (path, parameter["name"])
             if schema.get("type") == "integer":
                 assert "minimum" in schema, (path, parameter["name"])
