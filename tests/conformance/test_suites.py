@@ -50,11 +50,6 @@ def test_no_rule_hides_another_of_the_same_name() -> None:
 
 def test_every_rule_is_a_coroutine_that_pytest_awaits() -> None:
     for suite in SUITES:
-        rules = [_asked(getattr(suite, name)) for name in dir(suite) if name.startswith("test_")]
+        rules = [getattr(suite, name) for name in dir(suite) if name.startswith("test_")]
         assert all(inspect.iscoroutinefunction(rule) for rule in rules)
         assert "anyio" in {mark.name for mark in suite.pytestmark}  # pyright: ignore
-
-
-def _asked(rule: object) -> object:
-    """What a property runs for each example."""
-    return rule.hypothesis.inner_test if hasattr(rule, "hypothesis") else rule
