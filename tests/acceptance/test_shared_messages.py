@@ -14,11 +14,12 @@ from reactor_memory.errors import (
     AccessDeniedError,
     IdempotencyConflictError,
     InvalidInputError,
+    MessageNotFoundError,
     NotGrantedError,
     SessionNotFoundError,
 )
 from reactor_memory.memberships import PARENT_MESSAGE_ID, Conversation
-from reactor_memory.models import Message, ToolCall
+from reactor_memory.models import Message, Notes, ToolCall
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access
 from reactor_memory.service.messages import NewMessage, SharedContext
@@ -42,6 +43,20 @@ class TestAppending:
         assert (said.seq, said.role, said.visibility, said.author_id) == (2, "user", "user", "ann")
         assert said.metadata == {"a": 1, PARENT_MESSAGE_ID: "m"}
         assert (await container.shared_messages().list_for_user(ANN, made.conversation_id))[1] == said
+
+    async def test_a_repetition_of_what_was_erased_finds_nothing(self, container: Container) -> None:
+        made = await begin(container)
+        messages, identity = container.shared_messages(), made.conversation_id
+        said = [NewMessage(content="one"), NewMessage(content="two")]
+        await messages.append_as_user(ANN, identity, said[0], request_key="said")
+        first = await messages.append_as_agent(agent(), identity, said, request_key="written")
+        await container.conversation_manager().erase(identity, seq=[1, 2], user_id="ann")
+        with pytest.raises(MessageNotFoundError):
+            await messages.append_as_user(ANN, identity, said[0], request_key="said")
+        assert await messages.append_as_agent(agent(), identity, said, request_key="written") == first[1:]
+        await container.conversation_manager().erase(identity, seq=3, user_id="ann")
+        with pytest.raises(MessageNotFoundError):
+            await messages.append_as_agent(agent(), identity, said, request_key="written")
 
     async def test_a_repetition_gets_the_first_answer_and_other_content_none(self, container: Container) -> None:
         made = await begin(container)
@@ -201,6 +216,19 @@ class TestContext:
             assert memory
             cut = await messages.context(agent(), made.conversation_id, limit=1)
             assert [*cut.messages] == [*memory, whole.messages[-1]]
+
+    async def test_notes_about_the_owner_are_for_no_other_member(self, tmp_path: Path) -> None:
+        async with service(f"sqlite:///{tmp_path}/memory.db", notes={"enabled": True}) as container:
+            made = await begin(container, "one", agent_name="travel")
+            await container.sharing().add(ANN, made.conversation_id, "bob", "manager")
+            notes = Notes(user_id="ann", agent_name="travel", version=1, text="- allergic to walnuts")
+            assert await container.notes_store().put_notes(notes)
+            told = {
+                who: "walnuts"
+                in str(await container.shared_messages().context(agent(user_id=who), made.conversation_id))
+                for who in (None, "ann", "bob")
+            }
+            assert told == {None: True, "ann": True, "bob": False}
 
     async def test_it_goes_on_behind_a_message(self, container: Container) -> None:
         made = await begin(container, "one", "two", "three", "four")
