@@ -18,7 +18,7 @@ from reactor_memory.memberships import (
     ConversationStore,
     MessagesQuery,
 )
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility, is_posted_summary
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access, client_of, user_of
 from reactor_memory.service.requests import batch_key
@@ -159,8 +159,9 @@ class Messages:
         report: bool = False,
     ) -> SharedContext:
         """The context of `ConversationManager.load_history`, with at most the newest `limit` messages of its window;
-        with `after_message_id` instead the messages of the log behind that one, in order. The notes about the owner,
-        which other conversations are the source of, are not for an agent that calls on behalf of another member.
+        with `after_message_id` instead the messages of the log behind that one, in order, without posted summaries. The
+        notes about the owner, which other conversations are the source of, are not for an agent that calls on behalf of
+        another member.
         """
         client_of(principal)
 
@@ -188,11 +189,12 @@ class Messages:
         messages = await self._manager.read_messages(
             session.session_id, user_id=session.owner_id, after=last.seq or 0, limit=limit
         )
+        shown = tuple(each for each in messages if not is_posted_summary(each))
         return SharedContext(
             conversation_id=session.session_id,
-            messages=messages,
+            messages=shown,
             next_after_message_id=messages[-1].message_id if messages else message_id,
-            tokens=sum(each.token_count or 0 for each in messages),
+            tokens=sum(each.token_count or 0 for each in shown),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,24 @@ class TestAppending:
             await container.shared_messages().append_as_user(
                 ANN, made.conversation_id, NewMessage(content="x", **fields)
             )
+
+    async def test_it_goes_on_past_a_posted_summary(self, container: Container) -> None:
+        made = await begin(container, "one")
+        first = (await container.shared_messages().list_for_user(ANN, made.conversation_id))[0]
+        until, now = first.message_id or "", datetime(2026, 11, 21, tzinfo=UTC)
+        posted = await container.posted_summaries().post(
+            agent(), made.conversation_id, text="told", title=None, until_message_id=until, summarized_at=now
+        )
+        await say(container, made.conversation_id, "two")
+
+        async def behind(message_id: str | None, limit: int) -> tuple[list[str], str | None]:
+            page = await container.shared_messages().context(
+                agent(), made.conversation_id, after_message_id=message_id, limit=limit
+            )
+            return [each.content for each in page.messages], page.next_after_message_id
+
+        assert await behind(until, 1) == ([], posted.message_id)
+        assert (await behind(posted.message_id, 1))[0] == (await behind(until, 2))[0] == ["two"]
 
     async def test_who_may_not(self, container: Container) -> None:
         made = await begin(container, agent_name="helper")
