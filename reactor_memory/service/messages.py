@@ -22,7 +22,7 @@ from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Vi
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access, client_of, user_of
 from reactor_memory.service.requests import batch_key
-from reactor_memory.validation import MAX_ID_LENGTH
+from reactor_memory.validation import MAX_ID_LENGTH, check_text
 
 CONTINUED = 200
 """Messages of the log that follow at most, if nobody says how many."""
@@ -164,6 +164,8 @@ class Messages:
         another member.
         """
         client_of(principal)
+        if after_message_id is not None:
+            check_text("after_message_id", after_message_id)
 
         async def act(conversation: Conversation) -> SharedContext:
             if after_message_id is not None:
