@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from reactor_memory.context.rendering import visible
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.memberships import Conversation, ConversationStore
 from reactor_memory.models import Message
@@ -36,7 +36,7 @@ class Summaries:
     ) -> Message:
         """The message that holds the summary of everything up to `until_message_id`, which must be a message of the
         conversation, or of what it shares (`InvalidInputError`). A repetition with the same `request_key` returns the
-        first one.
+        first one; raises `MessageNotFoundError` if it was erased since.
         """
         author_id = client_of(principal)
         check_text("until_message_id", until_message_id)
@@ -44,7 +44,7 @@ class Summaries:
         made_at = _in_utc(summarized_at)
 
         async def act(conversation: Conversation) -> Message:
-            return await self._manager.post_summary(
+            posted = await self._manager.post_summary(
                 conversation_id,
                 text=text,
                 until_seq=await self._seq_of(conversation, until_message_id),
@@ -57,6 +57,9 @@ class Summaries:
                 },
                 idempotency_key=batch_key(principal, request_key),
             )
+            if not posted.content:
+                raise MessageNotFoundError(conversation_id)
+            return posted
 
         return await self._access.acting(principal, conversation_id, act, needs="writer", operation="summarize")
 

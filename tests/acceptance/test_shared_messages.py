@@ -134,6 +134,26 @@ class TestAppending:
         assert await behind(until, 1) == ([], posted.message_id)
         assert (await behind(posted.message_id, 1))[0] == (await behind(until, 2))[0] == ["two"]
 
+    async def test_a_repetition_of_a_summary_that_was_erased_finds_nothing(self, container: Container) -> None:
+        made = await begin(container, "one", "two")
+        first, second = await container.shared_messages().list_for_user(ANN, made.conversation_id)
+
+        async def post() -> Message:
+            return await container.posted_summaries().post(
+                agent(),
+                made.conversation_id,
+                text="told",
+                title=None,
+                until_message_id=second.message_id or "",
+                summarized_at=datetime(2026, 11, 21, tzinfo=UTC),
+                request_key="k",
+            )
+
+        assert await post() == await post()
+        await container.conversation_manager().erase(made.conversation_id, seq=first.seq or 0, user_id="ann")
+        with pytest.raises(MessageNotFoundError):
+            await post()
+
     async def test_who_may_not(self, container: Container) -> None:
         made = await begin(container, agent_name="helper")
         await container.sharing().add(ANN, made.conversation_id, "cyd", "reader")
