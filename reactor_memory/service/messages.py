@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reactor_memory.context.report import Context
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.memberships import (
     PARENT_MESSAGE_ID,
@@ -18,11 +18,11 @@ from reactor_memory.memberships import (
     ConversationStore,
     MessagesQuery,
 )
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility, is_posted_summary
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access, client_of, user_of
 from reactor_memory.service.requests import batch_key
-from reactor_memory.validation import MAX_ID_LENGTH
+from reactor_memory.validation import MAX_ID_LENGTH, check_text
 
 CONTINUED = 200
 """Messages of the log that follow at most, if nobody says how many."""
@@ -99,7 +99,9 @@ class Messages:
     async def append_as_user(
         self, principal: Principal, conversation_id: str, message: NewMessage, *, request_key: str | None = None
     ) -> Message:
-        """The message as it is stored. A repetition with the same `request_key` returns the first one."""
+        """The message as it is stored. A repetition with the same `request_key` returns the first one; raises
+        `MessageNotFoundError` if it was erased since.
+        """
         stored = await self._append(principal, conversation_id, [said_by_user(principal, message)], request_key)
         return stored[0]
 
@@ -111,7 +113,9 @@ class Messages:
         *,
         request_key: str | None = None,
     ) -> tuple[Message, ...]:
-        """The messages as they are stored, all or none of them."""
+        """The messages as they are stored, all or none of them. A repetition with the same `request_key` returns those
+        of them that were not erased since; raises `MessageNotFoundError` if all were.
+        """
         return await self._append(
             principal, conversation_id, [said_by_agent(principal, each) for each in messages], request_key
         )
@@ -136,9 +140,12 @@ class Messages:
             await self._store.title_conversation(session.session_id)
         if not appended.replayed:
             return tuple(replace(each, seq=seq) for seq, each in enumerate(batch.messages, appended.first_seq))
-        return await self._manager.read_messages(
+        stored = await self._manager.read_messages(
             session.session_id, user_id=session.owner_id, after=appended.first_seq - 1, until=appended.last_seq
         )
+        if not stored:
+            raise MessageNotFoundError(session.session_id)
+        return stored
 
     async def context(
         self,
@@ -152,18 +159,23 @@ class Messages:
         report: bool = False,
     ) -> SharedContext:
         """The context of `ConversationManager.load_history`, with at most the newest `limit` messages of its window;
-        with `after_message_id` instead the messages of the log behind that one, in order.
+        with `after_message_id` instead the messages of the log behind that one, in order, without posted summaries. The
+        notes about the owner, which other conversations are the source of, are not for an agent that calls on behalf of
+        another member.
         """
         client_of(principal)
+        if after_message_id is not None:
+            check_text("after_message_id", after_message_id)
 
         async def act(conversation: Conversation) -> SharedContext:
             if after_message_id is not None:
                 return await self._continued(conversation, after_message_id, limit or CONTINUED)
             session = conversation.session
+            has_notes = principal.user_id in (None, session.owner_id)
             context = await self._manager.load_history(
                 session.session_id,
                 user_id=session.owner_id,
-                agent_name=conversation.agent_name,
+                agent_name=conversation.agent_name if has_notes else None,
                 budget=budget,
                 query=query,
             )
@@ -179,11 +191,12 @@ class Messages:
         messages = await self._manager.read_messages(
             session.session_id, user_id=session.owner_id, after=last.seq or 0, limit=limit
         )
+        shown = tuple(each for each in messages if not is_posted_summary(each))
         return SharedContext(
             conversation_id=session.session_id,
-            messages=messages,
+            messages=shown,
             next_after_message_id=messages[-1].message_id if messages else message_id,
-            tokens=sum(each.token_count or 0 for each in messages),
+            tokens=sum(each.token_count or 0 for each in shown),
         )
 
 

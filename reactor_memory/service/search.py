@@ -21,6 +21,7 @@ from reactor_memory.searching import (
 )
 from reactor_memory.service.highlights import highlight
 from reactor_memory.terms import FUNCTION_WORDS, terms
+from reactor_memory.validation import check_text
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class MessageSearchService:
         """
         if not search.text.strip():
             raise InvalidInputError("query", "must not be blank")
+        if search.before is not None:
+            check_text("before", search.before)
         if search.after is not None and search.after.seen >= 2 * DEEPEST:
             return MessageHits()
         now = self._clock()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.context.rendering import visible
+from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.memberships import Conversation, ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access, client_of
 from reactor_memory.service.requests import batch_key
+from reactor_memory.validation import check_text
 
 
 class Summaries:
@@ -34,12 +36,15 @@ class Summaries:
     ) -> Message:
         """The message that holds the summary of everything up to `until_message_id`, which must be a message of the
         conversation, or of what it shares (`InvalidInputError`). A repetition with the same `request_key` returns the
-        first one.
+        first one; raises `MessageNotFoundError` if it was erased since.
         """
         author_id = client_of(principal)
+        check_text("until_message_id", until_message_id)
+        _check_says_something(text)
+        made_at = _in_utc(summarized_at)
 
         async def act(conversation: Conversation) -> Message:
-            return await self._manager.post_summary(
+            posted = await self._manager.post_summary(
                 conversation_id,
                 text=text,
                 until_seq=await self._seq_of(conversation, until_message_id),
@@ -48,10 +53,13 @@ class Summaries:
                 title=title,
                 metadata={
                     "untilMessageId": until_message_id,
-                    "summarizedAt": summarized_at.astimezone(UTC).isoformat(),
+                    "summarizedAt": made_at,
                 },
                 idempotency_key=batch_key(principal, request_key),
             )
+            if not posted.content:
+                raise MessageNotFoundError(conversation_id)
+            return posted
 
         return await self._access.acting(principal, conversation_id, act, needs="writer", operation="summarize")
 
@@ -60,3 +68,17 @@ class Summaries:
         if message is None or message.seq is None:
             raise InvalidInputError("until_message_id", "is no message of the conversation")
         return message.seq
+
+
+def _check_says_something(text: str) -> None:
+    """As the manager does, under the name that a caller knows."""
+    check_text("summary", text)
+    if not visible(text):
+        raise InvalidInputError("summary", "says nothing")
+
+
+def _in_utc(time: datetime) -> str:
+    try:
+        return time.astimezone(UTC).isoformat()
+    except OverflowError:
+        raise InvalidInputError("summarized_at", "lies beyond the years 1 to 9999 in UTC") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from reactor_memory.errors import (
     AccessDeniedError,
     IdempotencyConflictError,
     InvalidInputError,
+    MessageNotFoundError,
     NotGrantedError,
     SessionNotFoundError,
 )
 from reactor_memory.memberships import PARENT_MESSAGE_ID, Conversation
-from reactor_memory.models import Message, ToolCall
+from reactor_memory.models import Message, Notes, ToolCall
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access
 from reactor_memory.service.messages import NewMessage, SharedContext
@@ -42,6 +44,20 @@ class TestAppending:
         assert (said.seq, said.role, said.visibility, said.author_id) == (2, "user", "user", "ann")
         assert said.metadata == {"a": 1, PARENT_MESSAGE_ID: "m"}
         assert (await container.shared_messages().list_for_user(ANN, made.conversation_id))[1] == said
+
+    async def test_a_repetition_of_what_was_erased_finds_nothing(self, container: Container) -> None:
+        made = await begin(container)
+        messages, identity = container.shared_messages(), made.conversation_id
+        said = [NewMessage(content="one"), NewMessage(content="two")]
+        await messages.append_as_user(ANN, identity, said[0], request_key="said")
+        first = await messages.append_as_agent(agent(), identity, said, request_key="written")
+        await container.conversation_manager().erase(identity, seq=[1, 2], user_id="ann")
+        with pytest.raises(MessageNotFoundError):
+            await messages.append_as_user(ANN, identity, said[0], request_key="said")
+        assert await messages.append_as_agent(agent(), identity, said, request_key="written") == first[1:]
+        await container.conversation_manager().erase(identity, seq=3, user_id="ann")
+        with pytest.raises(MessageNotFoundError):
+            await messages.append_as_agent(agent(), identity, said, request_key="written")
 
     async def test_a_repetition_gets_the_first_answer_and_other_content_none(self, container: Container) -> None:
         made = await begin(container)
@@ -99,6 +115,44 @@ class TestAppending:
             await container.shared_messages().append_as_user(
                 ANN, made.conversation_id, NewMessage(content="x", **fields)
             )
+
+    async def test_it_goes_on_past_a_posted_summary(self, container: Container) -> None:
+        made = await begin(container, "one")
+        first = (await container.shared_messages().list_for_user(ANN, made.conversation_id))[0]
+        until, now = first.message_id or "", datetime(2026, 11, 21, tzinfo=UTC)
+        posted = await container.posted_summaries().post(
+            agent(), made.conversation_id, text="told", title=None, until_message_id=until, summarized_at=now
+        )
+        await say(container, made.conversation_id, "two")
+
+        async def behind(message_id: str | None, limit: int) -> tuple[list[str], str | None]:
+            page = await container.shared_messages().context(
+                agent(), made.conversation_id, after_message_id=message_id, limit=limit
+            )
+            return [each.content for each in page.messages], page.next_after_message_id
+
+        assert await behind(until, 1) == ([], posted.message_id)
+        assert (await behind(posted.message_id, 1))[0] == (await behind(until, 2))[0] == ["two"]
+
+    async def test_a_repetition_of_a_summary_that_was_erased_finds_nothing(self, container: Container) -> None:
+        made = await begin(container, "one", "two")
+        first, second = await container.shared_messages().list_for_user(ANN, made.conversation_id)
+
+        async def post() -> Message:
+            return await container.posted_summaries().post(
+                agent(),
+                made.conversation_id,
+                text="told",
+                title=None,
+                until_message_id=second.message_id or "",
+                summarized_at=datetime(2026, 11, 21, tzinfo=UTC),
+                request_key="k",
+            )
+
+        assert await post() == await post()
+        await container.conversation_manager().erase(made.conversation_id, seq=first.seq or 0, user_id="ann")
+        with pytest.raises(MessageNotFoundError):
+            await post()
 
     async def test_who_may_not(self, container: Container) -> None:
         made = await begin(container, agent_name="helper")
@@ -201,6 +255,19 @@ class TestContext:
             assert memory
             cut = await messages.context(agent(), made.conversation_id, limit=1)
             assert [*cut.messages] == [*memory, whole.messages[-1]]
+
+    async def test_notes_about_the_owner_are_for_no_other_member(self, tmp_path: Path) -> None:
+        async with service(f"sqlite:///{tmp_path}/memory.db", notes={"enabled": True}) as container:
+            made = await begin(container, "one", agent_name="travel")
+            await container.sharing().add(ANN, made.conversation_id, "bob", "manager")
+            notes = Notes(user_id="ann", agent_name="travel", version=1, text="- allergic to walnuts")
+            assert await container.notes_store().put_notes(notes)
+            told = {
+                who: "walnuts"
+                in str(await container.shared_messages().context(agent(user_id=who), made.conversation_id))
+                for who in (None, "ann", "bob")
+            }
+            assert told == {None: True, "ann": True, "bob": False}
 
     async def test_it_goes_on_behind_a_message(self, container: Container) -> None:
         made = await begin(container, "one", "two", "three", "four")

@@ -238,6 +238,9 @@ async def test_a_fork_and_an_offer_are_made_once_though_their_maker_died(
         container, Asked(principal=principal, operation=("forkConversation", conversation)), fork
     )
     assert forks[0] == forks[1]
+    other_key = Asked(principal=Principal(user_id=service.user, client_id="bot"), operation=("transferOwnership",))
+    offers = await _done_by_the_dying_and_the_next(container, other_key, offer)
+    assert offers[0] == offers[1]
     assert len((await service.get(f"/conversations/{conversation}/forks")).json()["data"]) == 2
 
 

@@ -188,6 +188,7 @@ class TestWords:
         assert await service.refused(ann, {"query": "a", "topK": 0}) == (422, "invalid")
         assert await service.refused(ann, {"query": "a", "topK": 201}) == (422, "invalid")
         assert await service.refused(ann, {"query": "a", "searchType": "psychic"}) == (422, "invalid")
+        assert await service.refused(ann, {"query": "a", "before": "\0"}) == (422, "invalid")
 
 
 class TestCanaries:

@@ -1,14 +1,17 @@
-"""One service for all tests of a module; everybody in it begins what they need."""
+"""One service for all tests of a module; everybody in it begins what they need. It stands on SQLite, and in slow runs
+on PostgreSQL behind row-level security.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
 import httpx2
 import pytest
 
 from tests.acceptance.service.people import Agent, User
+from tests.postgres_server import PostgresServer
 from tests.service.running import RunningService, running_service
 
 
@@ -18,8 +21,24 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningService]:
-    async with running_service(f"sqlite:///{tmp_path_factory.mktemp('service')}/log.db") as service:
+def fenced_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A database as a role sees it that owns nothing and that the fence around the rows of users binds."""
+    with postgres_server.database(migrated=True) as dsn, postgres_server.ordinary_role(dsn) as url:
+        yield url
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.postgres])]
+)
+def service_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path_factory.mktemp('service')}/log.db"
+    return request.getfixturevalue("fenced_url")
+
+
+@pytest.fixture(scope="module")
+async def service(service_url: str) -> AsyncIterator[RunningService]:
+    async with running_service(service_url, store={"auto_migrate": service_url.startswith("sqlite")}) as service:
         yield service
 
 

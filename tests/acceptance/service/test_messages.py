@@ -90,3 +90,12 @@ async def test_messages_are_for_members(alice: User, bob: User) -> None:
         assert (await bob.get(path)).status == 404
         assert (await bob.post(path, {"content": "let me in"})).status == 404
     assert await alice.sees(conversation) == []
+
+
+async def test_no_message_has_an_id_that_no_database_keeps(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    (only,) = await alice.says(conversation, "hello")
+    behind = await agent.get(f"/v1/agent/conversations/{conversation}/context", afterMessageId="\0")
+    before = await alice.post("/v1/user/search/messages", {"query": "hello", "before": "\0"})
+    forked = await alice.post(f"/v1/user/conversations/{conversation}/messages/{only['id']}%00/fork", {})
+    assert (behind.status, before.status, forked.status) == (400, 422, 404)

@@ -69,6 +69,22 @@ async def test_a_summary_is_complete(alice: User, agent: Agent, field: str) -> N
     assert (answer.status, answer.body["errors"][0]["field"]) == (422, field)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("summary", "\0"),
+        ("summary", " \u200b"),
+        ("untilMessageId", "\0"),
+        ("summarizedAt", "0001-01-01T00:00:00+14:00"),
+        ("summarizedAt", "9999-12-31T23:59:59-12:00"),
+    ],
+)
+async def test_what_no_summary_can_say(alice: User, agent: Agent, field: str, value: str) -> None:
+    conversation, (only,) = await talk(alice, "I want to return an item")
+    answer = await posts(agent, conversation, only, **{field: value})
+    assert (answer.status, answer.body["errors"][0]["field"]) == (422, field)
+
+
 async def test_a_summary_ends_at_a_message_of_its_conversation(alice: User, agent: Agent) -> None:
     conversation, _ = await talk(alice, "I want to return an item")
     _, (other,) = await talk(alice, "something else")
