@@ -33,8 +33,8 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
     for --user (or "dev"), and nobody beyond this machine is answered.
 
     Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds. Deleted conversations
-    can be restored for 30 days, and summaries are written, unless store.delete_grace_days or summary.enabled say
-    otherwise. Logs JSON to stderr.
+    can be restored for 30 days, summaries are written, and messages are indexed for search, unless
+    store.delete_grace_days, summary.enabled or search.enabled say otherwise. Logs to stderr, as JSON without --dev.
     """
     from reactor_memory.cli.service_log import log_service
 
@@ -44,7 +44,7 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
         from reactor_memory.http.development import DevelopmentIssuer
         from reactor_memory.http.serving import run
     except ImportError as error:
-        raise MissingExtraError("serve", package=error.name or "litestar", extra="http") from None
+        raise MissingExtraError("serve", package=(error.name or "litestar").partition(".")[0], extra="http") from None
     issuer = DevelopmentIssuer() if dev else None
     serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
     anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
@@ -61,11 +61,13 @@ def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Conta
 
 A token of the user {user_id!r}, as long as this process runs:
 
-export TOKEN={token}
+export MEMORY={address} TOKEN={token}
 
-curl -s {address}/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
+curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
   -H 'Content-Type: application/json' -d '{{"title": "My first conversation"}}'
-curl -s {address}/v1/user/conversations -H "Authorization: Bearer $TOKEN"
+curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN"
+
+The same way goes docs/http-service.md on, and `reactor-memory keys create --help` for agents.
 """
     )
 

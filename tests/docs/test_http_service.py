@@ -47,7 +47,7 @@ def _is_news(line: str) -> bool:
 
 
 def _told(text: str) -> dict[str, str]:
-    address, token = re.search(r"Serving on (\S+),", text), re.search(r"export TOKEN=(\S+)", text)
+    address, token = re.search(r"Serving on (\S+),", text), re.search(r"export MEMORY=\S+ TOKEN=(\S+)", text)
     assert address
     assert token
     return {"MEMORY": address[1], "TOKEN": token[1]}
