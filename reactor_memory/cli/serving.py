@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -76,18 +77,23 @@ def service_settings(invocation: Invocation, host: str | None, port: int | None)
     """The settings, with the defaults of a service where nothing else is set."""
     options = {"http.host": host, "http.port": port}
     chosen = {key: value for key, value in options.items() if value is not None}
-    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
-    defaults = {key: value for key, value in SERVICE_DEFAULTS.items() if key in unset}
-    settings = invocation.settings(**_sections(defaults | chosen))
+    settings = invocation.settings(**sections(unless_set(invocation, SERVICE_DEFAULTS) | chosen))
     if settings.store.url.startswith("memory:"):
         problem = "names no database: a service needs one, such as sqlite:///memory.db or postgresql://host/name"
         raise ConfigurationError("store.url", problem)
     return settings
 
 
-def _sections(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    sections: dict[str, dict[str, Any]] = {}
+def unless_set(invocation: Invocation, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the `defaults` of which neither the environment nor a file says anything."""
+    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
+    return {key: value for key, value in defaults.items() if key in unset}
+
+
+def sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The values by section, as `Settings` takes them."""
+    found: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         section, _, name = key.partition(".")
-        sections.setdefault(section, {})[name] = value
-    return sections
+        found.setdefault(section, {})[name] = value
+    return found

@@ -155,8 +155,15 @@ def _of_framework(error: HTTPException, names: Mapping[str, str]) -> ProblemErro
     if error.status_code == 400 and isinstance(error.extra, list):
         return _of_parameters(cast("list[dict[str, Any]]", error.extra), names)
     kind = _BY_STATUS.get(error.status_code, INTERNAL)
-    detail = kind.title if error.status_code >= 500 else error.detail
+    detail = _DETAILS.get(kind.status) or (kind.title if error.status_code >= 500 else error.detail)
     return ProblemError(kind, detail, headers=error.headers)
+
+
+_DETAILS = {
+    404: "the interface has no such address",
+    405: "the header Allow says which methods this address knows",
+}
+"""What a caller may do where the framework only repeats the status."""
 
 
 def _of_parameters(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> ProblemError:
@@ -210,7 +217,7 @@ def _of_position(error: errors.StreamPositionError) -> ProblemError:
 
 
 def _of_response(error: errors.ResponseConflictError) -> ProblemError:
-    return ProblemError(CONFLICT, str(error), code=error.reason)
+    return ProblemError(CONFLICT, error.problem, code=error.reason)
 
 
 def _of_streams(error: errors.TooManyStreamsError) -> ProblemError:
@@ -230,7 +237,7 @@ def _of_denied(error: errors.AccessDeniedError) -> ProblemError:
 
 
 def _of_sharing(error: errors.SharingConflictError) -> ProblemError:
-    return ProblemError(CONFLICT, str(error), code=error.reason)
+    return ProblemError(CONFLICT, error.problem, code=error.reason)
 
 
 def _of_key(error: errors.IdempotencyConflictError) -> ProblemError:
