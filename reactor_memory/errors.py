@@ -188,12 +188,12 @@ class AccessDeniedError(SessionError):
 
 class SharingConflictError(SessionError):
     """The change of members or owner does not go with how things stand. `reason` is one word, such as
-    ``already_member``, ``transfer_pending``, ``sole_owner``.
+    ``already_member``, ``transfer_pending``, ``sole_owner``; `problem` says it in full.
     """
 
     def __init__(self, session_id: str, reason: str, problem: str) -> None:
         super().__init__(session_id, problem)
-        self.reason = reason
+        self.reason, self.problem = reason, problem
 
 
 class IdempotencyConflictError(SessionError):
@@ -228,7 +228,7 @@ class ResponseConflictError(SessionError):
 
     def __init__(self, session_id: str, reason: str, problem: str) -> None:
         super().__init__(session_id, problem)
-        self.reason = reason
+        self.reason, self.problem = reason, problem
 
 
 class CopyConflictError(SessionError):

@@ -26,6 +26,7 @@ SELECTED_BY = {
     "recall_index": "context.recall_index",
     "redactor": "redactor",
     "memory_management": "chat_memory.strategy",
+    "embedder": "search.embedder",
     "stream_store": "streams.backend",
     "clock": "clock",
 }

@@ -41,11 +41,17 @@ async def migrate(invocation: Invocation, recount: bool) -> None:
 async def worker(invocation: Invocation, once: bool) -> None:
     """Do the background work of a database: summaries that are due, and removing what was deleted.
 
+    What was deleted is removed after store.delete_grace_days, and if that is not set after the 30 days for which
+    `reactor-memory serve` can restore it. Summaries and the index for search need summary.enabled and search.enabled.
+
     Runs until SIGTERM or Ctrl-C; work that has begun is finished within background.close_grace_seconds. Any number
     of workers may run on one PostgreSQL database. Logs to stderr.
     """
+    from reactor_memory.cli.serving import SERVICE_DEFAULTS, sections, unless_set
+
     log_to_stderr(verbose=True)
-    settings = invocation.settings(background={"enabled": True})
+    grace = {"store.delete_grace_days": SERVICE_DEFAULTS["store.delete_grace_days"]}  # `serve` lets these be restored
+    settings = invocation.settings(**sections(unless_set(invocation, grace) | {"background.enabled": True}))
     async with invocation.container(settings, creates=True) as container:
         poller = container.work_poller()
         if once:

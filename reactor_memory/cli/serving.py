@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,8 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
     for --user (or "dev"), and nobody beyond this machine is answered.
 
     Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds. Deleted conversations
-    can be restored for 30 days, and summaries are written, unless store.delete_grace_days or summary.enabled say
-    otherwise. Logs JSON to stderr.
+    can be restored for 30 days, summaries are written, and messages are indexed for search, unless
+    store.delete_grace_days, summary.enabled or search.enabled say otherwise. Logs to stderr, as JSON without --dev.
     """
     from reactor_memory.cli.service_log import log_service
 
@@ -44,7 +45,7 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
         from reactor_memory.http.development import DevelopmentIssuer
         from reactor_memory.http.serving import run
     except ImportError as error:
-        raise MissingExtraError("serve", package=error.name or "litestar", extra="http") from None
+        raise MissingExtraError("serve", package=(error.name or "litestar").partition(".")[0], extra="http") from None
     issuer = DevelopmentIssuer() if dev else None
     serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
     anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
@@ -61,11 +62,13 @@ def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Conta
 
 A token of the user {user_id!r}, as long as this process runs:
 
-export TOKEN={token}
+export MEMORY={address} TOKEN={token}
 
-curl -s {address}/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
+curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
   -H 'Content-Type: application/json' -d '{{"title": "My first conversation"}}'
-curl -s {address}/v1/user/conversations -H "Authorization: Bearer $TOKEN"
+curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN"
+
+The same way goes docs/http-service.md on, and `reactor-memory keys create --help` for agents.
 """
     )
 
@@ -74,18 +77,23 @@ def service_settings(invocation: Invocation, host: str | None, port: int | None)
     """The settings, with the defaults of a service where nothing else is set."""
     options = {"http.host": host, "http.port": port}
     chosen = {key: value for key, value in options.items() if value is not None}
-    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
-    defaults = {key: value for key, value in SERVICE_DEFAULTS.items() if key in unset}
-    settings = invocation.settings(**_sections(defaults | chosen))
+    settings = invocation.settings(**sections(unless_set(invocation, SERVICE_DEFAULTS) | chosen))
     if settings.store.url.startswith("memory:"):
         problem = "names no database: a service needs one, such as sqlite:///memory.db or postgresql://host/name"
         raise ConfigurationError("store.url", problem)
     return settings
 
 
-def _sections(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    sections: dict[str, dict[str, Any]] = {}
+def unless_set(invocation: Invocation, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the `defaults` of which neither the environment nor a file says anything."""
+    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
+    return {key: value for key, value in defaults.items() if key in unset}
+
+
+def sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The values by section, as `Settings` takes them."""
+    found: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         section, _, name = key.partition(".")
-        sections.setdefault(section, {})[name] = value
-    return sections
+        found.setdefault(section, {})[name] = value
+    return found

@@ -53,7 +53,7 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise _misfit(str(error)) from None
+        raise _misfit(str(error), decoder) from None
     except RecursionError:
         raise invalid("body", "is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -62,11 +62,11 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise ProblemError(problems.MALFORMED, "the body is not valid JSON in UTF-8") from None
 
 
-def _misfit(text: str) -> ProblemError:
+def _misfit(text: str, decoder: msgspec.json.Decoder[Any]) -> ProblemError:
     place = _PLACE.search(text)
     field = place.group(1) if place else ""
     problem = _PLACE.sub("", text)
     for pattern, tells in ((_UNKNOWN, "is no field of this request"), (_MISSING, "is missing")):
         if named := pattern.search(problem):
             return invalid(f"{field}.{named.group(1)[:100]}".lstrip("."), tells)
-    return invalid(field or "body", told(problem))
+    return invalid(field or "body", told(problem, decoder.type, field))

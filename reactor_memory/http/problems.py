@@ -17,6 +17,7 @@ from litestar.connection import Request
 from litestar.exceptions import HTTPException, LitestarException
 
 from reactor_memory import errors
+from reactor_memory.http.choices import choices
 from reactor_memory.http.models import FieldProblem, Problem
 from reactor_memory.http.request_ids import request_id_of
 from reactor_memory.models import Value
@@ -112,17 +113,16 @@ def invalid(field: str, problem: str, kind: Kind = INVALID) -> ProblemError:
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
     """The answer to an exception, whatever it is."""
-    problem = problem_of(error, _names(request))
+    problem = problem_of(error, _parameters(request))
     if problem.kind is INVALID and request.method in _WITHOUT_BODY:
         problem = ProblemError(BAD_PARAMETER, problem.detail, errors=problem.errors)
     return answer(problem, request_id_of(request.scope), error)
 
 
-def _names(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """What the parameters of the handler are called on the wire, by their own names."""
+def _parameters(request: Request[Any, Any, Any]) -> dict[str, Any]:
+    """The parameters of the handler, by their own names."""
     handler: Any = cast("dict[str, Any]", request.scope).get("route_handler")
-    fields: dict[str, Any] = {} if handler is None else handler.parsed_fn_signature.parameters
-    return {name: getattr(field.kwarg_definition, "name", None) or name for name, field in fields.items()}
+    return {} if handler is None else handler.parsed_fn_signature.parameters
 
 
 def answer(problem: ProblemError, request_id: str, cause: Exception | None = None) -> Response[Problem]:
@@ -139,46 +139,60 @@ def answer(problem: ProblemError, request_id: str, cause: Exception | None = Non
     return Response(body, status_code=problem.kind.status, media_type=PROBLEM_JSON, headers=problem.headers)
 
 
-def problem_of(error: Exception, names: Mapping[str, str] | None = None) -> ProblemError:
-    """How an exception is told to a caller. `names` are those of parameters on the wire, by their own."""
+def problem_of(error: Exception, parameters: Mapping[str, Any] | None = None) -> ProblemError:
+    """How an exception is told to a caller. `parameters` are those of the handler, by their own names."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
-        return _of_framework(error, names or {})
+        return _of_framework(error, parameters or {})
     for kinds, tell in _TELLING:
         if isinstance(error, kinds):
             return tell(cast("Any", error))
     return ProblemError(INTERNAL, "the request id names the record of what happened")
 
 
-def _of_framework(error: HTTPException, names: Mapping[str, str]) -> ProblemError:
+def _of_framework(error: HTTPException, parameters: Mapping[str, Any]) -> ProblemError:
     if error.status_code == 400 and isinstance(error.extra, list):
-        return _of_parameters(cast("list[dict[str, Any]]", error.extra), names)
+        return _of_parameters(cast("list[dict[str, Any]]", error.extra), parameters)
     kind = _BY_STATUS.get(error.status_code, INTERNAL)
-    detail = kind.title if error.status_code >= 500 else error.detail
+    detail = _DETAILS.get(kind.status) or (kind.title if error.status_code >= 500 else error.detail)
     return ProblemError(kind, detail, headers=error.headers)
 
 
-def _of_parameters(found: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> ProblemError:
+_DETAILS = {
+    404: "the interface has no such address",
+    405: "the header Allow says which methods this address knows",
+}
+"""What a caller may do where the framework only repeats the status."""
+
+
+def _of_parameters(found: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]) -> ProblemError:
     """A path that no id fits is one that leads nowhere."""
     if any(entry.get("key") == "data" for entry in found):
         return ProblemError(MALFORMED, "a body is missing: send JSON")
     if any(entry.get("source") == "path" for entry in found):
         return not_found()
-    keys = [str(entry.get("key", "")) for entry in found]
-    fields = [
-        FieldProblem(field=names.get(key, key), problem=told(entry["message"]))
-        for key, entry in zip(keys, found, strict=True)
-    ]
+    fields = [_of_parameter(entry, parameters.get(str(entry.get("key", "")))) for entry in found]
     return ProblemError(BAD_PARAMETER, f"{fields[0].field}: {fields[0].problem}", errors=fields)
+
+
+def _of_parameter(entry: Mapping[str, Any], parameter: Any) -> FieldProblem:
+    """With its name on the wire."""
+    key = str(entry.get("key", ""))
+    if parameter is None:
+        return FieldProblem(field=key, problem=told(entry["message"], Any))
+    name = getattr(parameter.kwarg_definition, "name", None) or key
+    return FieldProblem(field=name, problem=told(entry["message"], parameter.annotation))
 
 
 _REPEATED = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
-def told(problem: str) -> str:
-    """What msgspec says is wrong, without the value that was sent."""
-    return _REPEATED.sub("is none of the values that there are", problem)[:200]
+def told(problem: str, annotation: Any, place: str = "") -> str:
+    """What msgspec says is wrong at the place of a type, without the value that was sent."""
+    if _REPEATED.match(problem):
+        return f"must be one of {', '.join(choices(annotation, place))}"
+    return problem[:200]
 
 
 def _of_input(error: errors.InvalidInputError) -> ProblemError:
@@ -210,7 +224,7 @@ def _of_position(error: errors.StreamPositionError) -> ProblemError:
 
 
 def _of_response(error: errors.ResponseConflictError) -> ProblemError:
-    return ProblemError(CONFLICT, str(error), code=error.reason)
+    return ProblemError(CONFLICT, error.problem, code=error.reason)
 
 
 def _of_streams(error: errors.TooManyStreamsError) -> ProblemError:
@@ -230,7 +244,7 @@ def _of_denied(error: errors.AccessDeniedError) -> ProblemError:
 
 
 def _of_sharing(error: errors.SharingConflictError) -> ProblemError:
-    return ProblemError(CONFLICT, str(error), code=error.reason)
+    return ProblemError(CONFLICT, error.problem, code=error.reason)
 
 
 def _of_key(error: errors.IdempotencyConflictError) -> ProblemError:

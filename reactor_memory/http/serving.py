@@ -8,18 +8,19 @@ process at once; nothing acknowledged is lost by that.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import math
 import os
 import signal
 import socket
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager, nullcontext
 from typing import Any, cast
 
 import anyio
 import uvicorn
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 from litestar.types import ASGIApp
 
 from reactor_memory.container import Container, open_memory
@@ -57,9 +58,18 @@ def listening(host: str, port: int, *, setting: str = "http.port") -> Generator[
     except OSError as error:
         code = error.errno or 0
         reason = os.strerror(code) if code > 0 else "there is no such host here"
+        if code == errno.EADDRINUSE:
+            reason += ": stop what listens there, or choose another port"
         raise ConfigurationError(setting, f"cannot listen on {address_of(host, port)}: {reason}") from None
     with listener:
         yield listener
+
+
+def metrics_listening(http: HttpSettings) -> AbstractContextManager[socket.socket | None]:
+    """A socket for those who read metrics, if they are served."""
+    if http.metrics_port is None:
+        return nullcontext()
+    return listening(http.metrics_host, http.metrics_port, setting="http.metrics_port")
 
 
 def address_of(host: str, port: int) -> str:
@@ -186,7 +196,11 @@ async def run(
     check_grace(settings)
     if development is not None:
         require_loopback(http.host)
-    with listening(http.host, http.port) as listener, stopping(http.shutdown_grace_seconds) as stop:
+    with (
+        listening(http.host, http.port) as listener,
+        metrics_listening(http) as metrics,
+        stopping(http.shutdown_grace_seconds) as stop,
+    ):
         async with open_memory(settings) as container:
             admission = admission_of(
                 settings.auth, keys=container.api_key_store(), clock=container.clock(), development=development
@@ -197,16 +211,23 @@ async def run(
             log.info("listening", extra={"address": address})
             if ready is not None:
                 ready(container, address)
-            await serve(container, admission, listener, stop)
+            await serve(container, admission, listener, stop, metrics=metrics)
     log.info("stopped")
 
 
-async def serve(container: Container, admission: Admission, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Answer requests until `stop` is set and everything that was begun has ended."""
+async def serve(
+    container: Container,
+    admission: Admission,
+    listener: socket.socket,
+    stop: asyncio.Event,
+    *,
+    metrics: socket.socket | None = None,
+) -> None:
+    """Answer requests until `stop` is set and everything that was begun has ended. Those at `metrics` get metrics."""
     settings = container.settings()
     probes = probes_of(container, admission)
     async with AsyncExitStack() as closing, anyio.create_task_group() as beside:
-        observers = await _metrics(container, beside)
+        observers = _observe(container, beside, metrics)
         if settings.background.enabled:
             closing.push_async_callback(container.response_streams().close)
             await container.response_streams().open()
@@ -228,23 +249,19 @@ async def _end_in_order(container: Container, server: _Server, probes: Probes, s
     await container.summary_scheduler().close()
 
 
-async def _metrics(container: Container, tasks: TaskGroup) -> Sequence[Observer]:
-    """Serve metrics on their own port, if one is set: whoever observes requests for them."""
-    http = container.settings().http
-    if http.metrics_port is None:
+def _observe(container: Container, tasks: TaskGroup, listener: socket.socket | None) -> Sequence[Observer]:
+    """Serve metrics where they are asked for: whoever observes requests for them."""
+    if listener is None:
         return ()
     from reactor_memory.http.metrics import ServiceMetrics, metrics_app
     from reactor_memory.http.readings import GAUGES, Readings
 
     metrics = ServiceMetrics(GAUGES, Readings(container).read)
-    await tasks.start(_serve_metrics, metrics_app(metrics), http)
+    log.info("metrics", extra={"address": f"{address_listened_on(listener)}/metrics"})
+    tasks.start_soon(_serve_metrics, metrics_app(metrics), container.settings().http, listener)
     return (metrics,)
 
 
-async def _serve_metrics(app: ASGIApp, http: HttpSettings, *, task_status: TaskStatus[None]) -> None:
+async def _serve_metrics(app: ASGIApp, http: HttpSettings, listener: socket.socket) -> None:
     """Until it is cancelled: they can be read until the very end."""
-    assert http.metrics_port is not None
-    with listening(http.metrics_host, http.metrics_port, setting="http.metrics_port") as listener:
-        log.info("metrics", extra={"address": f"{address_listened_on(listener)}/metrics"})
-        task_status.started()
-        await _server(app, http).serve(sockets=[listener])
+    await _server(app, http).serve(sockets=[listener])

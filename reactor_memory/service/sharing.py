@@ -177,5 +177,5 @@ def check_not_owner(conversation: Conversation, user_id: str) -> None:
     if conversation.access_level != "owner":
         raise AccessDeniedError(conversation.conversation_id, needed="owner")
     raise SharingConflictError(
-        conversation.conversation_id, "sole_owner", "the owner stays its owner until another member accepts it"
+        conversation.conversation_id, "sole_owner", "the owner stays until another member accepts the ownership"
     )

@@ -277,6 +277,22 @@ def test_a_worker_ends_when_it_is_told_to(
     assert "Traceback" not in process.stderr.read()
 
 
+@pytest.mark.parametrize(("days", "left"), [(None, 1), ("0", 0)])
+def test_a_worker_beside_a_service_leaves_what_can_be_restored(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, days: str | None, left: int
+) -> None:
+    """The service keeps it for 30 days unless the settings say otherwise; a worker of the same settings agrees."""
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
+    with monkeypatch.context() as service:
+        service.setenv("REACTOR_MEMORY_STORE__DELETE_GRACE_DAYS", "30")
+        assert run("delete", "s1", "--yes").code == 0
+    if days is not None:
+        monkeypatch.setenv("REACTOR_MEMORY_STORE__DELETE_GRACE_DAYS", days)
+    assert run("worker", "--once").code == 0
+    with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
+        assert database.execute("SELECT count(*) > 0 FROM messages").fetchone() == (left,)
+
+
 def test_a_worker_without_a_database_says_so(run: Run) -> None:
     refused = run("worker", "--store", "postgresql://localhost:1/db")
     assert refused.code == 2

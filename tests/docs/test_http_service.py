@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from reactor_memory.http.problems import KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "http-service.md"
@@ -47,12 +47,18 @@ def _is_news(line: str) -> bool:
 
 
 def _told(text: str) -> dict[str, str]:
-    address, token = re.search(r"Serving on (\S+),", text), re.search(r"export TOKEN=(\S+)", text)
+    address, token = re.search(r"Serving on (\S+),", text), re.search(r"export MEMORY=\S+ TOKEN=(\S+)", text)
     assert address
     assert token
     return {"MEMORY": address[1], "TOKEN": token[1]}
 
 
+def test_every_code_of_an_error_is_listed() -> None:
+    page = PAGE.read_text()
+    assert [kind.code for kind in KINDS if f"`{kind.code}`" not in page] == []
+
+
+@pytest.mark.slow
 def test_what_is_shown_to_type_works(tmp_path: Path) -> None:
     blocks = [block for block in COMMANDS.findall(PAGE.read_text()) if not block.startswith(NOT_HERE)]
     assert len(blocks) > 10

@@ -13,7 +13,7 @@ import anyio
 from reactor_memory.container import Container, open_memory
 from reactor_memory.http.admission import admission_of
 from reactor_memory.http.development import DevelopmentIssuer
-from reactor_memory.http.serving import address_listened_on, listening, serve
+from reactor_memory.http.serving import address_listened_on, listening, metrics_listening, serve
 from reactor_memory.settings import Settings
 
 
@@ -44,7 +44,7 @@ async def listening_service(
         **{"store": {"url": url}, "background": {"enabled": False}, "tokens": {"counter": "estimate"}, **sections}
     )
     issuer, stop = DevelopmentIssuer(), asyncio.Event()
-    with listening("127.0.0.1", 0) as listener:
+    with listening("127.0.0.1", 0) as listener, metrics_listening(settings.http) as metrics:
         async with open_memory(settings, configure=configure) as container, anyio.create_task_group() as tasks:
             admission = admission_of(
                 settings.auth, keys=container.api_key_store(), clock=container.clock(), development=issuer
@@ -52,7 +52,7 @@ async def listening_service(
             running = Listening(container, address_listened_on(listener), issuer, stop)
 
             async def until_stopped() -> None:
-                await serve(container, admission, listener, stop)
+                await serve(container, admission, listener, stop, metrics=metrics)
                 running.ended.set()
 
             tasks.start_soon(until_stopped)

@@ -46,7 +46,8 @@ class ServiceProcess:
         self.process = process
         self.lines: list[str] = []
         self._listening = threading.Event()
-        self.address = self.metrics = ""
+        self.address: str = ""
+        self.metrics: str = ""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -54,7 +55,7 @@ class ServiceProcess:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.lines.append(line)
-            entry = json.loads(line) if line.startswith("{") else {}
+            entry: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
             if entry.get("message") == "metrics":
                 self.metrics = entry["address"]
             if entry.get("message") == "listening":

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 from litestar import get
+from litestar.exceptions import HTTPException
 
 from reactor_memory import errors
 from reactor_memory.container import Container
@@ -67,6 +68,23 @@ def test_who_may_try_again_is_told_when(error: Exception) -> None:
 def test_fields_have_their_names_on_the_wire() -> None:
     problem = problem_of(errors.InvalidInputError("messages[0].tool_calls", "is odd"))
     assert [entry.field for entry in problem.errors] == ["messages[0].toolCalls"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.SharingConflictError("s", "transfer_pending", "another offer waits"),
+        errors.ResponseConflictError("s", "superseded", "another offer waits"),
+    ],
+)
+def test_a_conflict_tells_what_is_the_matter_and_nothing_else(error: Exception) -> None:
+    """The client puts the id in front; here it would stand there twice."""
+    assert problem_of(error).detail == "another offer waits"
+
+
+@pytest.mark.parametrize(("status", "says"), [(404, "no such address"), (405, "Allow")])
+def test_what_the_framework_refuses_says_what_to_look_at(status: int, says: str) -> None:
+    assert says in problem_of(HTTPException(status_code=status)).detail
 
 
 def test_codes_are_stable() -> None:

@@ -32,7 +32,8 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """What is told, in one line, before anything is served."""
+    """What is told, in one line, before anything is served. The usual port may be somebody else's."""
+    options = options if "--port" in options else (*options, "--port", "0")
     with pytest.raises(SystemExit) as ended:
         main(["serve", *options])
     assert ended.value.code == 2
@@ -88,7 +89,19 @@ def test_a_taken_port_is_refused_before_anything_is_opened(capsys: pytest.Captur
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         line = refusal(capsys, "--port", port, "--store", "memory.db")
-    assert line == f"error: http.port: cannot listen on http://127.0.0.1:{port}: Address already in use"
+    assert line.startswith(f"error: http.port: cannot listen on http://127.0.0.1:{port}: Address already in use: ")
+    assert line.endswith("choose another port")
+    assert not Path("memory.db").exists()
+
+
+def test_a_taken_port_of_metrics_is_refused_as_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        monkeypatch.setenv("REACTOR_MEMORY_HTTP__METRICS_PORT", port)
+        line = refusal(capsys, "--store", "memory.db")
+    assert line.startswith(f"error: http.metrics_port: cannot listen on http://127.0.0.1:{port}: ")
     assert not Path("memory.db").exists()
 
 

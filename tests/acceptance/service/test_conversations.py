@@ -126,4 +126,6 @@ async def test_the_list_shows_roots_or_the_newest_branch_of_each(newcomer: User)
     assert set(listed["all"]) == {other, root, older, newest}
     assert set(listed["roots"]) == {other, root}
     assert listed["latest-fork"] == [newest, other]
-    assert (await newcomer.get(CONVERSATIONS, mode="newest")).status == 400
+    refused = await newcomer.get(CONVERSATIONS, mode="newest")
+    assert refused.status == 400
+    assert "must be one of all, latest-fork, roots" in refused.body["detail"]

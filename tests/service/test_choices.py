@@ -1,0 +1,38 @@
+"""Whoever sends a value that there is not is told which there are."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import pytest
+
+from reactor_memory.http import models
+from reactor_memory.http.bodies import decode
+from reactor_memory.http.choices import choices
+from reactor_memory.http.problems import ProblemError
+
+
+def test_the_values_of_a_type_of_few_values() -> None:
+    assert set(choices(Literal["a", "b"] | None)) == {"a", "b"}
+    assert choices(str) == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "says"),
+    [
+        (models.ShareConversationRequest, b'{"userId": "bob", "accessLevel": "king"}', "manager, reader, writer"),
+        (models.SearchMessagesRequest, b'{"query": "x", "searchType": "king"}', "auto, keyword, semantic"),
+        (
+            models.CreateAgentMessagesRequest,
+            b'{"messages": [{"role": "king", "content": "x"}]}',
+            "agent, assistant, system, tool, user",
+        ),
+    ],
+)
+def test_a_body_with_another_value_is_told_those_that_there_are(model: type, body: bytes, says: str) -> None:
+    with pytest.raises(ProblemError) as refused:
+        decode(body, msgspec.json.Decoder(model))
+    (problem,) = refused.value.errors
+    assert problem.problem == f"must be one of {says}"
+    assert "king" not in refused.value.detail
