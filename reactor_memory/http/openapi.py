@@ -57,8 +57,8 @@ _WRITING = (problems.CONFLICT, problems.FULL)
 _WITH_BODY = (problems.TOO_LARGE, problems.UNSUPPORTED_MEDIA_TYPE, problems.INVALID)
 _RETRIED = (problems.CONFLICT.status, problems.RATE_LIMITED.status, problems.UNAVAILABLE.status)
 
-_BESIDE = {"getContext": (problems.INVALID,)}
-"""What reading may be refused with, too."""
+_BESIDE = {"searchMessages": (problems.NOT_SET_UP,)}
+"""What some may be refused with, too."""
 
 _Places: TypeAlias = dict[str, str]
 
@@ -228,7 +228,7 @@ def _kinds(path: str, method: str, has_body: bool, is_public: bool) -> tuple[Kin
     return kinds + _WITH_BODY if has_body else kinds
 
 
-_DESCRIBED = (*_EVERYWHERE, *_WITH_CALLER, *_WITH_PATH, *_WRITING, *_WITH_BODY)
+_DESCRIBED = (*_EVERYWHERE, *_WITH_CALLER, *_WITH_PATH, *_WRITING, *_WITH_BODY, problems.NOT_SET_UP)
 
 
 def _name(kind: Kind) -> str:
