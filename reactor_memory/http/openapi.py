@@ -59,6 +59,8 @@ _RETRIED = (problems.CONFLICT.status, problems.RATE_LIMITED.status, problems.UNA
 
 _BESIDE = {"getContext": (problems.INVALID,), "searchMessages": (problems.NOT_SET_UP,)}
 """What these may be refused with, too."""
+_BESIDE = {"searchMessages": (problems.NOT_SET_UP,)}
+"""What some may be refused with, too."""
 
 _Places: TypeAlias = dict[str, str]
 

@@ -72,6 +72,7 @@ def test_problems_are_described_where_they_occur() -> None:
         assert ("404" in statuses) or "{" not in path
         assert {"413", "415", "422"} <= statuses or "requestBody" not in operation
         assert {"409", "507"} <= statuses or method == "get"
+        assert ("501" in statuses) == (operation["operationId"] == "searchMessages")
 
 
 def test_every_post_takes_an_idempotency_key() -> None:

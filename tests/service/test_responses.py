@@ -302,7 +302,7 @@ class TestWhoMay:
         assert await running(others) == []
         assert (await service.client.get("/v1/user/responses", headers=ANN)).status_code == 400
         many = ",".join(str(number) for number in range(101))
-        assert (await service.client.get(f"/v1/user/responses?conversationIds={many}", headers=ANN)).status_code == 422
+        assert (await service.client.get(f"/v1/user/responses?conversationIds={many}", headers=ANN)).status_code == 400
 
 
 class TestReading:
