@@ -146,8 +146,10 @@ async def test_a_store_that_fails_costs_what_it_would_have_found(caplog: pytest.
     scene = Scene()
     scene.vectors.fault = RuntimeError("a cat")
     assert await scene.found() == []
-    assert "recalled by words alone" in caplog.text
-    assert "a cat" not in caplog.text
+    [record] = caplog.records
+    told = vars(record)
+    assert (record.message, told["reason"], told["session_id"]) == ("recalled by words alone", "RuntimeError", "s")
+    assert "a cat" not in str(told)
 
 
 async def test_a_store_that_hangs_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
