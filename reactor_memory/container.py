@@ -36,6 +36,7 @@ from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
+from reactor_memory.meaning import EMBED_SECONDS, MeaningIndex
 from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.notes.memory import LongTermMemory
@@ -497,6 +498,26 @@ def guarded_embedder_of(
     return GuardedEmbedder(
         embedder, redactor=redactor, breaker=breaker, timeout_seconds=settings.search.timeout_seconds
     )
+
+
+def recall_of(
+    words: RecallIndex,
+    message_store: MessageStore,
+    store: Callable[[], SearchStore],
+    embedder: Callable[[], Embedder | None],
+    breaker: CircuitBreaker,
+    settings: Settings,
+) -> RecallIndex:
+    """What a load asks: the index, and meanings too if that is the store, which keeps the vectors. An embedder that is
+    too slow for a load may be good for all else, so whether to ask it is decided apart.
+    """
+    is_store = cast("object", words) is message_store
+    known = embedder() if is_store and settings.search.enabled else None
+    if known is None:
+        return words
+    seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker, timeout_seconds=seconds)
+    return MeaningIndex(words, store=store(), embedder=patient, min_similarity=settings.search.min_similarity)
 
 
 def search_store_of(message_store: MessageStore) -> SearchStore:
@@ -1041,7 +1062,20 @@ class Container(containers.DeclarativeContainer):
 
     recaller = providers.Singleton(
         Recaller,
-        index=recall_index,
+        index=providers.Singleton(
+            recall_of,
+            recall_index,
+            message_store,
+            search_store.provider,
+            embedder.provider,
+            providers.Singleton(
+                CircuitBreaker,
+                failures=settings.provided.summary.breaker_failures,
+                open_seconds=settings.provided.summary.breaker_open_seconds,
+                monotonic=time.monotonic,
+            ),
+            settings,
+        ),
         messages=message_store,
         summaries=summary_store,
         counter=message_counter,

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.models import Lease, Message, Value
+from reactor_memory.models import BranchRange, Lease, Message, Value
 
 SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
 
@@ -123,6 +123,25 @@ class SearchAnswer(Value, frozen=True, kw_only=True):
     is_more: bool = False
 
 
+class NearQuery(Value, frozen=True, kw_only=True):
+    """What in one branch means the same as `vector`: no less alike than `min_similarity`, of messages up to `until`."""
+
+    branch: tuple[BranchRange, ...]
+    until: int
+    vector: tuple[float, ...]
+    model: str
+    min_similarity: float
+    limit: int
+
+
+class Near(Value, frozen=True, kw_only=True):
+    """A message, the first and last one of its turn, and how alike it is (cosine)."""
+
+    seq: int
+    turn: tuple[int, int]
+    similarity: float
+
+
 class SearchProgress(Value, frozen=True, kw_only=True):
     """Until which message a conversation is indexed, and until which one by `model`. `parked` were given up."""
 
@@ -182,6 +201,12 @@ class SearchStore(Protocol):
     async def search_messages(self, query: SearchQuery) -> SearchAnswer:
         """Only what the user may read is looked at, and counted. Raises `InvalidInputError` if `before` names no
         message that the user can see.
+        """
+        ...
+
+    async def nearest_in_branch(self, query: NearQuery) -> tuple[Near, ...]:
+        """The messages of a branch that mean what is looked for, nearest first; of equals the newer one. Never what no
+        context of the branch shows. Nothing here checks an owner: who asks has read the session.
         """
         ...
 

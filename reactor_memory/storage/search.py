@@ -7,6 +7,7 @@ transaction: what it finds, counts and leaves out depends on nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from reactor_memory.context.ranking import K1, B, rarity
@@ -17,6 +18,7 @@ from reactor_memory.searching import (
     IndexedRange,
     Meaning,
     MessageHit,
+    NearQuery,
     Place,
     SearchAnswer,
     SearchBacklog,
@@ -120,16 +122,8 @@ def _holds(branch: Sequence[BranchRange], place: Place) -> bool:
 
 
 def _bounds(query: SearchQuery, visible: Sequence[Visible], allowed: Sequence[Row]) -> Steps[dict[str, Any]]:
-    """What the statements of a search have in common."""
-    shared: dict[str, Any] = {
-        "visible": to_json(visible) or "[]",
-        "is_whole": int(query.conversation_ids is None),
-        "as_of": query.as_of,
-        "before_at": None,
-        "before_conversation": None,
-        "before_seq": None,
-        "limit": DEEPEST,
-    }
+    shared = everything_of(visible, DEEPEST)
+    shared |= {"is_whole": int(query.conversation_ids is None), "as_of": query.as_of}
     if query.before is None:
         return shared
     everywhere = to_json([_part(row, LAST_SEQ) for row in allowed]) or "[]"
@@ -138,6 +132,18 @@ def _bounds(query: SearchQuery, visible: Sequence[Visible], allowed: Sequence[Ro
         raise InvalidInputError("before", "is the id of no message that can be found")
     conversation_id, seq, sent_at = rows[0]
     return shared | {"before_conversation": conversation_id, "before_seq": seq, "before_at": sent_at}
+
+
+def everything_of(visible: Sequence[Visible], limit: int) -> dict[str, Any]:
+    """What the statements of a search have in common, of one that looks at all that is visible."""
+    return {
+        "visible": to_json(visible) or "[]",
+        "as_of": None,
+        "before_at": None,
+        "before_conversation": None,
+        "before_seq": None,
+        "limit": limit,
+    }
 
 
 def _by_words(
@@ -170,6 +176,11 @@ def _scores(rows: Sequence[Row], rarities: dict[int, float]) -> dict[Place, floa
 
 
 def _by_meaning(query: SearchQuery, visible: Sequence[Visible], bounds: dict[str, Any]) -> Steps[list[Place]]:
+    return by_score((yield from nearest_places(query, bounds)))
+
+
+def nearest_places(query: SearchQuery | NearQuery, bounds: dict[str, Any]) -> Steps[dict[Place, float]]:
+    """How alike the nearest messages are, as many as the limit of `bounds`."""
     values = bounds | {
         "model": query.model,
         "vector": query.vector,
@@ -178,10 +189,12 @@ def _by_meaning(query: SearchQuery, visible: Sequence[Visible], bounds: dict[str
     rows = yield Step("compares_vectors", {})
     if rows[0][0]:
         found = yield Step("nearest_embeddings", values)
-        return [(row[0], row[1]) for row in found]
-    stored = yield Step("visible_embeddings", values)
-    scores = nearest(query.vector or (), [row[2] for row in stored], at_least=query.min_similarity, limit=DEEPEST)
-    return by_score({(stored[place][0], stored[place][1]): similarity for place, similarity in scores})
+        return {(row[0], row[1]): row[2] for row in found}
+    # Newest first, as the other statement has it: of equals these are the nearest.
+    stored = sorted((yield Step("visible_embeddings", values)), key=itemgetter(1), reverse=True)
+    vectors = [row[2] for row in stored]
+    scores = nearest(query.vector or (), vectors, at_least=query.min_similarity, limit=bounds["limit"])
+    return {(stored[place][0], stored[place][1]): similarity for place, similarity in scores}
 
 
 def _read(page: Sequence[tuple[Place, float]], show: Callable[[Place], str]) -> Steps[tuple[MessageHit, ...]]:

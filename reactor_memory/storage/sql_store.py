@@ -67,6 +67,8 @@ from reactor_memory.searching import (
     EMBED_SEARCH,
     INDEX_SEARCH,
     IndexedRange,
+    Near,
+    NearQuery,
     SearchAnswer,
     SearchBacklog,
     SearchProgress,
@@ -80,6 +82,7 @@ from reactor_memory.storage import (
     erasing,
     items,
     log,
+    meaning,
     memberships,
     posting,
     range_summaries,
@@ -568,6 +571,9 @@ class SqlStore(ABC):
 
     async def search_messages(self, query: SearchQuery) -> SearchAnswer:
         return await self._scan(search.search_messages, query)
+
+    async def nearest_in_branch(self, query: NearQuery) -> tuple[Near, ...]:
+        return await self._scan(meaning.nearest_in_branch, query)
 
     async def search_progress(self, conversation_id: str) -> SearchProgress | None:
         return await self._read(search.search_progress, conversation_id)

@@ -1,0 +1,31 @@
+"""What recall asks the vectors of one branch (`searching.SearchStore.nearest_in_branch`)."""
+
+from __future__ import annotations
+
+from reactor_memory.searching import Near, NearQuery
+from reactor_memory.storage.branches import group_of, ranges_between
+from reactor_memory.storage.rows import to_json
+from reactor_memory.storage.search import LAST_SEQ, Visible, everything_of, nearest_places
+from reactor_memory.storage.steps import Step, Steps
+
+
+def nearest_in_branch(query: NearQuery) -> Steps[tuple[Near, ...]]:
+    parts = [
+        Visible(
+            0, part.start_seq, part.end_seq or query.until, part.conversation_id, "", group_of(part.conversation_id)
+        )
+        for part in ranges_between(query.branch, 0, query.until)
+    ]
+    similarities = yield from nearest_places(query, everything_of(parts, query.limit))
+    if not similarities:
+        return ()
+    ends = {part.conversation_id: LAST_SEQ if part.end_seq is None else part.end_seq for part in query.branch}
+    by_id = {part.conversation_id: part for part in parts}
+    places = [
+        (held_by, seq, by_id[held_by].start_seq, by_id[held_by].end_seq, ends[held_by]) for held_by, seq in similarities
+    ]
+    rows = yield Step("turns_of_messages", {"group_id": parts[0].group_id, "places": to_json(places)})
+    found = (
+        Near(seq=seq, turn=(start, end), similarity=similarities[held_by, seq]) for held_by, seq, start, end in rows
+    )
+    return tuple(sorted(found, key=lambda near: (-near.similarity, -near.seq)))

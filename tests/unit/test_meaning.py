@@ -1,0 +1,159 @@
+"""What is near joins what words found; nothing else changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory import meaning
+from reactor_memory.context.ranking import scored
+from reactor_memory.meaning import FULL_SCORE, MeaningIndex, with_meanings
+from reactor_memory.models import BranchRange
+from reactor_memory.protocols import Findings, Found, RecallQuery
+from reactor_memory.recalling import NoRecallIndex
+from reactor_memory.searching import Near, NearQuery
+from tests.service.searching import FakeEmbedder
+
+pytestmark = pytest.mark.anyio
+
+WORDS = scored(
+    Findings(
+        found=(
+            Found(seq=1, turn=(1, 2), terms=("dog",), length=4),
+            Found(seq=5, turn=(5, 6), terms=("day",), length=6),
+            Found(seq=5, turn=(5, 5), anchor="rex", terms=("day",), length=2),
+        ),
+        frequencies={"dog": 1, "day": 40},
+        total=100,
+        indexed_until=90,
+    )
+)
+QUERY = RecallQuery(
+    session_id="s", branch=(BranchRange(conversation_id="s", start_seq=1),), text="a cat", terms=("cat",), limit=10
+)
+
+
+def near(seq: int, similarity: float) -> Near:
+    return Near(seq=seq, turn=(seq, seq + 1), similarity=similarity)
+
+
+def seqs(findings: Findings) -> list[tuple[int, str]]:
+    return [(found.seq, found.anchor) for found in findings.found]
+
+
+def test_nothing_near_changes_nothing() -> None:
+    assert with_meanings(WORDS, (), above=0.3, limit=10) is WORDS
+
+
+def test_what_means_the_same_is_added_with_its_turn_and_counts_as_much_as_a_rare_term() -> None:
+    findings = with_meanings(
+        Findings(indexed_until=90), [near(7, 1.0), near(9, 0.65), near(11, 0.3)], above=0.3, limit=9
+    )
+    assert [(found.seq, found.turn) for found in findings.found] == [(7, (7, 8)), (9, (9, 10)), (11, (11, 12))]
+    assert [found.score for found in findings.found] == pytest.approx([FULL_SCORE, FULL_SCORE / 2, 0])
+    assert findings.indexed_until == 90
+
+
+def test_a_message_found_both_ways_is_lifted_and_a_line_of_its_number_is_not() -> None:
+    before = {(found.seq, found.anchor): found.score for found in WORDS.found}
+    after = with_meanings(WORDS, [near(5, 1.0)], above=0.3, limit=10)
+    assert seqs(after)[0] == (5, "")
+    gained = {(found.seq, found.anchor): found.score - before[found.seq, found.anchor] for found in after.found}
+    assert gained == pytest.approx({(5, ""): FULL_SCORE, (5, "rex"): 0, (1, ""): 0})
+    assert next(found.turn for found in after.found if found.seq == 5) == (5, 6)
+
+
+def test_what_is_added_takes_nothing_from_what_words_found() -> None:
+    after = with_meanings(WORDS, [near(7, 0.9)], above=0.3, limit=10)
+    kept = {(found.seq, found.anchor): found.score for found in after.found if found.seq != 7}
+    assert kept == pytest.approx({(found.seq, found.anchor): found.score for found in WORDS.found})
+
+
+@given(st.dictionaries(st.integers(1, 90), st.floats(0.3, 1.0), max_size=20), st.integers(1, 5))
+def test_the_best_are_kept_each_once(similarities: dict[int, float], limit: int) -> None:
+    given_ = [near(seq, similarity) for seq, similarity in similarities.items()]
+    found = with_meanings(WORDS, given_, above=0.3, limit=limit)
+    whole = with_meanings(WORDS, given_[::-1], above=0.3, limit=100)
+    assert found.found == whole.found[: len(found.found)]
+    assert len(set(seqs(whole))) == len(whole.found) == len({*seqs(WORDS), *((seq, "") for seq in similarities)})
+
+
+def test_a_bound_of_one_divides_by_nothing() -> None:
+    assert with_meanings(Findings(), [near(7, 1.0)], above=1.0, limit=9).found[0].score == 0
+
+
+class Words(NoRecallIndex):
+    """Finds nothing in what is indexed up to `until`."""
+
+    def __init__(self, until: int) -> None:
+        self._until = until
+
+    async def search(self, query: RecallQuery) -> Findings:
+        return Findings(indexed_until=self._until)
+
+
+class Vectors:
+    """Answers every query with one message, unless it is broken or hangs."""
+
+    def __init__(self) -> None:
+        self.asked: list[NearQuery] = []
+        self.fault: Exception | None = None
+        self.hangs = False
+
+    async def nearest_in_branch(self, query: NearQuery) -> tuple[Near, ...]:
+        self.asked.append(query)
+        if self.fault is not None:
+            raise self.fault
+        if self.hangs:
+            await anyio.sleep_forever()
+        return (near(3, 0.9),)
+
+
+class Scene:
+    def __init__(self, until: int = 10) -> None:
+        self.vectors, self.embedder = Vectors(), FakeEmbedder()
+        store: Any = self.vectors
+        self.index = MeaningIndex(Words(until), store=store, embedder=self.embedder, min_similarity=0.3)
+
+    async def found(self) -> list[int]:
+        return [found.seq for found in (await self.index.search(QUERY)).found]
+
+
+async def test_a_search_asks_for_the_vectors_of_what_is_indexed() -> None:
+    scene = Scene()
+    assert await scene.found() == [3]
+    [asked] = scene.vectors.asked
+    assert (asked.branch, asked.until, asked.model, asked.vector) == (QUERY.branch, 10, "fake", (1.0, 0.0, 0.0))
+
+
+async def test_nobody_is_asked_while_nothing_is_indexed() -> None:
+    scene = Scene(until=0)
+    assert await scene.found() == []
+    assert scene.embedder.asked == []
+
+
+async def test_a_query_without_a_meaning_is_not_compared() -> None:
+    scene = Scene()
+    found = await scene.index.search(RecallQuery(session_id="s", branch=(), text="qqq", terms=("qqq",)))
+    assert (found.found, scene.vectors.asked) == ((), [])
+
+
+async def test_a_store_that_fails_costs_what_it_would_have_found(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.vectors.fault = RuntimeError("a cat")
+    assert await scene.found() == []
+    [record] = caplog.records
+    told = vars(record)
+    assert (record.message, told["reason"], told["session_id"]) == ("recalled by words alone", "RuntimeError", "s")
+    assert "a cat" not in str(told)
+
+
+async def test_a_store_that_hangs_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "MEANING_SECONDS", 0.01)
+    scene = Scene()
+    scene.vectors.hangs = True
+    assert await scene.found() == []
