@@ -43,4 +43,6 @@ async def main(address: str, key: str, conversation_id: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:4]))
+    if len(sys.argv) != 4:
+        sys.exit("usage: service_agent.py ADDRESS KEY CONVERSATION_ID (reactor-memory keys create makes a key)")
+    asyncio.run(main(*sys.argv[1:]))

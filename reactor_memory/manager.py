@@ -729,8 +729,8 @@ class ConversationManager:
         return gone
 
     async def forget_deleted(self, session_ids: Sequence[str]) -> None:
-        """What follows when the log has deleted sessions: no work on them goes on, and without a grace time what is
-        kept elsewhere goes, too.
+        """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
+        time what is kept elsewhere goes, too.
         """
         purge = self._options.delete_grace_days == 0
         await self._scheduler.cancel(session_ids)

@@ -57,8 +57,6 @@ _WRITING = (problems.CONFLICT, problems.FULL)
 _WITH_BODY = (problems.REQUEST_TIMEOUT, problems.TOO_LARGE, problems.UNSUPPORTED_MEDIA_TYPE, problems.INVALID)
 _RETRIED = (problems.CONFLICT.status, problems.RATE_LIMITED.status, problems.UNAVAILABLE.status)
 
-_BESIDE = {"getContext": (problems.INVALID,), "searchMessages": (problems.NOT_SET_UP,)}
-"""What these may be refused with, too."""
 _BESIDE = {"searchMessages": (problems.NOT_SET_UP,)}
 """What some may be refused with, too."""
 

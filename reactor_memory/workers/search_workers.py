@@ -84,6 +84,7 @@ class IndexWorker:
         self._running: set[str] = set()
         self._again: set[str] = set()
         self._idle = anyio.Event()
+        self._sweeping = anyio.Lock()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -128,13 +129,16 @@ class IndexWorker:
             await self._idle.wait()
 
     async def sweep(self) -> None:
-        """Look for conversations with work to do, and wake them."""
-        after = ""
-        while page := await self._job.behind(after=after, limit=SWEEP_PAGE):
-            for conversation_id in page:
-                self.wake(conversation_id)
-            after = page[-1]
-            await self.drain()
+        """Look for conversations with work to do, and wake them: one look at a time, or what fails would be tried twice
+        before it is put off.
+        """
+        async with self._sweeping:
+            after = ""
+            while page := await self._job.behind(after=after, limit=SWEEP_PAGE):
+                for conversation_id in page:
+                    self.wake(conversation_id)
+                after = page[-1]
+                await self.drain()
 
     async def _sweep_forever(self) -> None:
         while True:

@@ -239,7 +239,7 @@ async def test_the_middleware_gives_the_model_its_memory_and_saves_the_turn() ->
     assert seen == [1, 3]
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+@pytest.mark.parametrize("name", sorted({path.name for path in EXAMPLES.glob("*.py")} - {"service_agent.py"}))
 def test_the_examples_run_offline(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
