@@ -157,6 +157,7 @@ from reactor_memory import Message, Settings, sync
 broken_off = anyio.Event()
 
 async def wait_for_ever():
+    await anyio.sleep(0.5)  # until the main thread waits for this call
     print("waiting", flush=True)
     try:
         await anyio.sleep_forever()
