@@ -69,6 +69,7 @@ def test_a_store_without_a_driver_has_no_reference(run: Run) -> None:
         assert row["median_us"] > 0
 
 
+@pytest.mark.slow
 def test_postgres_is_measured_in_databases_that_are_dropped(run: Run, postgres_dsn: str) -> None:
     found = run("bench", *QUICK, "--store", "postgres", "--url", postgres_dsn, "--json", "-").json
     assert [row["work"] for row in found["results"]] == [*LATENCIES, *["concurrent_32"] * 3]

@@ -78,13 +78,16 @@ class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
     pass
 
 
+@pytest.mark.slow  # each statement is run on SQLite in the fast suite
 class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
     pass
 
 
+@pytest.mark.slow  # each statement is run on SQLite in the fast suite
 class TestPostgresSharing(ConversationStoreConformance):
     pass
 
 
+@pytest.mark.slow  # each statement is run on SQLite in the fast suite
 class TestPostgresSearch(SearchStoreConformance):
     pass

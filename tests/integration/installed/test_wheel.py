@@ -65,6 +65,7 @@ def test_the_wheel_holds_the_package_and_the_migrations_and_nothing_else(wheel: 
     assert any(name.startswith("reactor_memory/_migrations/versions/") for name in names)
 
 
+@pytest.mark.slow
 def test_every_module_imports_away_from_the_checkout(site: Path, run_python: Run) -> None:
     done = run_python([site], "-c", IMPORT_EVERYTHING)
     assert done.returncode == 0, done.stderr
