@@ -19,6 +19,9 @@ GAUGES = {
     "summary_work_failing": f"Those whose last try failed, {MOST_WORK} at most; of the whole database.",
     "summary_work_parked": f"Those that were given up until somebody asks, {MOST_WORK} at most; of the whole database.",
     "summary_tokens_today": "Tokens spent on summaries this day (UTC); of the whole database.",
+    "search_words_waiting": "Messages whose words are not indexed yet; of the whole database.",
+    "search_meanings_waiting": "Messages that were not embedded yet; of the whole database.",
+    "search_parked": "Messages that were given up by search; of the whole database.",
     "summarizer_breaker_open": "1 while the provider of summaries is left alone after failures.",
 }
 
@@ -33,6 +36,9 @@ class Readings:
         self._streams = container.response_streams()
         self._clock = container.clock()
         self._timeout_seconds = container.settings().http.ready_timeout_seconds
+        searches = container.settings().search.enabled
+        self._search = container.search_store() if searches else None
+        self._embedder = container.embedder() if searches else None
 
     async def read(self) -> Mapping[str, float]:
         values = {
@@ -42,7 +48,7 @@ class Readings:
         }
         try:
             with anyio.move_on_after(self._timeout_seconds):
-                return values | await self._stored() | {"store_up": 1.0}
+                return values | await self._stored() | await self._waiting() | {"store_up": 1.0}
         except StoreError:
             pass
         return values
@@ -56,4 +62,14 @@ class Readings:
             "summary_work_failing": len(work) - parked,
             "summary_work_parked": parked,
             "summary_tokens_today": await self._caps.spent_today(),
+        }
+
+    async def _waiting(self) -> dict[str, float]:
+        if self._search is None:
+            return {}
+        backlog = await self._search.search_backlog(model=self._embedder.name if self._embedder else None)
+        return {
+            "search_words_waiting": backlog.words,
+            "search_meanings_waiting": backlog.meanings,
+            "search_parked": backlog.parked,
         }

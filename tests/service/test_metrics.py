@@ -57,6 +57,18 @@ async def test_requests_are_counted_by_templates_of_routes(tmp_path: Path, caplo
     assert "canary" not in str(found)
 
 
+async def test_what_search_is_behind_with_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "reactor_memory")
+    sections = {"search": {"enabled": True}, "background": {"enabled": False}}
+    async with listening_service(tmp_path, http={"metrics_port": 0}, **sections) as running:
+        async with httpx2.AsyncClient(base_url=running.address, headers=running.user("ann")) as client:
+            created = (await client.post("/v1/user/conversations", json={})).json()
+            await client.post(f"/v1/user/conversations/{created['id']}/messages", json={"content": "canary"})
+        found = await metrics_of(caplog)
+    waiting = ("words_waiting", "meanings_waiting", "parked")
+    assert [found[f"reactor_memory_search_{each}",] for each in waiting] == [1, 0, 0]
+
+
 async def test_a_request_is_a_span_within_the_trace_of_its_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
