@@ -75,7 +75,7 @@ def copy_through_kills(source: Path, url: str, target: Callable[[], Store]) -> N
     killed = sum(kill_while_it_copies(source, url, target, chance) for _ in range(KILLS))
     assert killed >= 2
     finished = subprocess.run(command(source, url), cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(finished.stdout)["messages"] == MESSAGES + 3000 + 5 * GROUPS + 22
+    assert json.loads(finished.stdout)["messages"] == MESSAGES + 3000 + 5 * GROUPS + 24
     expected = asyncio.run(with_store(SqliteStore(source), contents))
     assert asyncio.run(with_store(target(), contents)) == expected
     again = subprocess.run(command(source, url), cwd=ROOT, capture_output=True, text=True, check=True)
