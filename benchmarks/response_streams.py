@@ -1,6 +1,6 @@
 """How fast pieces of a response go from its producer to its readers, through two service processes.
 
-``python -m benchmarks.response_streams --store sqlite:////tmp/streams.db [--redis-url redis://host] [--readers N]``
+``python -m benchmarks.response_streams --store sqlite:///build/streams.db [--redis-url redis://host] [--readers N]``
 
 Writes pieces a second of one producer (a piece a request, and twenty), and the milliseconds between the producer's call
 and a reader's getting the piece, for readers of the producer's process and of the other one.

@@ -9,8 +9,8 @@ from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.limits import BodyLimits
-from reactor_memory.http.messages import from_agent
-from reactor_memory.http.paging import PageTokens, page
+from reactor_memory.http.messages import from_agent, message_page
+from reactor_memory.http.paging import PageTokens
 from reactor_memory.http.parameters import MAX_PAGE, After, Caller, ConversationId, Key, Limit
 from reactor_memory.memberships import Channel
 from reactor_memory.service.messages import Messages
@@ -88,11 +88,7 @@ class AgentController(Controller):
         rows = await self.messages.list_for_agent(
             principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, channel=channel
         )
-        shown, more = page(rows, limit)
-        return models.MessagePage(
-            data=[showing.message(row, conversation_id) for row in shown],
-            next_cursor=tokens.before(shown[-1].seq) if more else None,
-        )
+        return message_page(rows, limit, conversation_id, tokens)
 
     @post("/messages", operation_id="appendAgentMessages")
     async def append_agent_messages(

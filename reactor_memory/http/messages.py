@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from litestar import Controller, get, post
@@ -9,9 +10,9 @@ from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.limits import BodyLimits
-from reactor_memory.http.paging import PageTokens, page
+from reactor_memory.http.paging import ListingTokens, PageTokens, page
 from reactor_memory.http.parameters import After, Caller, ConversationId, Key, Limit
-from reactor_memory.models import ToolCall
+from reactor_memory.models import Message, ToolCall
 from reactor_memory.service.messages import Messages, NewMessage
 
 Inherit = Annotated[
@@ -41,11 +42,7 @@ class MessageController(Controller):
         rows = await self.messages.list_for_user(
             principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, inherit=inherit
         )
-        shown, more = page(rows, limit)
-        return models.MessagePage(
-            data=[showing.message(row, conversation_id) for row in shown],
-            next_cursor=tokens.before(shown[-1].seq) if more else None,
-        )
+        return message_page(rows, limit, conversation_id, tokens)
 
     @post("", operation_id="appendMessage")
     async def append_message(
@@ -61,6 +58,17 @@ class MessageController(Controller):
             principal, conversation_id, from_user(data), request_key=idempotency_key
         )
         return showing.message(added, conversation_id)
+
+
+def message_page(
+    rows: Sequence[Message], limit: int, conversation_id: str, tokens: ListingTokens
+) -> models.MessagePage:
+    """The first `limit` of `rows`, which are one more if another page follows."""
+    shown, more = page(rows, limit)
+    return models.MessagePage(
+        data=[showing.message(row, conversation_id) for row in shown],
+        next_cursor=tokens.before(shown[-1].seq) if more else None,
+    )
 
 
 def from_user(given: models.CreateUserMessageRequest) -> NewMessage:

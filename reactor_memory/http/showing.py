@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import overload
+from typing import Any, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -30,34 +30,31 @@ def time(microseconds: int | None) -> datetime | None:
 
 
 def conversation_summary(shown: memberships.Conversation) -> models.ConversationSummary:
-    session = shown.session
-    return models.ConversationSummary(
-        id=session.session_id,
-        title=session.title,
-        owner_user_id=session.owner_id,
-        created_at=time(session.created_at),
-        updated_at=time(session.updated_at),
-        last_message_preview=shown.preview or None,
-        access_level=shown.access_level or "reader",
-    )
+    return models.ConversationSummary(**_summary_fields(shown))
 
 
 def conversation(shown: memberships.Conversation) -> models.Conversation:
-    session = shown.session
     return models.Conversation(
-        id=session.session_id,
-        title=session.title,
-        owner_user_id=session.owner_id,
-        created_at=time(session.created_at),
-        updated_at=time(session.updated_at),
-        last_message_preview=shown.preview or None,
-        access_level=shown.access_level or "reader",
+        **_summary_fields(shown),
         metadata=shown.metadata,
         agent_name=shown.agent_name,
-        forked_at_conversation_id=session.forked_from_id,
+        forked_at_conversation_id=shown.session.forked_from_id,
         forked_at_message_id=shown.forked_at_message_id,
         vectorized_at=time(shown.vectorized_at),
     )
+
+
+def _summary_fields(shown: memberships.Conversation) -> dict[str, Any]:
+    session = shown.session
+    return {
+        "id": session.session_id,
+        "title": session.title,
+        "owner_user_id": session.owner_id,
+        "created_at": time(session.created_at),
+        "updated_at": time(session.updated_at),
+        "last_message_preview": shown.preview or None,
+        "access_level": shown.access_level or "reader",
+    }
 
 
 def fork(shown: memberships.Conversation, current_id: str) -> models.ConversationFork:
