@@ -31,7 +31,7 @@ ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -115,6 +115,9 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 	@$(MAKE) -s ADAPTER_LOCKS=build/locks/adapters $(ADAPTER_FAMILIES:%=lock-adapter-%) >/dev/null
 	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ && \
 		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
+
+schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases are made, after a new migration
+	@mkdir -p build && $(PY) -m reactor_memory.database.schema > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) tests/mutants.py

@@ -33,6 +33,7 @@ from reactor_memory.chat_memory.service import ChatMemoryService
 from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
+from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
@@ -77,6 +78,8 @@ from reactor_memory.service.summaries import Summaries
 from reactor_memory.service.watching import Watches
 from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
+from reactor_memory.storage.queries import QUERIES
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.tiers.background import TierScheduler
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
@@ -114,18 +117,18 @@ def system_clock(settings: Settings) -> Callable[[], int]:
     return lambda: time.time_ns() // 1000
 
 
-def in_memory_store(settings: Settings) -> MessageStore:
-    from reactor_memory.storage.in_memory import InMemoryStore
+def memory_database(settings: Settings) -> Database:
+    from reactor_memory.database.sqlite_memory import MemoryDatabase
 
-    return InMemoryStore()
+    return MemoryDatabase(QUERIES, timeout_seconds=settings.store.timeout_seconds)
 
 
-def sqlite_store(settings: Settings) -> MessageStore:
-    from reactor_memory.storage.sqlite import SqliteStore
+def sqlite_database(settings: Settings) -> Database:
+    from reactor_memory.database.sqlite import SqliteDatabase
 
     store = settings.store
-    return SqliteStore(
-        _sqlite_path(store.url), busy_timeout_seconds=store.busy_timeout_seconds, inline_loads=store.inline_loads
+    return SqliteDatabase(
+        _sqlite_path(store.url), QUERIES, timeout_seconds=store.timeout_seconds, inline_reads=store.inline_loads
     )
 
 
@@ -143,16 +146,17 @@ def _sqlite_path(url: str) -> Path:
     return Path(path)
 
 
-def postgres_store(settings: Settings) -> MessageStore:
-    from reactor_memory.storage.postgres import PostgresStore
+def postgres_database(settings: Settings) -> Database:
+    from reactor_memory.database.postgres import PostgresDatabase
 
     store = settings.store
-    return PostgresStore(
+    return PostgresDatabase(
         store.url,
+        QUERIES,
         pool_size=store.pool_size,
         auto_migrate=store.auto_migrate,
         statement_cache_size=store.statement_cache_size,
-        command_timeout_seconds=store.command_timeout_seconds,
+        timeout_seconds=store.timeout_seconds,
     )
 
 
@@ -370,12 +374,13 @@ OWN_PARTS = Plugin(
     name="reactor-memory",
     order=-1,
     provides={
-        "message_store": {
-            "memory": in_memory_store,
-            "sqlite": sqlite_store,
-            "postgresql": postgres_store,
-            "postgres": postgres_store,
+        "database": {
+            "memory": memory_database,
+            "sqlite": sqlite_database,
+            "postgresql": postgres_database,
+            "postgres": postgres_database,
         },
+        "message_store": {},
         "summary_store": {},
         "summarizer": {
             "extractive": extractive_summarizer,
@@ -424,6 +429,26 @@ def selected(report: ConditionReport, plug_point: str, name: str, key: str, sett
 
 def scheme_of(url: str) -> str:
     return url.partition("://")[0]
+
+
+def database_of(report: ConditionReport, url: str, settings: Settings) -> Database:
+    """The database that the address of the store names. A store that is none has no notes, no sharing, no search."""
+    scheme = scheme_of(url)
+    if scheme in report.factories["message_store"] and scheme not in report.factories["database"]:
+        raise ConfigurationError(
+            "store.url",
+            f"{scheme}:// keeps the log and summaries only: use sqlite:///file.db or postgresql:// for this",
+        )
+    return selected(report, "database", scheme, "store.url", settings)
+
+
+def message_store_of(
+    report: ConditionReport, url: str, database: Callable[[], Database], settings: Settings
+) -> MessageStore:
+    """A plug-in's store of the log for this scheme, else the log in the database."""
+    if scheme_of(url) in report.factories["message_store"]:
+        return selected(report, "message_store", scheme_of(url), "store.url", settings)
+    return SqlStore(database())
 
 
 def summary_store_of(
@@ -842,13 +867,9 @@ class Container(containers.DeclarativeContainer):
         MessageCounter, token_counter, media_part_tokens=settings.provided.tokens.media_part_tokens
     )
 
+    database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
     message_store = providers.Singleton(
-        selected,
-        conditions,
-        "message_store",
-        providers.Callable(scheme_of, settings.provided.store.url),
-        "store.url",
-        settings,
+        message_store_of, conditions, settings.provided.store.url, database.provider, settings
     )
     summary_store = providers.Singleton(
         summary_store_of, conditions, message_store, settings.provided.store.url, settings

@@ -384,10 +384,20 @@ class StoreError(ReactorMemoryError):
 
 
 class StoreUnavailableError(StoreError):
-    """The database cannot be reached, or the outcome of a call is unknown.
+    """The database cannot be reached, is locked, or did not answer by the deadline of the call. Nothing was stored."""
 
-    A save whose outcome is unknown is repeated safely with the same idempotency key.
+
+class OutcomeUnknownError(StoreUnavailableError):
+    """A write was under way when its deadline came or its connection broke: it is stored whole, or not at all.
+
+    A save is repeated safely with the same idempotency key, which settles it.
     """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "store: the database did not say in time whether the write was done; repeat it with the same "
+            "idempotency key"
+        )
 
 
 class StoreFullError(StoreError):

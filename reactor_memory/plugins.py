@@ -23,6 +23,7 @@ from reactor_memory.settings import Settings, canonical_name
 
 GROUP = "reactor_memory.plugins"
 PLUG_POINTS = (
+    "database",
     "message_store",
     "summary_store",
     "summarizer",

@@ -201,10 +201,9 @@ class StoreSettings(Section):
     delete_grace_days: NonNegativeInt = 0
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
-    command_timeout_seconds: PositiveFloat = 30
+    timeout_seconds: PositiveFloat = 10
     statement_cache_size: NonNegativeInt = 100
-    busy_timeout_seconds: PositiveFloat = 5
-    inline_loads: bool = False
+    inline_loads: Literal["auto", "always", "never"] = "auto"
 
 
 class HistorySettings(Section):

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 import asyncpg
 
-from reactor_memory.storage.migrating import REVISION_TABLE, newest_revision
-from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.database.schema import REVISION_TABLE, newest_revision
+from tests.stores import postgres_store
 
 _SCHEMA = """
 SELECT md5(string_agg(format('%s %s %s %s', relation.relname, attname, atttypid, attnum), ',' ORDER BY relname, attnum))
@@ -106,7 +106,7 @@ async def _execute(dsn: str, statements: tuple[str, ...]) -> None:
 
 async def _migrated(dsn: str) -> str:
     """Identifies the schema."""
-    store = PostgresStore(dsn, auto_migrate=True)
+    store = postgres_store(dsn, auto_migrate=True)
     await store.open()
     await store.close()
     connection = await asyncpg.connect(dsn)

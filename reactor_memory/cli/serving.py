@@ -11,7 +11,7 @@ import anyio
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_invocation
-from reactor_memory.errors import ConfigurationError, MissingExtraError
+from reactor_memory.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from reactor_memory.container import Container
@@ -73,15 +73,15 @@ The same way goes docs/http-service.md on, and `reactor-memory keys create --hel
     )
 
 
+NEVER_INLINE = "never"
+"""A disk that hangs must hold up the request that reads it, not all of them."""
+
+
 def service_settings(invocation: Invocation, host: str | None, port: int | None) -> Settings:
     """The settings, with the defaults of a service where nothing else is set."""
-    options = {"http.host": host, "http.port": port}
+    options = {"http.host": host, "http.port": port, "store.inline_loads": NEVER_INLINE}
     chosen = {key: value for key, value in options.items() if value is not None}
-    settings = invocation.settings(**sections(unless_set(invocation, SERVICE_DEFAULTS) | chosen))
-    if settings.store.url.startswith("memory:"):
-        problem = "names no database: a service needs one, such as sqlite:///memory.db or postgresql://host/name"
-        raise ConfigurationError("store.url", problem)
-    return settings
+    return invocation.settings(**sections(unless_set(invocation, SERVICE_DEFAULTS) | chosen))
 
 
 def unless_set(invocation: Invocation, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from reactor_memory.database.operations import Row, Step, Steps
 from reactor_memory.principals import AnsweredRequest
-from reactor_memory.storage.steps import Row, Step, Steps
 
 FORGOTTEN_BY_A_CLAIM = 3
 """A claim adds one, so what is old goes faster than it came."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from reactor_memory.database.operations import Row, Step, Steps
 from reactor_memory.principals import ApiKey, Grant, Operation
-from reactor_memory.storage.steps import Row, Step, Steps
 
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _OPERATIONS = msgspec.json.Decoder(tuple[Operation, ...])

@@ -10,6 +10,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from reactor_memory.database.operations import Row, Rows, Step, Steps
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -31,7 +32,6 @@ from reactor_memory.storage import log
 from reactor_memory.storage.memberships import add_audit
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
 from reactor_memory.storage.rows import key_of, object_from, session_from, to_json
-from reactor_memory.storage.steps import Row, Rows, Step, Steps
 from reactor_memory.storage.user_rows import name_user
 
 SCANNED = 500

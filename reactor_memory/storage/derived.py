@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.ledger.amending import amended
 from reactor_memory.models import (
     TITLE_KEY,
@@ -51,7 +52,6 @@ from reactor_memory.storage.rows import (
     to_json,
     work_state_from,
 )
-from reactor_memory.storage.steps import Batch, Step, Steps
 
 LAST_POSITION = 2**63 - 1
 """Larger than any position."""

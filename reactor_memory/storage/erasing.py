@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Session
 from reactor_memory.protocols import Erased, Refold
 from reactor_memory.storage import derived, log, memberships
 from reactor_memory.storage.branches import is_fork, ranges_between
 from reactor_memory.storage.rows import key_of, session_from
-from reactor_memory.storage.steps import Batch, Step, Steps
 from reactor_memory.storage.tombstones import branches_showing, entomb
 from reactor_memory.storage.user_rows import name_user
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import Item, ItemChange, JsonObject
-from reactor_memory.storage.steps import Batch, Row, Step, Steps
 from reactor_memory.storage.user_rows import name_user
 
 UNLIMITED = 2**63 - 1

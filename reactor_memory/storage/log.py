@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from reactor_memory.context.pinning import not_in_view
+from reactor_memory.database.operations import Batch, Rows, Step, Steps, Values, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -52,7 +53,6 @@ from reactor_memory.storage.rows import (
     session_from,
     to_json,
 )
-from reactor_memory.storage.steps import Batch, Rows, Step, Steps, Values
 from reactor_memory.storage.tombstones import branches_showing, entomb
 from reactor_memory.storage.user_rows import name_all_users
 
@@ -228,6 +228,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     return tuple({row[0]: message_from(row) for row in rows}.values())
 
 
+@bounded
 def read_context(query: ContextQuery) -> Steps[ContextRows]:
     session, pins = yield from _find_with_pins(query.session_id, query.user_id)
     if session is None:

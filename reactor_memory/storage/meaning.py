@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from reactor_memory.database.operations import Step, Steps
 from reactor_memory.searching import Near, NearQuery
 from reactor_memory.storage.branches import group_of, ranges_between
 from reactor_memory.storage.rows import to_json
 from reactor_memory.storage.search import LAST_SEQ, Visible, everything_of, nearest_places
-from reactor_memory.storage.steps import Step, Steps
 
 
 def nearest_in_branch(query: NearQuery) -> Steps[tuple[Near, ...]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
+from reactor_memory.database.operations import Row, Step, Steps
 from reactor_memory.errors import (
     SessionDeletedError,
     SessionNotFoundError,
@@ -19,7 +20,6 @@ from reactor_memory.errors import (
 from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer, Session
 from reactor_memory.storage import log
 from reactor_memory.storage.rows import key_of, object_from, to_json
-from reactor_memory.storage.steps import Row, Step, Steps
 from reactor_memory.storage.user_rows import name_all_users, name_user
 
 # Members

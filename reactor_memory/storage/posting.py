@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from reactor_memory.database.operations import Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message, PostedSummary
 from reactor_memory.protocols import PostRequest, Refold
 from reactor_memory.storage import derived, log
 from reactor_memory.storage.rows import key_of, message_from
-from reactor_memory.storage.steps import Step, Steps
 
 MESSAGE_COLUMNS = 14
 """Of a row of `messages_to_export`; then comes what a store keeps beside the message."""

@@ -830,25 +830,6 @@ LIMIT :limit
 
 -- The database as a whole
 
--- name: tables
--- across groups
-SELECT name FROM sqlite_master WHERE type = 'table'
--- name: tables [postgres]
--- across groups
-SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()
-
--- name: revision
--- across groups
-SELECT version_num FROM reactor_memory_revision
-
--- Until the end of the transaction nobody else migrates. On SQLite it is the only writer anyway.
--- name: lock_schema
--- across groups
-SELECT 1
--- name: lock_schema [postgres]
--- across groups
-SELECT pg_advisory_xact_lock(hashtext('reactor_memory_revision'))
-
 -- name: server [postgres]
 -- across groups
 SELECT current_setting('server_version'), current_database()
@@ -1066,6 +1047,20 @@ DELETE FROM active_sessions WHERE user_id = :user_id RETURNING agent_name
 -- across groups
 INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -500)
 -- name: merge_index [postgres]
+-- across groups
+SELECT 1
+
+-- name: changed_rows
+-- across groups
+SELECT total_changes()
+-- name: changed_rows [postgres]
+-- across groups
+SELECT 0
+
+-- name: checkpoint
+-- across groups
+PRAGMA wal_checkpoint(TRUNCATE)
+-- name: checkpoint [postgres]
 -- across groups
 SELECT 1
 

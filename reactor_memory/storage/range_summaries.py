@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, RangeSummary, Session
 from reactor_memory.storage import derived, log
@@ -21,7 +22,6 @@ from reactor_memory.storage.covering import (
     shown,
 )
 from reactor_memory.storage.rows import key_of, range_summary_values, session_from
-from reactor_memory.storage.steps import Batch, Step, Steps
 from reactor_memory.storage.tombstones import entomb
 
 _FIRST_CHUNK = 16

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from reactor_memory.context.ranking import rarity, scored
+from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.protocols import Findings, Found, IndexEntry, IndexPart, RecallQuery
 from reactor_memory.storage.branches import indexed_ranges
 from reactor_memory.storage.rows import key_of
-from reactor_memory.storage.steps import Batch, Row, Step, Steps
 from reactor_memory.terms import terms
 
 CANDIDATES = 300

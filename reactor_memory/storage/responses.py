@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from reactor_memory.database.operations import Batch, Row, Step, Steps, Values
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError
 from reactor_memory.responses import Addition, Ending, Piece, Response, with_pieces
 from reactor_memory.storage.rows import key_of, session_from
-from reactor_memory.storage.steps import Batch, Row, Step, Steps, Values
 
 
 def start_response(response: Response, *, keep_until: int) -> Steps[Response]:

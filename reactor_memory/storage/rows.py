@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from reactor_memory.database.operations import Row
 from reactor_memory.models import (
     BlockLine,
     BlockLines,
@@ -34,7 +35,6 @@ from reactor_memory.models import (
     lines_text,
 )
 from reactor_memory.storage.branches import group_of, root_branch
-from reactor_memory.storage.steps import Row
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])

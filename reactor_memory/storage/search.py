@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from reactor_memory.context.ranking import K1, B, rarity
+from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.searching import (
@@ -31,7 +32,6 @@ from reactor_memory.searching import (
 from reactor_memory.storage.branches import group_of
 from reactor_memory.storage.recall import WEIGHT_UNIT, term_key
 from reactor_memory.storage.rows import branch_from, key_of, message_from, to_json
-from reactor_memory.storage.steps import Batch, Row, Step, Steps
 from reactor_memory.storage.user_rows import name_user
 from reactor_memory.storage.vectors import nearest, packed
 

@@ -1,13 +1,10 @@
-"""What the SQL stores have in common: every call of their protocols, as one operation each.
-
-A subclass opens the database and runs operations; it may replace a call by a faster form of the same thing.
-"""
+"""Every call of the protocols of stores, as one operation on a database each."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from reactor_memory.database.database import Database
 from reactor_memory.memberships import (
     Conversation,
     ConversationsQuery,
@@ -80,10 +77,12 @@ from reactor_memory.storage import (
     conversations,
     derived,
     erasing,
+    health,
     items,
     log,
     meaning,
     memberships,
+    postgres_contexts,
     posting,
     range_summaries,
     recall,
@@ -92,47 +91,36 @@ from reactor_memory.storage import (
     transfer,
     user_rows,
 )
-from reactor_memory.storage.steps import P, Steps, T
+from reactor_memory.storage.appends import APPENDS
 
 RECOUNT_PAGE = 500
 """Messages that are counted again in one transaction: appends wait meanwhile."""
 
 
-class SqlStore(ABC):
+class SqlStore:
     """The log, everything derived from it, and what belongs to users, in one database."""
 
-    @abstractmethod
-    async def open(self) -> None: ...
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._read = database.read
+        self._write = database.write
+        self._note = database.write_relaxed
+        self._scan = database.read_long
 
-    @abstractmethod
-    async def close(self) -> None: ...
+    async def open(self) -> None:
+        await self.database.open()
 
-    @abstractmethod
-    async def append(self, request: AppendRequest) -> Appended: ...
+    async def close(self) -> None:
+        await self.database.close()
 
-    @abstractmethod
-    async def scrub(self, *, rewrite: bool = False) -> None: ...
+    async def append(self, request: AppendRequest) -> Appended:
+        return await self.database.write_grouped(APPENDS, request)
 
-    @abstractmethod
-    async def check(self) -> StoreHealth: ...
+    async def scrub(self, *, rewrite: bool = False) -> None:
+        await health.scrub(self.database, rewrite=rewrite)
 
-    @abstractmethod
-    async def _read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation that only reads, on one state of the database."""
-
-    @abstractmethod
-    async def _write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation in one transaction; whatever it raises undoes it."""
-
-    async def _note(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `_write`, of what a power cut may take back: it costs nothing to make it again. So it need not wait for
-        the disk, nor hold up the appends that do.
-        """
-        return await self._write(operation, *args, **kwargs)
-
-    async def _scan(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `_read`, of what may take long: no load waits for it."""
-        return await self._read(operation, *args, **kwargs)
+    async def check(self) -> StoreHealth:
+        return await health.check(self.database)
 
     # The log
 
@@ -155,6 +143,8 @@ class SqlStore(ABC):
         return await self._read(log.read, session_id, user_id, after=after, until=until, last=last, limit=limit)
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
+        if self.database.engine == "postgresql":
+            return await postgres_contexts.read_context(self.database, query)
         return await self._read(log.read_context, query)
 
     async def read_ranges(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.protocols import ErasedBranch
 from reactor_memory.storage import responses, search
 from reactor_memory.storage.branches import ranges_shown
 from reactor_memory.storage.rows import key_of
-from reactor_memory.storage.steps import Batch, Step, Steps
 
 
 def tombstone(message: Message) -> Message:

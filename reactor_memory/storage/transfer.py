@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
+from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import Pin
 from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage, StoredUser
 from reactor_memory.storage import derived, items, log, memberships, user_rows
@@ -26,7 +27,6 @@ from reactor_memory.storage.rows import (
     session_from,
     to_json,
 )
-from reactor_memory.storage.steps import Batch, Row, Step, Steps
 from reactor_memory.storage.tombstones import tombstone
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import ActiveSession, Notes
 from reactor_memory.protocols import StoredUser
-from reactor_memory.storage.steps import Batch, Row, Step, Steps
 
 NEWEST = 2**63 - 1
 """Above every version."""

@@ -19,10 +19,10 @@ from reactor_memory import Container, ConversationManager, Message, Settings, To
 from reactor_memory.erasing import ranges_of
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -232,7 +232,7 @@ async def test_erasing_a_user_takes_all_of_theirs_and_nothing_else() -> None:
 
 
 async def test_erasing_a_user_reaches_notes_sessions_and_items_that_are_kept_elsewhere() -> None:
-    elsewhere = InMemoryStore()
+    elsewhere = memory_store()
     await elsewhere.open()
 
     def configure(container: Container) -> None:

@@ -15,11 +15,12 @@ from reactor_memory import Container, Message, open_memory
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
 from reactor_memory.middleware import ModelCall, memory_middleware
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run
 from tests.acceptance.scenes import USER, extract, save, settings, talk
 from tests.faulty_store import FaultyStore
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,7 @@ AGENT = "travel"
 NOTES = "# Seats\nat the window"
 
 
-class ReadingStore(InMemoryStore):
+class ReadingStore(SqlStore):
     """Notes how often notes were read."""
 
     reads = 0
@@ -41,7 +42,7 @@ class ReadingStore(InMemoryStore):
 async def opened(store: Any = None, *, enabled: bool = True, **sections: Any) -> AsyncGenerator[Container]:
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract)))
-        container.message_store.override(providers.Object(InMemoryStore() if store is None else store))
+        container.message_store.override(providers.Object(memory_store() if store is None else store))
 
     async with open_memory(settings(notes={"enabled": enabled}, **sections), configure=configure) as container:
         yield container
@@ -171,7 +172,7 @@ async def test_a_history_of_the_caller_is_used_as_it_is() -> None:
 
 async def test_a_store_that_fails_is_loud() -> None:
     """A context without the notes would look like a user about whom nothing is known."""
-    store = FaultyStore(InMemoryStore(), at=1, mode="before", for_ever=True, methods={"read_notes"})
+    store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True, methods={"read_notes"})
     async with opened(store) as container:
         with pytest.raises(StoreUnavailableError):
             await load(container)

@@ -29,7 +29,6 @@ from reactor_memory import (
 )
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import FakeClock
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.acceptance.scenes import (
@@ -45,6 +44,7 @@ from tests.acceptance.scenes import (
     texts,
 )
 from tests.faulty_store import FaultyStore
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -65,7 +65,7 @@ async def memory_that_fails(
     methods: Collection[str] | None = None, **sections: Any
 ) -> AsyncGenerator[tuple[Container, FaultyStore]]:
     """A memory whose store fails at every call (of `methods`, if given) until it is healed."""
-    store = FaultyStore(InMemoryStore(), at=1, mode="before", for_ever=True, methods=methods)
+    store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True, methods=methods)
 
     def configure(container: Container) -> None:
         container.message_store.override(providers.Object(store))
@@ -531,16 +531,16 @@ def kinds(container: Container) -> list[str]:
 
 
 def test_parts_without_settings(folder: Path) -> None:
-    assert kinds(Container(settings=Settings())) == ["SqliteStore", "SqliteStore", "NoSummaries", "TiktokenCounter"]
+    assert kinds(Container(settings=Settings())) == ["SqlStore", "SqlStore", "NoSummaries", "TiktokenCounter"]
     assert list(folder.iterdir()) == [], "nothing is made before it is opened"
 
 
 @pytest.mark.parametrize(
     ("url", "store"),
     [
-        ("memory://", "InMemoryStore"),
-        ("sqlite:///a.db", "SqliteStore"),
-        ("postgresql://app@nowhere/db", "PostgresStore"),
+        ("memory://", "SqlStore"),
+        ("sqlite:///a.db", "SqlStore"),
+        ("postgresql://app@nowhere/db", "SqlStore"),
     ],
 )
 def test_parts_with_summaries(folder: Path, url: str, store: str) -> None:
@@ -559,7 +559,7 @@ def test_a_blank_address_of_the_store_is_refused(folder: Path, blank: str) -> No
 
 def test_own_parts_win(folder: Path) -> None:
     container = Container(settings=Settings(store={"url": "sqlite:///a.db"}, summary={"enabled": True}))
-    store, summarizer, counter = InMemoryStore(), scripted(), TenTokens()
+    store, summarizer, counter = memory_store(), scripted(), TenTokens()
     container.message_store.override(providers.Object(store))
     container.summarizer.override(providers.Object(summarizer))
     container.token_counter.override(providers.Object(counter))

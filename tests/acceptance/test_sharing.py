@@ -26,9 +26,9 @@ from reactor_memory.memberships import AccessLevel
 from reactor_memory.principals import Principal
 from reactor_memory.protocols import SessionTransfer
 from reactor_memory.service.messages import NewMessage
-from reactor_memory.storage.in_memory import InMemoryStore
 from reactor_memory.testing import wall_clock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -268,7 +268,7 @@ class TestForgottenAndMoved:
         records = await container.sharing().audit(ANN, key)
         gone = await begin(container, "gone")
         await container.conversations().delete(ANN, gone.conversation_id)
-        between = InMemoryStore()
+        between = memory_store()
         await between.open()
         source = container.message_store()
         async with service(f"sqlite:///{tmp_path}/target.db") as target:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     ErasureConformance,
@@ -16,11 +16,12 @@ from reactor_memory.testing import (
     StoreAsIndexConformance,
     SummaryStoreConformance,
 )
+from tests.stores import memory_store
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[InMemoryStore]:
-    store = InMemoryStore()
+async def store() -> AsyncIterator[SqlStore]:
+    store = memory_store()
     await store.open()
     yield store
     await store.close()

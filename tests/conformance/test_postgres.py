@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
@@ -22,13 +22,14 @@ from reactor_memory.testing import (
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.stores import postgres_store
 
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(postgres_dsn)
+async def store(postgres_dsn: str) -> AsyncIterator[SqlStore]:
+    store = postgres_store(postgres_dsn)
     await store.open()
     yield store
     await store.close()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactor_memory.storage.postgres import PostgresStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
@@ -20,13 +20,14 @@ from reactor_memory.testing import (
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.stores import postgres_store
 
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-async def store(fenced_postgres_dsn: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(fenced_postgres_dsn, pool_size=3)
+async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
+    store = postgres_store(fenced_postgres_dsn, pool_size=3)
     await store.open()
     yield store
     await store.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
@@ -25,11 +25,12 @@ from reactor_memory.testing import (
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.stores import sqlite_store
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "memory.db")
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    store = sqlite_store(tmp_path / "memory.db")
     await store.open()
     yield store
     await store.close()
@@ -59,8 +60,8 @@ class TestInlineLoads(MessageStoreConformance):
     """Contexts are read on the thread of the event loop."""
 
     @pytest.fixture
-    async def store(self, tmp_path: Path) -> AsyncIterator[SqliteStore]:
-        store = SqliteStore(tmp_path / "memory.db", inline_loads=True)
+    async def store(self, tmp_path: Path) -> AsyncIterator[SqlStore]:
+        store = sqlite_store(tmp_path / "memory.db", inline_reads="always")
         await store.open()
         yield store
         await store.close()
@@ -103,7 +104,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the schema and nothing else: a copy of it is made ten times as fast."""
 
     async def make(path: Path) -> None:
-        store = SqliteStore(path)
+        store = sqlite_store(path)
         await store.open()
         await store.close()
 
@@ -114,8 +115,8 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class TestSqliteSearch(SearchStoreConformance):
     @pytest.fixture
-    async def store(self, tmp_path: Path, migrated: Path) -> AsyncIterator[SqliteStore]:
-        store = SqliteStore(shutil.copy(migrated, tmp_path / "memory.db"))
+    async def store(self, tmp_path: Path, migrated: Path) -> AsyncIterator[SqlStore]:
+        store = sqlite_store(shutil.copy(migrated, tmp_path / "memory.db"))
         await store.open()
         yield store
         await store.close()

@@ -9,12 +9,10 @@ from typing import TypeAlias
 
 import pytest
 
-from reactor_memory.storage.in_memory import InMemoryStore
-from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import SessionTransferConformance
 from reactor_memory.testing.transfer import Store
 from tests.postgres_server import PostgresServer
+from tests.stores import memory_store, postgres_store, sqlite_store
 
 Make: TypeAlias = Callable[[str, str], Store]
 
@@ -37,11 +35,11 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
         def make(name: str, kind: str) -> Store:
             if kind == "memory":
-                return InMemoryStore()
+                return memory_store()
             if kind == "sqlite":
-                return SqliteStore(tmp_path / f"{name}.db")
+                return sqlite_store(tmp_path / f"{name}.db")
             server: PostgresServer = request.getfixturevalue("postgres_server")
-            return PostgresStore(databases.enter_context(server.database(migrated=True)))
+            return postgres_store(databases.enter_context(server.database(migrated=True)))
 
         yield make
 

@@ -14,13 +14,13 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Settings, open_memory
 from reactor_memory.chat_memory import ChatMemoryService
+from reactor_memory.database.operations import Batch, Step
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
 from reactor_memory.storage import postgres, sqlite
-from reactor_memory.storage.in_memory import InMemoryStore
-from reactor_memory.storage.steps import Batch, Step
 from tests.acceptance.scenes import scripted, talk, texts
 from tests.faulty_store import FaultyStore, Mode
 from tests.interruption import Way, cancelled_at
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -124,7 +124,7 @@ async def test_cut_off_at_any_statement_the_conversation_is_as_it_was(
 @pytest.mark.parametrize("retention", ["keep", "archive", "delete"])
 async def test_a_store_that_fails_at_any_call(mode: Mode, retention: str) -> None:
     for at in count(1):
-        faulty = FaultyStore(InMemoryStore(), at=at, mode=mode)
+        faulty = FaultyStore(memory_store(), at=at, mode=mode)
 
         def configure(container: Container, faulty: FaultyStore = faulty) -> None:
             container.message_store.override(providers.Object(faulty))

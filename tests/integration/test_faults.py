@@ -19,11 +19,11 @@ from reactor_memory import Container, ConversationManager, Message, SessionDelet
 from reactor_memory.context.report import Context
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.storage.in_memory import InMemoryStore
-from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
 from tests.faulty_store import FaultyStore, Mode
+from tests.stores import memory_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -178,7 +178,7 @@ async def survives(store: FaultyStore) -> bool:
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
 async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_ever: bool) -> None:
     for at in count(1):
-        if not await survives(FaultyStore(InMemoryStore(), at=at, mode=mode, for_ever=for_ever)):
+        if not await survives(FaultyStore(memory_store(), at=at, mode=mode, for_ever=for_ever)):
             break
     assert at > 40, "the scenario makes more calls than that"
 
@@ -186,14 +186,14 @@ async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_e
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
 async def test_a_fault_at_any_call_of_sqlite(tmp_path: Path, mode: Mode, for_ever: bool) -> None:
     for at in (1, 2, 3, 5, 8, 13, 21, 34, 55):
-        store = SqliteStore(tmp_path / f"{at}.db")
+        store = sqlite_store(tmp_path / f"{at}.db")
         assert await survives(FaultyStore(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
 
 
 async def test_background_work_that_hangs_holds_up_no_load() -> None:
     """Whatever call of it never returns, loads answer, saves are stored, and closing ends."""
     for at in count(1):
-        store = FaultyStore(InMemoryStore(), at=at, mode="hang", methods=BACKGROUND_CALLS)
+        store = FaultyStore(memory_store(), at=at, mode="hang", methods=BACKGROUND_CALLS)
         async with memory_on(store, summary={"lazy_timeout_seconds": 0.02}) as container:
             agent = Agent(container)
             with anyio.fail_after(10):
@@ -210,7 +210,7 @@ async def test_background_work_that_hangs_holds_up_no_load() -> None:
 
 async def test_a_load_does_without_the_layout_that_it_cannot_store() -> None:
     """It is an optimisation of later loads, so a fault there is none of this one."""
-    store = FaultyStore(InMemoryStore(), at=1, mode="before", for_ever=True, methods={"put_layout"})
+    store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True, methods={"put_layout"})
     async with memory_on(store) as container:
         agent = Agent(container)
         for number in range(1, LENGTH // BATCH + 1):
@@ -223,7 +223,7 @@ async def test_a_load_does_without_the_layout_that_it_cannot_store() -> None:
 
 async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    async with memory(scripted(), f"sqlite:///{path}", store={"busy_timeout_seconds": 60}) as container:
+    async with memory(scripted(), f"sqlite:///{path}", store={"timeout_seconds": 60}) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(40))
         await manager.drain()
@@ -237,7 +237,7 @@ async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: 
 async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
     """Nobody has to ask again: the worker itself tries again."""
     for at in count(1):
-        log = InMemoryStore()
+        log = memory_store()
         store = FaultyStore(log, at=at, mode="before", methods=BACKGROUND_CALLS)
         async with memory_on(store) as container:
             agent = Agent(container)
@@ -251,14 +251,14 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
     assert at > 10
 
 
-async def covers(store: InMemoryStore, seq: int) -> bool:
+async def covers(store: SqlStore, seq: int) -> bool:
     summary = await store.get_summary("s")
     return summary is not None and summary.covered_seq >= seq
 
 
 @pytest.mark.parametrize("mode", ["before", "after"])
 async def test_a_summary_that_was_posted_in_vain_is_posted_again(mode: Mode) -> None:
-    store = FaultyStore(InMemoryStore(), at=1, mode=mode, methods={"post_summary"})
+    store = FaultyStore(memory_store(), at=1, mode=mode, methods={"post_summary"})
     async with memory_on(store) as container:
         manager = container.conversation_manager()
         await manager.save_history("s", talk(4), user_id=USER)

@@ -16,13 +16,14 @@ from reactor_memory.protocols import Redactor
 from reactor_memory.redaction import unredacted
 from reactor_memory.searching import INDEX_SEARCH, MessageSearch, SearchBacklog
 from reactor_memory.settings import Settings
-from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.embedding import GuardedEmbedder
 from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, IndexWorker
 from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from tests.service.searching import FakeEmbedder
+from tests.stores import sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -31,8 +32,8 @@ LONG_LEASE = 60_000_000
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "memory.db")
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    store = sqlite_store(tmp_path / "memory.db")
     await store.open()
     yield store
     await store.close()
@@ -43,28 +44,28 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-async def say(store: SqliteStore, session_id: str, *texts: str) -> None:
+async def say(store: SqlStore, session_id: str, *texts: str) -> None:
     await append_messages(store, session_id, [Message.user(text) for text in texts], user_id="ann")
 
 
-def words(store: SqliteStore, clock: FakeClock, redactor: Redactor = unredacted) -> WordIndexing:
+def words(store: SqlStore, clock: FakeClock, redactor: Redactor = unredacted) -> WordIndexing:
     unread = UnreadMessages(store, clock=clock)
     return WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=3)
 
 
-def meanings(store: SqliteStore, clock: FakeClock, embedder: FakeEmbedder, batch: int = 50) -> MeaningIndexing:
+def meanings(store: SqlStore, clock: FakeClock, embedder: FakeEmbedder, batch: int = 50) -> MeaningIndexing:
     unread = UnreadMessages(store, clock=clock)
     return MeaningIndexing(
         store=store, unread=unread, embedder=embedder, clock=clock, batch_messages=batch, max_attempts=3
     )
 
 
-def worker(store: SqliteStore, clock: FakeClock, job: IndexJob) -> IndexWorker:
+def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> IndexWorker:
     options = IndexingOptions(sweep_seconds=HOUR)
     return IndexWorker(job, leases=store, clock=clock, random=random.random, options=options)
 
 
-async def caught_up(store: SqliteStore, clock: FakeClock, job: IndexJob) -> None:
+async def caught_up(store: SqlStore, clock: FakeClock, job: IndexJob) -> None:
     """Everything that is due now was tried once."""
     running = worker(store, clock, job)
     await running.open()
@@ -73,7 +74,7 @@ async def caught_up(store: SqliteStore, clock: FakeClock, job: IndexJob) -> None
     await running.close()
 
 
-async def test_what_was_saved_without_a_hint_is_found(store: SqliteStore, clock: FakeClock) -> None:
+async def test_what_was_saved_without_a_hint_is_found(store: SqlStore, clock: FakeClock) -> None:
     for number in range(3):
         await say(store, f"s{number}", *["a cat"] * 150)
     await caught_up(store, clock, words(store, clock))
@@ -83,7 +84,7 @@ async def test_what_was_saved_without_a_hint_is_found(store: SqliteStore, clock:
     assert await store.search_backlog() == SearchBacklog()
 
 
-async def test_what_a_redactor_takes_out_is_neither_indexed_nor_embedded(store: SqliteStore, clock: FakeClock) -> None:
+async def test_what_a_redactor_takes_out_is_neither_indexed_nor_embedded(store: SqlStore, clock: FakeClock) -> None:
     embedder = FakeEmbedder()
     guarded = GuardedEmbedder(
         embedder,
@@ -100,7 +101,7 @@ async def test_what_a_redactor_takes_out_is_neither_indexed_nor_embedded(store: 
         assert await search("cat") == ["a secret cat"]
 
 
-async def test_a_redactor_that_fails_holds_up_no_other_conversation(store: SqliteStore, clock: FakeClock) -> None:
+async def test_a_redactor_that_fails_holds_up_no_other_conversation(store: SqlStore, clock: FakeClock) -> None:
     def picky(text: str) -> str:
         if "poison" in text:
             raise ValueError(text)
@@ -125,7 +126,7 @@ async def test_a_redactor_that_fails_holds_up_no_other_conversation(store: Sqlit
         assert sorted(await search("cat dog poison")) == ["a cat", "a cat", "a dog"]
 
 
-async def test_a_text_without_a_meaning_is_given_up_alone(store: SqliteStore, clock: FakeClock) -> None:
+async def test_a_text_without_a_meaning_is_given_up_alone(store: SqlStore, clock: FakeClock) -> None:
     embedder = FakeEmbedder()
     embedder.poison = "poison"
     await say(store, "a", "a cat", "poison", "a kitten", "")
@@ -137,7 +138,7 @@ async def test_a_text_without_a_meaning_is_given_up_alone(store: SqliteStore, cl
     assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=4, parked=1)
 
 
-async def test_nothing_is_given_up_while_the_embedder_is_away(store: SqliteStore, clock: FakeClock) -> None:
+async def test_nothing_is_given_up_while_the_embedder_is_away(store: SqlStore, clock: FakeClock) -> None:
     embedder = FakeEmbedder()
     await say(store, "a", "a cat")
     embedder.failure = EmbeddingError("rejected", "the key is wrong", retryable=False)
@@ -150,7 +151,7 @@ async def test_nothing_is_given_up_while_the_embedder_is_away(store: SqliteStore
     assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=1)
 
 
-async def test_another_embedder_makes_all_vectors_anew(store: SqliteStore, clock: FakeClock) -> None:
+async def test_another_embedder_makes_all_vectors_anew(store: SqlStore, clock: FakeClock) -> None:
     await say(store, "a", *["a cat"] * 7)
     old, new = FakeEmbedder("old"), FakeEmbedder("new")
     await caught_up(store, clock, meanings(store, clock, old, batch=2))
@@ -161,7 +162,7 @@ async def test_another_embedder_makes_all_vectors_anew(store: SqliteStore, clock
         assert len(await search("kitten")) == 7
 
 
-async def test_a_worker_that_died_leaves_whole_pieces(store: SqliteStore, clock: FakeClock) -> None:
+async def test_a_worker_that_died_leaves_whole_pieces(store: SqlStore, clock: FakeClock) -> None:
     """As after `kill -9`: what was committed counts, the lease runs out, and somebody goes on."""
     await say(store, "a", *["a cat"] * 250)
     lease = await store.claim("a", INDEX_SEARCH, now=clock(), lease_microseconds=LONG_LEASE)
@@ -177,7 +178,7 @@ async def test_a_worker_that_died_leaves_whole_pieces(store: SqliteStore, clock:
         assert len(await search("cat", limit=200)) == 200
 
 
-async def test_a_hint_during_the_work_is_not_lost(store: SqliteStore, clock: FakeClock) -> None:
+async def test_a_hint_during_the_work_is_not_lost(store: SqlStore, clock: FakeClock) -> None:
     await say(store, "a", "a cat")
     inner = words(store, clock)
     running = worker(store, clock, Hinting(inner, lambda: running.wake("a")))
@@ -272,7 +273,7 @@ async def test_the_guard_tells_nothing_of_what_an_embedder_says() -> None:
 class opened:  # noqa: N801 (reads as a function)
     """Searching in `store`, as ann."""
 
-    def __init__(self, store: SqliteStore, embedder: FakeEmbedder | None) -> None:
+    def __init__(self, store: SqlStore, embedder: FakeEmbedder | None) -> None:
         self.store = store
         self.embedder = embedder
 

@@ -12,7 +12,7 @@ from dependency_injector import providers
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_memory
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, memory, save, scripted, settings, talk, texts
 
@@ -364,7 +364,7 @@ async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: 
 
 
 async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> None:
-    class SavingStore(InMemoryStore):
+    class SavingStore(SqlStore):
         """Saves more at the moment when its worker has found nothing left to do."""
 
         async def release(self, lease: Lease, **outcome: Any) -> None:

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 from reactor_memory.protocols import SessionTransfer
-from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.transfer import Store, contents, fill
+from tests.stores import postgres_store, sqlite_store
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +32,7 @@ KILLS = 12
 def source(tmp_path: Path) -> Path:
     """A long session with forks, and many short ones."""
     path = tmp_path / "source.db"
-    asyncio.run(with_store(SqliteStore(path), fill_source))
+    asyncio.run(with_store(sqlite_store(path), fill_source))
     return path
 
 
@@ -58,13 +57,13 @@ async def fill_source(store: Store) -> None:
 @pytest.mark.timeout(300)
 def test_a_killed_copy_goes_on_in_sqlite(source: Path, tmp_path: Path) -> None:
     path = tmp_path / "target.db"
-    copy_through_kills(source, str(path), lambda: SqliteStore(path))
+    copy_through_kills(source, str(path), lambda: sqlite_store(path))
 
 
 @pytest.mark.postgres
 @pytest.mark.timeout(300)
 def test_a_killed_copy_goes_on_in_postgres(source: Path, postgres_dsn: str) -> None:
-    copy_through_kills(source, postgres_dsn, lambda: PostgresStore(postgres_dsn))
+    copy_through_kills(source, postgres_dsn, lambda: postgres_store(postgres_dsn))
 
 
 def copy_through_kills(source: Path, url: str, target: Callable[[], Store]) -> None:
@@ -76,7 +75,7 @@ def copy_through_kills(source: Path, url: str, target: Callable[[], Store]) -> N
     assert killed >= 2
     finished = subprocess.run(command(source, url), cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(finished.stdout)["messages"] == MESSAGES + 3000 + 5 * GROUPS + 24
-    expected = asyncio.run(with_store(SqliteStore(source), contents))
+    expected = asyncio.run(with_store(sqlite_store(source), contents))
     assert asyncio.run(with_store(target(), contents)) == expected
     again = subprocess.run(command(source, url), cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(again.stdout)["copied"] == 0

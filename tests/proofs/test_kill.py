@@ -23,6 +23,7 @@ import pytest
 from reactor_memory import ConversationManager, Message
 from tests.proofs.agent_process import USER, batch, memory
 from tests.proofs.processes import agent_process, read_until, rest
+from tests.stores import postgres_store
 
 pytestmark = pytest.mark.slow
 
@@ -173,9 +174,8 @@ def test_a_crash_of_postgres_loses_nothing_and_saves_go_on_when_it_is_back(own_p
 
 
 async def migrate(url: str) -> None:
-    from reactor_memory.storage.postgres import PostgresStore
 
-    store = PostgresStore(url, auto_migrate=True)
+    store = postgres_store(url, auto_migrate=True)
     await store.open()
     await store.close()
 

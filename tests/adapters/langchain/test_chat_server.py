@@ -20,9 +20,9 @@ from langchain_core.language_models import BaseChatModel
 
 from examples.chat_server.app import create_app
 from reactor_memory import Container, Settings
-from reactor_memory.storage.in_memory import InMemoryStore
 from tests.adapters.langchain.scripted import ScriptedModel
 from tests.faulty_store import FaultyStore
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -152,7 +152,7 @@ class TestSessionIds:
             assert (await post(client, "/api/chat", **body))["is_active"] is False
 
     async def test_an_outage_overwrites_nothing(self) -> None:
-        store = FaultyStore(InMemoryStore(), at=1, mode="before", for_ever=True)
+        store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True)
         async with serving(store=store) as client:
             assert await resolve(client, cached_id="cached") == ("cached", "unverified")
             await post(client, "/api/sessions/resolve", 503, agent_id="assistant")

@@ -100,10 +100,9 @@ def test_the_container_overrides_a_plug_in(path: list[Path], run_python: Run) ->
 import anyio
 from dependency_injector import providers
 from reactor_memory import open_memory
-from reactor_memory.storage.in_memory import InMemoryStore
 
 def configure(container):
-    container.message_store.override(providers.Singleton(InMemoryStore))
+    container.message_store.override(providers.Singleton(SqlStore))
 
 async def main():
     async with open_memory(configure=configure) as container:
@@ -112,4 +111,4 @@ async def main():
 anyio.run(main)
 """
     done = run_python(path, "-c", program, **SWITCHED_ON, **SELECTED)
-    assert done.stdout.split() == ["InMemoryStore", "InMemoryStore"], done.stderr
+    assert done.stdout.split() == ["SqlStore", "SqlStore"], done.stderr

@@ -10,10 +10,8 @@ import pytest
 
 from reactor_memory.models import Category, Fact, Lease, Segment, Summary, facts_to_json
 from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage.in_memory import InMemoryStore
-from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
+from tests.stores import memory_store, postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -30,8 +28,8 @@ VALUES = {
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def closed_store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     if request.param == "postgres":
-        return PostgresStore(request.getfixturevalue("postgres_dsn"))
-    return InMemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "memory.db")
+        return postgres_store(request.getfixturevalue("postgres_dsn"))
+    return memory_store() if request.param == "memory" else sqlite_store(tmp_path / "memory.db")
 
 
 @pytest.fixture

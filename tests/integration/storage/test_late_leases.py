@@ -10,16 +10,16 @@ import pytest
 
 from reactor_memory.models import Segment, Summary
 from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
+from tests.stores import postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
 
 async def test_it_is_taken_away(postgres_dsn: str) -> None:
     """The erasure waits with its last change (of a summary that somebody locks) while a worker claims and reads."""
-    store = PostgresStore(postgres_dsn)
+    store = postgres_store(postgres_dsn)
     await store.open()
     locker: Any = await asyncpg.connect(postgres_dsn)
     watcher: Any = await asyncpg.connect(postgres_dsn)

@@ -9,15 +9,15 @@ import asyncpg
 import pytest
 
 from reactor_memory.models import Notes
-from reactor_memory.storage.postgres import PostgresStore
 from tests.integration.storage.test_late_leases import waiting
+from tests.stores import postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
 
 async def test_they_go_too(postgres_dsn: str) -> None:
     """The version that is to stay empty waits for one of the same number, which a writer is about to commit."""
-    store = PostgresStore(postgres_dsn)
+    store = postgres_store(postgres_dsn)
     await store.open()
     writer: Any = await asyncpg.connect(postgres_dsn)
     watcher: Any = await asyncpg.connect(postgres_dsn)

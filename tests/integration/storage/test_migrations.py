@@ -9,14 +9,20 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from reactor_memory.database import sqlite
+from reactor_memory.database.schema import (
+    REVISION_TABLE,
+    migration_statements,
+    newest_revision,
+    prepared_schema,
+    schema_of_migrations,
+)
 from reactor_memory.errors import SchemaError
-from reactor_memory.storage import migrating
-from reactor_memory.storage.migrating import REVISION_TABLE, migration_statements, newest_revision
-from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.storage.sqlite import SqliteStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered
 from reactor_memory.testing.searching import alike, embed, say
 from tests.postgres_server import PostgresServer, execute
+from tests.stores import postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +30,7 @@ FULL_TEXT = ("recall_entries", "search_entries")
 """The tables whose columns are the same on both engines, but not their types: full text is each engine's own."""
 
 
-async def opened_and_closed(store: SqliteStore | PostgresStore) -> None:
+async def opened_and_closed(store: SqlStore) -> None:
     await store.open()
     await store.close()
 
@@ -43,7 +49,7 @@ class TestParity:
 
     @pytest.mark.postgres
     async def test_columns(self, tmp_path: Path, postgres_dsn: str) -> None:
-        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
         ours = query(
             tmp_path / "memory.db",
             'SELECT tables.name, columns.name, columns.type, columns."notnull" FROM sqlite_master AS tables, '
@@ -90,7 +96,7 @@ class TestParity:
 
     @pytest.mark.postgres
     async def test_keys_and_indexes(self, tmp_path: Path, postgres_dsn: str) -> None:
-        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
         columns = query(
             tmp_path / "memory.db",
             "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
@@ -111,7 +117,7 @@ class TestParity:
 
     @pytest.mark.postgres
     async def test_the_full_text_tables(self, tmp_path: Path, postgres_dsn: str) -> None:
-        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
         for table in FULL_TEXT:
             ours = query(tmp_path / "memory.db", f"SELECT name FROM pragma_table_info('{table}')")
             theirs = await self.fetch(
@@ -125,7 +131,7 @@ class TestParity:
 
     @pytest.mark.postgres
     async def test_vectors_are_compared_with_the_extension_and_without_it(self, empty_postgres_dsn: str) -> None:
-        store = PostgresStore(empty_postgres_dsn, auto_migrate=True)
+        store = postgres_store(empty_postgres_dsn, auto_migrate=True)
         await store.open()
         for session_id, text in (("a", "a cat"), ("b", "a zebra"), ("c", "a zoo")):
             await say(store, session_id, text)
@@ -141,7 +147,7 @@ class TestParity:
     ) -> None:
         with postgres_server.ordinary_role(empty_postgres_dsn) as dsn:
             execute(empty_postgres_dsn, "GRANT CREATE, USAGE ON SCHEMA public TO PUBLIC")
-            asyncio.run(opened_and_closed(PostgresStore(dsn, auto_migrate=True)))
+            asyncio.run(opened_and_closed(postgres_store(dsn, auto_migrate=True)))
             assert asyncio.run(self.fetch(dsn, "SELECT extname FROM pg_extension WHERE extname = 'vector'")) == []
 
     async def fetch(self, dsn: str, sql: str) -> list[tuple[str, ...]]:
@@ -154,7 +160,7 @@ class TestParity:
 
 class TestSqlite:
     async def test_many_at_once(self, tmp_path: Path) -> None:
-        stores = [SqliteStore(tmp_path / "memory.db", busy_timeout_seconds=30) for _ in range(6)]
+        stores = [sqlite_store(tmp_path / "memory.db", timeout_seconds=30) for _ in range(6)]
         await asyncio.gather(*(store.open() for store in stores))
         await asyncio.gather(*(append_messages(store, "s", numbered(1)) for store in stores))
         assert len(await stores[0].read("s", None)) == 6
@@ -162,26 +168,30 @@ class TestSqlite:
             await store.close()
 
     async def test_a_database_that_is_ahead(self, tmp_path: Path) -> None:
-        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
         query(tmp_path / "memory.db", f"UPDATE {REVISION_TABLE} SET version_num = '9999'")
         with pytest.raises(SchemaError, match="upgrade reactor-memory"):
-            await SqliteStore(tmp_path / "memory.db").open()
+            await sqlite_store(tmp_path / "memory.db").open()
 
     async def test_a_migration_that_fails_leaves_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         statements = migration_statements("sqlite", None)
         broken = (*statements[:5], "CREATE TABLE conversations (oops TEXT)", *statements[5:])
-        monkeypatch.setattr(migrating, "migration_statements", lambda *_: broken)
+        monkeypatch.setattr(sqlite, "missing_statements", lambda *_: broken)
         with pytest.raises(Exception, match="database failed"):
-            await SqliteStore(tmp_path / "memory.db").open()
+            await sqlite_store(tmp_path / "memory.db").open()
         assert query(tmp_path / "memory.db", "SELECT name FROM sqlite_master") == []
         monkeypatch.undo()
-        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+        await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
 
-    async def test_a_current_database_needs_no_alembic(self, tmp_path: Path) -> None:
-        await opened_and_closed(SqliteStore(tmp_path / "memory.db"))
+    @pytest.mark.parametrize("is_new", [True, False])
+    async def test_a_new_or_current_database_needs_no_alembic(self, tmp_path: Path, is_new: bool) -> None:
+        if not is_new:
+            await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
         program = (
-            "import sys, anyio\nfrom reactor_memory.storage.sqlite import SqliteStore\n"
-            "async def main():\n    store = SqliteStore(sys.argv[1])\n    await store.open()\n    await store.close()\n"
+            "import sys, anyio\nfrom reactor_memory.database.sqlite import SqliteDatabase\n"
+            "from reactor_memory.storage.queries import QUERIES\n"
+            "async def main():\n    database = SqliteDatabase(sys.argv[1], QUERIES)\n"
+            "    await database.open()\n    await database.close()\n"
             "anyio.run(main)\nprint(sorted({'alembic', 'sqlalchemy'} & set(sys.modules)))"
         )
         command = [sys.executable, "-c", program, str(tmp_path / "memory.db")]
@@ -192,14 +202,14 @@ class TestSqlite:
 @pytest.mark.postgres
 class TestPostgres:
     async def test_a_database_that_is_behind_names_the_command(self, empty_postgres_dsn: str) -> None:
-        store = PostgresStore(empty_postgres_dsn)
+        store = postgres_store(empty_postgres_dsn)
         with pytest.raises(SchemaError, match="run: reactor-memory migrate"):
             await store.open()
-        await opened_and_closed(PostgresStore(empty_postgres_dsn, auto_migrate=True))
+        await opened_and_closed(postgres_store(empty_postgres_dsn, auto_migrate=True))
         await opened_and_closed(store)
 
     async def test_many_at_once(self, empty_postgres_dsn: str) -> None:
-        stores = [PostgresStore(empty_postgres_dsn, auto_migrate=True) for _ in range(6)]
+        stores = [postgres_store(empty_postgres_dsn, auto_migrate=True) for _ in range(6)]
         await asyncio.gather(*(store.open() for store in stores))
         await asyncio.gather(*(append_messages(store, "s", numbered(1)) for store in stores))
         assert len(await stores[0].read("s", None)) == 6
@@ -209,12 +219,17 @@ class TestPostgres:
     async def test_an_application_with_tables_of_its_own(self, empty_postgres_dsn: str) -> None:
         tables = ("CREATE TABLE alembic_version (version_num TEXT)", "CREATE TABLE users (id TEXT)")
         await asyncio.to_thread(execute, empty_postgres_dsn, *tables)
-        await opened_and_closed(PostgresStore(empty_postgres_dsn, auto_migrate=True))
+        await opened_and_closed(postgres_store(empty_postgres_dsn, auto_migrate=True))
 
     async def test_tables_with_our_names(self, empty_postgres_dsn: str) -> None:
         await asyncio.to_thread(execute, empty_postgres_dsn, "CREATE TABLE messages (id TEXT)")
         with pytest.raises(SchemaError, match="another program"):
-            await PostgresStore(empty_postgres_dsn, auto_migrate=True).open()
+            await postgres_store(empty_postgres_dsn, auto_migrate=True).open()
+
+
+def test_the_prepared_schema_is_the_one_that_the_migrations_make() -> None:
+    """If not: make schema."""
+    assert prepared_schema() == schema_of_migrations()
 
 
 def test_the_newest_revision_is_the_last_one_of_the_history() -> None:

@@ -9,9 +9,11 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.errors import (
     ConfigurationError,
     IdempotencyConflictError,
+    OutcomeUnknownError,
     SessionDeletedError,
     SessionNotFoundError,
     SessionOwnershipError,
@@ -21,25 +23,25 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Layout, Message, ToolCall
 from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery
-from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.storage.postgres_pool import PostgresPool
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered, wall_clock
+from tests.stores import postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
 
 @pytest.fixture
-async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(postgres_dsn, pool_size=6)
+async def store(postgres_dsn: str) -> AsyncIterator[SqlStore]:
+    store = postgres_store(postgres_dsn, pool_size=6)
     await store.open()
     yield store
     await store.close()
 
 
 @pytest.fixture
-async def others(postgres_dsn: str) -> AsyncIterator[Sequence[PostgresStore]]:
+async def others(postgres_dsn: str) -> AsyncIterator[Sequence[SqlStore]]:
     """The stores of four other processes."""
-    stores = [PostgresStore(postgres_dsn, pool_size=1) for _ in range(4)]
+    stores = [postgres_store(postgres_dsn, pool_size=1) for _ in range(4)]
     for store in stores:
         await store.open()
     yield stores
@@ -73,7 +75,7 @@ async def held_up(operator: asyncpg.Connection, number: int) -> None:
 
 class TestRaces:
     async def test_the_same_key_from_many_at_once(
-        self, store: PostgresStore, others: Sequence[PostgresStore], operator: asyncpg.Connection
+        self, store: SqlStore, others: Sequence[SqlStore], operator: asyncpg.Connection
     ) -> None:
         """All of them look for the key in vain: a lock on the session lets none store it before that."""
         await append_messages(store, "s", numbered(1))
@@ -88,7 +90,7 @@ class TestRaces:
         assert answers == [(2, 3)] * 5
         assert [message.seq for message in await store.read("s", None)] == [1, 2, 3]
 
-    async def test_the_first_save_of_two_users(self, store: PostgresStore) -> None:
+    async def test_the_first_save_of_two_users(self, store: SqlStore) -> None:
         results = await asyncio.gather(
             *(append_messages(store, "s", numbered(1), user_id=f"user {number}") for number in range(6)),
             return_exceptions=True,
@@ -96,13 +98,13 @@ class TestRaces:
         assert sum(not isinstance(result, SessionOwnershipError) for result in results) == 1
         assert (await store.check()).problems == ()
 
-    async def test_a_delete_against_forks_leaves_no_living_fork(self, store: PostgresStore) -> None:
+    async def test_a_delete_against_forks_leaves_no_living_fork(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(4))
         forks = [store.fork("s", None, at_seq=3, fork_id=f"s~{number}", now=1) for number in range(8)]
         await asyncio.gather(*forks[:4], store.delete("s", None, now=2, purge=True), *forks[4:], return_exceptions=True)
         assert (await store.list_sessions(None)).sessions == ()
 
-    async def test_an_append_against_a_withdrawal_keeps_the_numbers(self, store: PostgresStore) -> None:
+    async def test_an_append_against_a_withdrawal_keeps_the_numbers(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(2))
         for number in range(10):
             await asyncio.gather(
@@ -125,9 +127,7 @@ async def kept_waiting(operator: asyncpg.Connection, saves: Sequence[Awaitable[A
 
 
 class TestSharedCommits:
-    async def test_appends_that_wait_share_a_transaction(
-        self, store: PostgresStore, operator: asyncpg.Connection
-    ) -> None:
+    async def test_appends_that_wait_share_a_transaction(self, store: SqlStore, operator: asyncpg.Connection) -> None:
         answers = await asyncio.gather(
             *(append_messages(store, f"s{number}", numbered(2), idempotency_key="k") for number in range(40))
         )
@@ -135,7 +135,7 @@ class TestSharedCommits:
         assert await operator.fetchval("SELECT COUNT(DISTINCT xmin::text) FROM messages") == 1
         assert (await store.check()).problems == ()
 
-    async def test_a_batch_stores_what_single_appends_store(self, store: PostgresStore) -> None:
+    async def test_a_batch_stores_what_single_appends_store(self, store: SqlStore) -> None:
         full = [
             Message.user("x", parts=({"type": "image"},), metadata={"a": 1}, author_id="u", created_at=5),
             Message.assistant(tool_calls=[ToolCall(id="1", name="look")]),
@@ -147,7 +147,7 @@ class TestSharedCommits:
         for session_id in "ab":
             assert [replace(message, message_id=None) for message in await store.read(session_id, None)] == alone
 
-    async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: PostgresStore) -> None:
+    async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqlStore) -> None:
         await append_messages(store, "owned", numbered(1), user_id="u")
         await append_messages(store, "known", numbered(1), idempotency_key="k")
         await append_messages(store, "gone", numbered(1))
@@ -172,7 +172,7 @@ class TestSharedCommits:
         assert (await store.check()).problems == ()
 
     @pytest.mark.parametrize("text", ["canary \0", "canary \ud800"])
-    async def test_one_that_the_database_refuses_fails_alone(self, store: PostgresStore, text: str) -> None:
+    async def test_one_that_the_database_refuses_fails_alone(self, store: SqlStore, text: str) -> None:
         results = await asyncio.gather(
             append_messages(store, "a", numbered(2)),
             append_messages(store, "b", [Message.user(text)]),
@@ -182,7 +182,7 @@ class TestSharedCommits:
         assert [type(result) for result in results] == [Appended, StoreError, Appended]
         assert len(await store.read("a", None)) == len(await store.read("c", None)) == 2
 
-    async def test_a_repetition_gets_its_first_answer(self, store: PostgresStore) -> None:
+    async def test_a_repetition_gets_its_first_answer(self, store: SqlStore) -> None:
         first = await append_messages(store, "s", numbered(2), idempotency_key="k")
         await append_messages(store, "s", numbered(2, start=3))
         again, other = await asyncio.gather(
@@ -191,13 +191,13 @@ class TestSharedCommits:
         assert again == replace(first, replayed=True)
         assert other == Appended(first_seq=1, last_seq=1)
 
-    async def test_turns_of_one_session_follow_one_another(self, store: PostgresStore) -> None:
+    async def test_turns_of_one_session_follow_one_another(self, store: SqlStore) -> None:
         answers = await asyncio.gather(
             *(append_messages(store, session_id, numbered(2)) for session_id in ("s", "s", "t", "s"))
         )
         assert [appended.first_seq for appended in answers] == [1, 3, 1, 5]
 
-    async def test_a_batch_makes_background_work_due(self, store: PostgresStore) -> None:
+    async def test_a_batch_makes_background_work_due(self, store: SqlStore) -> None:
         await asyncio.gather(
             append_messages(store, "a", numbered(4), work_every=4),
             append_messages(store, "b", numbered(3), work_every=4),
@@ -207,7 +207,7 @@ class TestSharedCommits:
         assert set(await store.due(SUMMARIZE, now=wall_clock() + 1_000_000)) == {"a", "d"}
 
     async def test_one_that_left_while_it_waited_is_left_out(
-        self, store: PostgresStore, operator: asyncpg.Connection
+        self, store: SqlStore, operator: asyncpg.Connection
     ) -> None:
         [first] = await kept_waiting(operator, [append_messages(store, "s", numbered(1))])
         second = asyncio.create_task(append_messages(store, "s", numbered(1)))
@@ -218,7 +218,7 @@ class TestSharedCommits:
         assert (await append_messages(store, "s", numbered(1))).first_seq == 2
 
     async def test_one_that_left_while_it_was_written_is_stored(
-        self, store: PostgresStore, operator: asyncpg.Connection
+        self, store: SqlStore, operator: asyncpg.Connection
     ) -> None:
         saves = await kept_waiting(operator, [append_messages(store, each, numbered(1)) for each in "ab"])
         saves[0].cancel()
@@ -226,9 +226,7 @@ class TestSharedCommits:
         assert await saves[1] == Appended(first_seq=1, last_seq=1)
         assert len(await store.read("a", None)) == 1
 
-    async def test_a_lost_connection_reaches_all_that_wait(
-        self, store: PostgresStore, operator: asyncpg.Connection
-    ) -> None:
+    async def test_a_lost_connection_reaches_all_that_wait(self, store: SqlStore, operator: asyncpg.Connection) -> None:
         saves = await kept_waiting(
             operator,
             [append_messages(store, f"s{number}", numbered(1)) for number in range(4)]
@@ -238,10 +236,10 @@ class TestSharedCommits:
         await held_up(operator, 1)
         await operator.execute("ROLLBACK")
         results = await asyncio.gather(*saves, return_exceptions=True)
-        assert [type(result) for result in results] == [StoreUnavailableError] * 4 + [Appended] * 4
+        assert [type(result) for result in results] == [OutcomeUnknownError] * 4 + [Appended] * 4
 
     async def test_closing_waits_for_what_is_written(self, postgres_dsn: str, operator: asyncpg.Connection) -> None:
-        store = PostgresStore(postgres_dsn)
+        store = postgres_store(postgres_dsn)
         await store.open()
         saves = await kept_waiting(operator, [append_messages(store, each, numbered(1)) for each in "ab"])
         saves.append(asyncio.create_task(append_messages(store, "a", numbered(1))))
@@ -253,7 +251,7 @@ class TestSharedCommits:
         assert [task.result().last_seq for task in saves] == [1, 1, 2]
 
     async def test_batches_of_several_processes_do_not_lock_each_other_out(
-        self, store: PostgresStore, others: Sequence[PostgresStore], operator: asyncpg.Connection
+        self, store: SqlStore, others: Sequence[SqlStore], operator: asyncpg.Connection
     ) -> None:
         sessions = [f"s{number}" for number in range(12)]
         dice = random.Random(3)
@@ -277,10 +275,10 @@ class TestReadingTheWindow:
         session_id="s", user_id=None, last_count=3, trigger_message_count=4, max_messages=9, max_tokens=1000
     )
 
-    async def seqs(self, store: PostgresStore, **changes: Any) -> list[int | None]:
+    async def seqs(self, store: SqlStore, **changes: Any) -> list[int | None]:
         return [message.seq for message in (await store.read_context(replace(self.QUERY, **changes))).messages]
 
-    async def test_from_where_the_layout_says(self, store: PostgresStore) -> None:
+    async def test_from_where_the_layout_says(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(10))
         await store.put_layout(
             "s", Layout(seq=10, window_start_seq=8), budget=self.QUERY.budget, settings_fingerprint=""
@@ -291,13 +289,13 @@ class TestReadingTheWindow:
         assert await self.seqs(store, max_messages=2) == [9, 10]
 
     @pytest.mark.parametrize("max_tokens", [80, 1000])
-    async def test_without_a_layout_as_much_as_may_fit(self, store: PostgresStore, max_tokens: int) -> None:
+    async def test_without_a_layout_as_much_as_may_fit(self, store: SqlStore, max_tokens: int) -> None:
         await append_messages(store, "s", numbered(10))
         newest = await self.seqs(store, max_tokens=max_tokens, facts=True)
         assert await self.seqs(store, max_tokens=max_tokens) == newest
         assert newest[-1] == 10
 
-    async def test_one_more_if_the_first_message_was_withdrawn(self, store: PostgresStore) -> None:
+    async def test_one_more_if_the_first_message_was_withdrawn(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(8))
         await store.withdraw("s", None, seq=8, now=1, refold=lambda _: pytest.fail("nothing is covered"))
         await append_messages(store, "s", numbered(2))
@@ -308,14 +306,14 @@ class TestReadingTheWindow:
 
 
 class TestBrokenConnections:
-    async def test_loads_and_keyed_saves_go_on(self, store: PostgresStore, operator: asyncpg.Connection) -> None:
+    async def test_loads_and_keyed_saves_go_on(self, store: SqlStore, operator: asyncpg.Connection) -> None:
         await append_messages(store, "s", numbered(2), idempotency_key="k1")
         await break_connections(operator)
         assert len((await store.read_context(ContextQuery(session_id="s", user_id=None, last_count=9))).messages) == 2
         await break_connections(operator)
         assert (await append_messages(store, "s", numbered(2), idempotency_key="k2")).first_seq == 3
 
-    async def test_under_load_nothing_is_stored_twice(self, store: PostgresStore, operator: asyncpg.Connection) -> None:
+    async def test_under_load_nothing_is_stored_twice(self, store: SqlStore, operator: asyncpg.Connection) -> None:
         async def save(number: int) -> None:
             await append_messages(store, "s", numbered(2), idempotency_key=f"k{number}")
 
@@ -328,7 +326,7 @@ class TestBrokenConnections:
         assert [message.seq for message in await store.read("s", None)] == list(range(1, 121))
 
     async def test_without_a_key_an_unknown_outcome_is_said(
-        self, store: PostgresStore, operator: asyncpg.Connection
+        self, store: SqlStore, operator: asyncpg.Connection
     ) -> None:
         await append_messages(store, "s", numbered(1))
         await operator.execute("BEGIN; LOCK TABLE messages IN ACCESS EXCLUSIVE MODE")
@@ -336,13 +334,13 @@ class TestBrokenConnections:
         while not await operator.fetchval("SELECT COUNT(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         await break_connections(operator)
-        with pytest.raises(StoreUnavailableError):
+        with pytest.raises(OutcomeUnknownError):
             await save
         await operator.execute("ROLLBACK")
 
 
 class TestPool:
-    async def test_a_storm_of_cancellations(self, store: PostgresStore, operator: asyncpg.Connection) -> None:
+    async def test_a_storm_of_cancellations(self, store: SqlStore, operator: asyncpg.Connection) -> None:
         dice = random.Random(7)
         for wave in range(15):
             tasks = [
@@ -360,9 +358,7 @@ class TestPool:
         stuck = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
         assert await operator.fetchval(stuck) == 0
 
-    async def test_at_most_as_many_connections_as_allowed(
-        self, store: PostgresStore, operator: asyncpg.Connection
-    ) -> None:
+    async def test_at_most_as_many_connections_as_allowed(self, store: SqlStore, operator: asyncpg.Connection) -> None:
         await asyncio.gather(*(append_messages(store, f"s{number}", numbered(1)) for number in range(40)))
         assert await operator.fetchval(
             "SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'reactor-memory'"
@@ -384,14 +380,14 @@ class TestPool:
         await pool.close()
 
     async def test_a_statement_cache_of_zero(self, postgres_dsn: str) -> None:
-        store = PostgresStore(postgres_dsn, statement_cache_size=0)
+        store = postgres_store(postgres_dsn, statement_cache_size=0)
         await store.open()
         await append_messages(store, "s", numbered(2))
         assert len(await store.read("s", None)) == 2
         await store.close()
 
     async def test_closed_in_another_task_and_twice(self, postgres_dsn: str) -> None:
-        store = PostgresStore(postgres_dsn)
+        store = postgres_store(postgres_dsn)
         await store.close()
         await asyncio.create_task(store.open())
         await asyncio.create_task(store.close())
@@ -401,7 +397,7 @@ class TestPool:
 
 
 class TestLeases:
-    async def test_the_clock_of_the_database_counts(self, store: PostgresStore) -> None:
+    async def test_the_clock_of_the_database_counts(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(1))
         first = await store.claim("s", SUMMARIZE, now=1, lease_microseconds=60_000_000)
         assert first is not None
@@ -423,23 +419,23 @@ class TestSecrets:
     )
     async def test_the_address(self, dsn: str) -> None:
         with pytest.raises((StoreUnavailableError, ConfigurationError)) as caught:
-            await PostgresStore(dsn).open()
+            await postgres_store(dsn).open()
         assert "canary" not in everything_said(caught.value)
 
     @pytest.mark.parametrize("text", ["canary \0", "canary \ud800"])
-    async def test_the_text_of_a_message(self, store: PostgresStore, text: str) -> None:
+    async def test_the_text_of_a_message(self, store: SqlStore, text: str) -> None:
         with pytest.raises(StoreError) as caught:
             await append_messages(store, "s", [Message.user(text)])
         assert "canary" not in everything_said(caught.value)
 
-    async def test_a_value_of_the_wrong_kind(self, store: PostgresStore) -> None:
+    async def test_a_value_of_the_wrong_kind(self, store: SqlStore) -> None:
         wrong: Sequence[Message] = (Message.user("x", created_at="canary"),)
         request = AppendRequest(session_id="s", user_id=None, messages=tuple(wrong), now=1)
         with pytest.raises(StoreError) as caught:
             await store.append(request)
         assert "canary" not in everything_said(caught.value)
 
-    async def test_an_unknown_fork_is_no_fault(self, store: PostgresStore) -> None:
+    async def test_an_unknown_fork_is_no_fault(self, store: SqlStore) -> None:
         with pytest.raises(SessionNotFoundError):
             await append_messages(store, "s~unknown", numbered(1))
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from reactor_memory.storage import recall
-from reactor_memory.storage.postgres import PostgresStore
 from reactor_memory.storage.sql_store import SqlStore
-from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import append_messages
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.recall import indexed, seqs, talk
+from tests.stores import postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -27,13 +26,13 @@ async def opened(store: SqlStore) -> AsyncGenerator[SqlStore]:
 
 
 async def test_on_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(SqliteStore(tmp_path / "memory.db")) as store:
+    async with opened(sqlite_store(tmp_path / "memory.db")) as store:
         await a_shared_key_shares_no_entries(store, monkeypatch)
 
 
 @pytest.mark.postgres
 async def test_on_postgres(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(PostgresStore(postgres_dsn)) as store:
+    async with opened(postgres_store(postgres_dsn)) as store:
         await a_shared_key_shares_no_entries(store, monkeypatch)
 
 

@@ -1,6 +1,6 @@
 """The rows of a user are out of reach for everybody else, also for SQL that forgets to ask for the user."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -8,13 +8,16 @@ import anyio
 import asyncpg
 import pytest
 
+from reactor_memory.database.operations import T
+from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.memberships import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
-from reactor_memory.storage.postgres import PostgresStore
-from reactor_memory.storage.queries import postgres_queries
+from reactor_memory.storage.queries import QUERIES
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
 from reactor_memory.validation import new_message_id
 from tests.postgres_server import execute
+from tests.stores import postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
@@ -39,9 +42,9 @@ async def named(dsn: str, user_id: str) -> AsyncGenerator[Any]:
 
 
 @pytest.fixture
-async def store(fenced_postgres_dsn: str) -> AsyncIterator[PostgresStore]:
+async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
     """With a row of two users in each table, on one connection."""
-    store = PostgresStore(fenced_postgres_dsn, pool_size=1)
+    store = postgres_store(fenced_postgres_dsn, pool_size=1)
     await store.open()
     for user_id in ("ann", "bob"):
         await store.get_or_create_active(user_id, "agent", f"of {user_id}", now=1)
@@ -106,9 +109,9 @@ class TestConversations:
     """Of conversations, who is named sees what they own and what is shared with them."""
 
     @pytest.fixture
-    async def shared(self, fenced_postgres_dsn: str) -> AsyncIterator[PostgresStore]:
+    async def shared(self, fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
         """Ann owns two conversations, with Bob as a reader of the first; Eve owns one. On one connection."""
-        store = PostgresStore(fenced_postgres_dsn, pool_size=1)
+        store = postgres_store(fenced_postgres_dsn, pool_size=1)
         await store.open()
         for owner, group_id, member in (("ann", "g1", "bob"), ("ann", "g2", "dan"), ("eve", "g3", "dan")):
             await append_messages(store, group_id, [Message.user(f"canary of {group_id}")], user_id=owner)
@@ -156,23 +159,23 @@ class TestConversations:
             assert await connection.fetchval("SELECT count(*) FROM messages") == 3
 
     async def test_a_query_of_the_store_that_forgets_its_group_stays_harmless(
-        self, shared: PostgresStore, monkeypatch: pytest.MonkeyPatch
+        self, shared: SqlStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As after a slip of the pen: the statement reads whatever it may."""
         session = await shared.get_session("g1", "ann")
         assert session is not None
-        query = postgres_queries()["visible_messages"]
+        query = QUERIES.postgres["visible_messages"]
         careless = query.text.replace("group_id = $1 AND conversation_id = $2", "$1 || $2 IS NOT NULL")
         assert careless != query.text
-        forgotten = {**postgres_queries(), "visible_messages": query._replace(text=careless)}
-        monkeypatch.setattr("reactor_memory.storage.postgres.postgres_queries", lambda: forgotten)
+        forgotten = {**QUERIES.postgres, "visible_messages": query._replace(text=careless)}
+        monkeypatch.setattr(QUERIES, "postgres", forgotten)
         seen = await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
         assert [message.content for message in seen] == ["canary of g1"]
         seen = await shared.read_visible(MessagesQuery(session=session))
         assert len(seen) == 3  # so the fence it was
 
     async def test_a_conversation_that_is_read_for_a_user_names_them(
-        self, shared: PostgresStore, monkeypatch: pytest.MonkeyPatch
+        self, shared: SqlStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is told of it, its preview too, is behind the fence, whatever access is checked afterwards."""
         found = await shared.get_conversation("g1", "bob", described=True)
@@ -182,7 +185,7 @@ class TestConversations:
         assert stranger is not None
         assert (stranger.access_level, stranger.preview) == (None, "")
 
-    async def test_no_name_is_left_on_the_connection(self, shared: PostgresStore) -> None:
+    async def test_no_name_is_left_on_the_connection(self, shared: SqlStore) -> None:
         """The store has one: the next operation must not see with the eyes of the one before."""
         session = await shared.get_session("g3", "eve")
         assert session is not None
@@ -195,7 +198,14 @@ class TestConversations:
             async def rows(connection: Any) -> list[int]:
                 return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in OTHERS]
 
-            assert await shared._once(rows) == [3, 0, 0, 0, 0]  # pyright: ignore[reportPrivateUsage]
+            assert await once(shared, rows) == [3, 0, 0, 0, 0]
+
+
+async def once(store: SqlStore, work: Callable[[Any], Awaitable[T]]) -> T:
+    """`work` with a connection of the pool."""
+    assert isinstance(store.database, PostgresDatabase)
+    assert store.database._pool is not None
+    return await store.database._pool.run(work)
 
 
 def audit(group_id: str) -> AuditRecord:
@@ -210,7 +220,7 @@ def audit(group_id: str) -> AuditRecord:
 
 
 class TestThePool:
-    async def test_a_connection_does_not_carry_a_user_over(self, store: PostgresStore) -> None:
+    async def test_a_connection_does_not_carry_a_user_over(self, store: SqlStore) -> None:
         """The store has one connection: what an operation named must be gone when the next one begins."""
         await store.read_notes("ann", "agent")
 
@@ -218,12 +228,12 @@ class TestThePool:
             settings = ("reactor_memory.user_id", "reactor_memory.all_users")
             return [await connection.fetchval("SELECT current_setting($1, true)", each) for each in settings]
 
-        assert not any(await store._once(named))  # pyright: ignore[reportPrivateUsage]
+        assert not any(await once(store, named))
         await store.deactivate_active(before=0)
-        assert not any(await store._once(named))  # pyright: ignore[reportPrivateUsage]
+        assert not any(await once(store, named))
 
     async def test_users_who_share_a_pool_at_once_do_not_meet(self, fenced_postgres_dsn: str) -> None:
-        store = PostgresStore(fenced_postgres_dsn, pool_size=3)
+        store = postgres_store(fenced_postgres_dsn, pool_size=3)
         await store.open()
 
         async def use(user_id: str) -> None:
@@ -239,7 +249,7 @@ class TestThePool:
         await store.close()
 
 
-async def test_a_superuser_is_not_bound(postgres_dsn: str, store: PostgresStore) -> None:
+async def test_a_superuser_is_not_bound(postgres_dsn: str, store: SqlStore) -> None:
     """Which the documentation says: the fence needs a role of its own."""
     async with connected(postgres_dsn) as connection:
         assert await connection.fetchval("SELECT current_setting('is_superuser')") == "on"

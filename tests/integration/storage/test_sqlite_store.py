@@ -5,16 +5,22 @@ import random
 import sqlite3
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any, TypeVar, cast
 
 import aiosqlite
 import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.database.deadlines import within
+from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.sqlite import SqliteDatabase
+from reactor_memory.database.sqlite_thread import SqliteThread
 from reactor_memory.errors import (
     SchemaError,
     SessionOwnershipError,
@@ -26,20 +32,23 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Layout, Message, Summary
 from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
-from reactor_memory.storage.group_commit import GroupCommit, Outcome
-from reactor_memory.storage.sqlite import SqliteStore, run_on_thread
+from reactor_memory.storage.appends import APPENDS
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summaries import fact, layout, segment
+from tests.stores import sqlite_store
 
 pytestmark = pytest.mark.anyio
 
+T = TypeVar("T")
+
 APPENDER = """
 import sys, anyio
-from reactor_memory.storage.sqlite import SqliteStore
 from reactor_memory.testing import append_messages, numbered
+from tests.stores import sqlite_store
 
 async def main(path, name, count):
-    store = SqliteStore(path, busy_timeout_seconds=60)
+    store = sqlite_store(path, timeout_seconds=60)
     await store.open()
     for number in range(count):
         await append_messages(store, "s", numbered(2), idempotency_key=f"{name} {number}")
@@ -51,14 +60,14 @@ anyio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "memory.db", busy_timeout_seconds=0.05)
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    store = sqlite_store(tmp_path / "memory.db")
     await store.open()
     yield store
     await store.close()
 
 
-def levels_of_commits(store: SqliteStore) -> list[str]:
+def levels_of_commits(store: SqlStore) -> list[str]:
     """How each commit from now on waits for the disk."""
     level, levels = "FULL", list[str]()
 
@@ -69,22 +78,33 @@ def levels_of_commits(store: SqliteStore) -> list[str]:
         elif statement == "COMMIT":
             levels.append(level)
 
-    writer_of(store)._conn.set_trace_callback(take_note)
+    writer_of(store).session.connection.set_trace_callback(take_note)
     return levels
 
 
-def writer_of(store: SqliteStore) -> aiosqlite.Connection:
-    assert store._writer is not None
-    return store._writer
+def database_of(store: SqlStore) -> SqliteDatabase:
+    assert isinstance(store.database, SqliteDatabase)
+    return store.database
 
 
-def reader_of(store: SqliteStore) -> aiosqlite.Connection:
-    assert store._reader is not None
-    return store._reader
+def writer_of(store: SqlStore) -> SqliteThread:
+    writer = database_of(store)._writer
+    assert writer is not None
+    return writer
 
 
-async def ask(connection: aiosqlite.Connection, sql: str) -> object:
-    return await run_on_thread(connection, lambda raw: raw.execute(sql).fetchone()[0])
+def reader_of(store: SqlStore) -> SqliteThread:
+    reader = database_of(store)._reader
+    assert reader is not None
+    return reader
+
+
+async def run_on_thread(thread: SqliteThread, work: Callable[[sqlite3.Connection], T]) -> T:
+    return await thread.run(lambda: work(thread.session.connection), monotonic() + 60, writes=True)
+
+
+async def ask(thread: SqliteThread, sql: str) -> object:
+    return await run_on_thread(thread, lambda raw: raw.execute(sql).fetchone()[0])
 
 
 def rows_in(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -96,11 +116,11 @@ def rows_in(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 class TestConnections:
-    async def test_commits_are_durable(self, store: SqliteStore) -> None:
+    async def test_commits_are_durable(self, store: SqlStore) -> None:
         assert await ask(writer_of(store), "PRAGMA journal_mode") == "wal"
         assert await ask(writer_of(store), "PRAGMA synchronous") == 2
 
-    async def test_appends_and_segments_wait_for_the_disk_and_leases_do_not(self, store: SqliteStore) -> None:
+    async def test_appends_and_segments_wait_for_the_disk_and_leases_do_not(self, store: SqlStore) -> None:
         levels = levels_of_commits(store)
         await append_messages(store, "s", numbered(10))
         lease = await store.claim("s", SUMMARIZE, now=0, lease_microseconds=10**9)
@@ -114,7 +134,7 @@ class TestConnections:
         await store.delete("s", None, now=0, purge=True)
         assert levels == ["FULL", "NORMAL", "FULL", *["NORMAL"] * 4, "FULL", "FULL"]
 
-    async def test_a_failed_lease_leaves_the_next_append_durable(self, store: SqliteStore) -> None:
+    async def test_a_failed_lease_leaves_the_next_append_durable(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(2))
         levels = levels_of_commits(store)
         with pytest.raises(StoreError):
@@ -122,12 +142,12 @@ class TestConnections:
         await append_messages(store, "s", numbered(2))
         assert levels == ["FULL"]
 
-    async def test_the_reader_cannot_write(self, store: SqliteStore) -> None:
+    async def test_the_reader_cannot_write(self, store: SqlStore) -> None:
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             await ask(reader_of(store), "DELETE FROM messages RETURNING seq")
 
-    async def test_the_private_call_that_we_rely_on_runs_a_function_on_the_thread(self, store: SqliteStore) -> None:
-        assert callable(aiosqlite.Connection._execute)
+    async def test_the_private_call_that_we_rely_on_runs_a_function_on_the_thread(self, store: SqlStore) -> None:
+        assert isinstance(aiosqlite.Connection(lambda: sqlite3.connect(":memory:"), 1)._tx, SimpleQueue)
         threads = [
             await run_on_thread(each, lambda _: threading.get_ident()) for each in (writer_of(store), reader_of(store))
         ]
@@ -135,10 +155,10 @@ class TestConnections:
 
     async def test_a_missing_folder(self, tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailableError, match="cannot be opened"):
-            await SqliteStore(tmp_path / "no folder" / "memory.db").open()
+            await sqlite_store(tmp_path / "no folder" / "memory.db").open()
 
     async def test_opened_in_one_task_and_closed_in_another(self, tmp_path: Path) -> None:
-        store = SqliteStore(tmp_path / "memory.db")
+        store = sqlite_store(tmp_path / "memory.db")
         await asyncio.create_task(store.open())
         await asyncio.create_task(append_messages(store, "s", numbered(2)))
         await asyncio.create_task(store.close())
@@ -148,7 +168,7 @@ class TestConnections:
             await append_messages(store, "s", numbered(1))
 
     async def test_closing_finishes_what_was_begun(self, tmp_path: Path) -> None:
-        store = SqliteStore(tmp_path / "memory.db")
+        store = sqlite_store(tmp_path / "memory.db")
         await store.open()
         appends = [asyncio.create_task(append_messages(store, "s", numbered(1))) for _ in range(100)]
         await asyncio.sleep(0)
@@ -156,8 +176,8 @@ class TestConnections:
         assert sorted([(await each).first_seq for each in appends]) == list(range(1, 101))
 
     async def test_a_program_that_forgets_to_close_ends(self, tmp_path: Path) -> None:
-        program = "import sys, anyio\nfrom reactor_memory.storage.sqlite import SqliteStore\n"
-        program += "store = SqliteStore(sys.argv[1])\nanyio.run(store.open)"
+        program = "import sys, anyio\nfrom tests.stores import sqlite_store\n"
+        program += "store = sqlite_store(sys.argv[1])\nanyio.run(store.open)"
         with anyio.fail_after(60):
             await anyio.run_process([sys.executable, "-c", program, str(tmp_path / "memory.db")])
 
@@ -167,27 +187,26 @@ class TestFaults:
         path = tmp_path / "memory.db"
         path.write_bytes(b"no database at all " * 100)
         with pytest.raises(StoreCorruptError):
-            await SqliteStore(path).open()
+            await sqlite_store(path).open()
 
     async def test_a_database_of_another_program(self, tmp_path: Path) -> None:
         path = tmp_path / "memory.db"
         rows_in(path, "CREATE TABLE messages (id INTEGER)")
         with pytest.raises(SchemaError, match="another program"):
-            await SqliteStore(path).open()
+            await sqlite_store(path).open()
 
-    async def test_a_locked_file_and_after(self, store: SqliteStore, tmp_path: Path) -> None:
+    async def test_a_locked_file_and_after(self, store: SqlStore, tmp_path: Path) -> None:
         other = sqlite3.connect(tmp_path / "memory.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreUnavailableError, match="locked"):
-            await append_messages(store, "s", numbered(1))
-        with pytest.raises(StoreUnavailableError, match="locked"):
-            await store.forget(["s"])
+        for refused in (append_messages(store, "s", numbered(1)), store.forget(["s"])):
+            with pytest.raises(StoreUnavailableError, match=r"locked|in time"), within(0.2):
+                await refused
         assert await store.get_session("s", None) is None
         other.execute("ROLLBACK")
         other.close()
         assert await append_messages(store, "s", numbered(1)) == Appended(first_seq=1, last_seq=1)
 
-    async def test_a_full_disk_and_after(self, store: SqliteStore) -> None:
+    async def test_a_full_disk_and_after(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(2))
         pages = await ask(writer_of(store), "PRAGMA page_count")
         await ask(writer_of(store), f"PRAGMA max_page_count = {pages}")
@@ -197,20 +216,20 @@ class TestFaults:
         await ask(writer_of(store), "PRAGMA max_page_count = 1000000")
         assert (await append_messages(store, "s", numbered(1))).first_seq == 3
 
-    async def test_a_row_that_cannot_be_read(self, store: SqliteStore, tmp_path: Path) -> None:
+    async def test_a_row_that_cannot_be_read(self, store: SqlStore, tmp_path: Path) -> None:
         await append_messages(store, "s", [Message.user("x", metadata={"a": 1})])
         await run_on_thread(writer_of(store), lambda raw: raw.execute("UPDATE messages SET metadata = '{'").rowcount)
         with pytest.raises(StoreCorruptError):
             await store.read("s", None)
 
-    async def test_what_cannot_be_stored_is_not_repeated(self, store: SqliteStore) -> None:
+    async def test_what_cannot_be_stored_is_not_repeated(self, store: SqlStore) -> None:
         with pytest.raises(StoreError) as caught:
             await append_messages(store, "s", [Message.user("canary \ud800")])
         assert "canary" not in repr(caught.value)
         assert caught.value.__cause__ is None
         assert await store.get_session("s", None) is None
 
-    async def test_a_gap_is_found(self, store: SqliteStore) -> None:
+    async def test_a_gap_is_found(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(3))
         await run_on_thread(writer_of(store), lambda raw: raw.execute("DELETE FROM messages WHERE seq = 2").rowcount)
         assert (await store.check()).problems == ("session 's': its counter and its messages disagree",)
@@ -219,23 +238,23 @@ class TestFaults:
 class TestGroupCommit:
     async def test_waiting_appends_share_a_commit(self) -> None:
         batches: list[int] = []
-        appends = GroupCommit(recorded(batches))
-        await asyncio.gather(*(appends.append(request(f"s{number}")) for number in range(100)))
+        appends = GroupedWrites(recorded(batches))
+        await asyncio.gather(*(put(appends, request(f"s{number}")) for number in range(100)))
         assert batches == [64, 36]
 
     async def test_the_first_goes_out_at_once(self) -> None:
         batches: list[int] = []
-        appends = GroupCommit(recorded(batches))
-        first = asyncio.create_task(appends.append(request("s")))
+        appends = GroupedWrites(recorded(batches))
+        first = asyncio.create_task(put(appends, request("s")))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        await asyncio.gather(first, *(appends.append(request(f"s{number}")) for number in range(5)))
+        await asyncio.gather(first, *(put(appends, request(f"s{number}")) for number in range(5)))
         assert batches == [1, 5]
 
     async def test_one_that_left_is_left_out(self) -> None:
         batches: list[int] = []
-        appends = GroupCommit(recorded(batches))
-        tasks = [asyncio.create_task(appends.append(request(f"s{number}"))) for number in range(3)]
+        appends = GroupedWrites(recorded(batches))
+        tasks = [asyncio.create_task(put(appends, request(f"s{number}"))) for number in range(3)]
         await asyncio.sleep(0)
         tasks[1].cancel()
         await asyncio.wait(tasks)
@@ -243,66 +262,67 @@ class TestGroupCommit:
         assert sum(batches) == 2
 
     async def test_a_fault_of_the_commit_reaches_everyone(self) -> None:
-        async def fail(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+        async def fail(batch: Sequence[Waiting]) -> Sequence[object]:
             raise StoreUnavailableError("store: gone")
 
-        appends = GroupCommit(fail)
+        appends = GroupedWrites(fail)
         results = await asyncio.gather(
-            *(appends.append(request(f"s{number}")) for number in range(3)), return_exceptions=True
+            *(put(appends, request(f"s{number}")) for number in range(3)), return_exceptions=True
         )
         assert [type(result) for result in results] == [StoreUnavailableError] * 3
 
     async def test_what_is_kept_apart_is_written_one_after_the_other(self) -> None:
         batches: list[list[str]] = []
 
-        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
-            batches.append([each.session_id for each in requests])
+        async def write(batch: Sequence[Waiting]) -> Sequence[object]:
+            batches.append([each.request.session_id for each in batch])
             await asyncio.sleep(0)
-            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+            return [Appended(first_seq=1, last_seq=1)] * len(batch)
 
-        appends = GroupCommit(write, writers=2, apart=lambda request: request.session_id[0])
-        await asyncio.gather(*(appends.append(request(name)) for name in ("a1", "a2", "b1", "a3", "b2", "c1")))
-        assert batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
+        appends = GroupedWrites(write, writers=2, apart=True)
+        names = ("a", "a~2", "b", "a~3", "b~2", "c")
+        await asyncio.gather(*(put(appends, request(name)) for name in names))
+        assert batches == [["a", "b", "c"], ["a~2", "b~2"], ["a~3"]]
 
     async def test_several_batches_are_written_at_once(self) -> None:
         begun: list[int] = []
         both = asyncio.Event()
 
-        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
-            begun.append(len(requests))
+        async def write(batch: Sequence[Waiting]) -> Sequence[object]:
+            begun.append(len(batch))
             if len(begun) == 2:
                 both.set()
             await both.wait()
-            return [Appended(first_seq=1, last_seq=1)] * len(requests)
+            return [Appended(first_seq=1, last_seq=1)] * len(batch)
 
-        appends = GroupCommit(write, writers=2)
+        appends = GroupedWrites(write, writers=2)
         async with asyncio.timeout(5):
-            await asyncio.gather(*(appends.append(request(f"s{number}")) for number in range(70)))
+            await asyncio.gather(*(put(appends, request(f"s{number}")) for number in range(70)))
         assert begun == [64, 6]
 
     async def test_a_writer_that_is_cancelled_strands_nobody(self) -> None:
-        async def write(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
+        async def write(batch: Sequence[Waiting]) -> Sequence[object]:
             raise asyncio.CancelledError
 
-        appends = GroupCommit(write)
+        appends = GroupedWrites(write)
         results = await asyncio.gather(
-            *(appends.append(request(f"s{number}")) for number in range(70)), return_exceptions=True
+            *(put(appends, request(f"s{number}")) for number in range(70)), return_exceptions=True
         )
         assert [type(result) for result in results] == [asyncio.CancelledError] * 70
 
     async def test_a_writer_that_is_cancelled_before_it_begins_strands_nobody(self) -> None:
-        appends = GroupCommit(recorded([]))
+        appends = GroupedWrites(recorded([]))
         others = asyncio.all_tasks()
-        waiting = asyncio.create_task(appends.append(request("s")))
+        waiting = asyncio.create_task(put(appends, request("s")))
         await asyncio.sleep(0)
         (writer,) = asyncio.all_tasks() - others - {waiting}
         writer.cancel()
         async with asyncio.timeout(5):
             assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError)
             await appends.finish()
-            assert await appends.append(request("s")) == Appended(first_seq=1, last_seq=1)
+            assert await put(appends, request("s")) == Appended(first_seq=1, last_seq=1)
 
-    async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
+    async def test_one_that_is_refused_does_not_hurt_its_neighbours(self, store: SqlStore) -> None:
         await append_messages(store, "owned", numbered(1), user_id="u")
         results = await asyncio.gather(
             append_messages(store, "a", numbered(2)),
@@ -312,7 +332,7 @@ class TestGroupCommit:
         )
         assert [type(result) for result in results] == [Appended, SessionOwnershipError, Appended]
 
-    async def test_one_that_the_database_refuses_does_not_hurt_its_neighbours(self, store: SqliteStore) -> None:
+    async def test_one_that_the_database_refuses_does_not_hurt_its_neighbours(self, store: SqlStore) -> None:
         results = await asyncio.gather(
             append_messages(store, "a", numbered(2)),
             append_messages(store, "broken", [Message.user("fine"), Message.user("\ud800")]),
@@ -323,7 +343,7 @@ class TestGroupCommit:
         assert await store.get_session("broken", None) is None
         assert len(await store.read("a", None)) == len(await store.read("b", None)) == 2
 
-    async def test_the_same_batch_twice_at_once_is_stored_once(self, store: SqliteStore) -> None:
+    async def test_the_same_batch_twice_at_once_is_stored_once(self, store: SqlStore) -> None:
         results = await asyncio.gather(
             *(append_messages(store, "s", numbered(2), idempotency_key="k") for _ in range(8))
         )
@@ -332,7 +352,7 @@ class TestGroupCommit:
 
 
 class TestCancellation:
-    async def test_a_storm_leaves_no_transaction_open(self, store: SqliteStore) -> None:
+    async def test_a_storm_leaves_no_transaction_open(self, store: SqlStore) -> None:
         dice = random.Random(7)
         acknowledged: list[str] = []
 
@@ -355,7 +375,7 @@ class TestCancellation:
         )
         assert {key for (key,) in stored} >= set(acknowledged)
 
-    async def test_a_cancelled_change_is_whole_or_not_at_all(self, store: SqliteStore) -> None:
+    async def test_a_cancelled_change_is_whole_or_not_at_all(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(4))
         for number in range(30):
             task = asyncio.create_task(store.fork("s", None, at_seq=3, fork_id=f"s~{number}", now=number))
@@ -394,7 +414,7 @@ class TestTwoProcesses:
         assert len(acknowledged) > 60
         stored = {key for (key,) in rows_in(path, "SELECT batch_key FROM messages WHERE batch_key IS NOT NULL")}
         assert stored >= acknowledged
-        store = SqliteStore(path)
+        store = sqlite_store(path)
         await store.open()
         assert (await store.check()).problems == ()
         await store.close()
@@ -404,11 +424,15 @@ def request(session_id: str) -> AppendRequest:
     return AppendRequest(session_id=session_id, user_id=None, messages=(stored_form(Message.user("x"), now=1),), now=1)
 
 
+async def put(writes: GroupedWrites, request: AppendRequest) -> Appended:
+    return await writes.put(APPENDS, request, monotonic() + 60)
+
+
 def recorded(batches: list[int]):
-    async def commit(requests: Sequence[AppendRequest]) -> Sequence[Outcome]:
-        batches.append(len(requests))
+    async def commit(batch: Sequence[Waiting]) -> Sequence[object]:
+        batches.append(len(batch))
         await asyncio.sleep(0)
-        return [Appended(first_seq=1, last_seq=1) for _ in requests]
+        return [Appended(first_seq=1, last_seq=1) for _ in batch]
 
     return commit
 
@@ -420,15 +444,15 @@ class TestReadingTheWindow:
         session_id="s", user_id=None, last_count=3, trigger_message_count=4, max_messages=9, max_tokens=1000
     )
 
-    async def seqs(self, store: SqliteStore, **changes: Any) -> list[int | None]:
+    async def seqs(self, store: SqlStore, **changes: Any) -> list[int | None]:
         return [message.seq for message in (await store.read_context(replace(self.QUERY, **changes))).messages]
 
-    async def put(self, store: SqliteStore, start: int, session_id: str = "s") -> None:
+    async def put(self, store: SqlStore, start: int, session_id: str = "s") -> None:
         await store.put_layout(
             session_id, Layout(seq=10, window_start_seq=start), budget=self.QUERY.budget, settings_fingerprint=""
         )
 
-    async def test_from_where_the_layout_says(self, store: SqliteStore) -> None:
+    async def test_from_where_the_layout_says(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(10))
         await self.put(store, 8)
         assert await self.seqs(store) == [8, 9, 10]
@@ -436,18 +460,18 @@ class TestReadingTheWindow:
         assert await self.seqs(store, trigger_message_count=10, last_count=5) == [6, 7, 8, 9, 10]
         assert await self.seqs(store, max_messages=2) == [9, 10]
 
-    async def test_everything_without_a_layout(self, store: SqliteStore) -> None:
+    async def test_everything_without_a_layout(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(10))
         assert await self.seqs(store) == await self.seqs(store, facts=True)
 
-    async def test_one_more_if_the_first_message_was_withdrawn(self, store: SqliteStore) -> None:
+    async def test_one_more_if_the_first_message_was_withdrawn(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(8))
         await store.withdraw("s", None, seq=8, now=1, refold=lambda _: Summary())
         await append_messages(store, "s", numbered(2))
         await self.put(store, 8)
         assert await self.seqs(store) == [7, 9, 10]
 
-    async def test_along_the_path_of_a_fork(self, store: SqliteStore) -> None:
+    async def test_along_the_path_of_a_fork(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(10))
         await store.fork("s", None, at_seq=8, fork_id="s~f", now=1)
         await append_messages(store, "s~f", numbered(2))
@@ -461,7 +485,9 @@ class TestInlineLoads:
         async with inline_store(tmp_path) as store:
             await append_messages(store, "s", numbered(3))
             threads: list[int] = []
-            store._inline.set_trace_callback(lambda _: threads.append(threading.get_ident()))  # pyright: ignore
+            inline = database_of(store)._inline
+            assert inline is not None
+            inline.connection.set_trace_callback(lambda _: threads.append(threading.get_ident()))
             rows = await store.read_context(ContextQuery(session_id="s", user_id="u1", last_count=2))
             assert [message.seq for message in rows.messages] == [2, 3]
             assert set(threads) == {threading.get_ident()}
@@ -469,7 +495,10 @@ class TestInlineLoads:
     async def test_what_is_locked_is_waited_for_on_the_other_thread(self, tmp_path: Path) -> None:
         async with inline_store(tmp_path) as store:
             await append_messages(store, "s", numbered(3))
-            store._inline = cast(sqlite3.Connection, Locked())
+            inline = database_of(store)._inline
+            assert inline is not None
+            inline.connection.close()
+            inline.connection = cast(sqlite3.Connection, Locked())
             rows = await store.read_context(ContextQuery(session_id="s", user_id="u1", last_count=2))
             assert [message.seq for message in rows.messages] == [2, 3]
 
@@ -495,8 +524,8 @@ class Locked:
 
 
 @asynccontextmanager
-async def inline_store(folder: Path) -> AsyncGenerator[SqliteStore]:
-    store = SqliteStore(folder / "memory.db", inline_loads=True)
+async def inline_store(folder: Path) -> AsyncGenerator[SqlStore]:
+    store = sqlite_store(folder / "memory.db", inline_reads="always")
     await store.open()
     try:
         yield store

@@ -6,12 +6,12 @@ import logging
 
 from reactor_memory.protocols import Appended, AppendRequest
 from reactor_memory.settings import Settings
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 
 logger = logging.getLogger("sample_plugin.store")
 
 
-class LoggingStore(InMemoryStore):
+class LoggingStore(SqlStore):
     """The store in memory, with a line in the log for each append, for opening and for closing."""
 
     async def open(self) -> None:

@@ -9,9 +9,10 @@ import pytest
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Notes
 from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
 from tests.faulty_store import FaultyStore
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +22,7 @@ USER, AGENT = "ann", "travel"
 class Interrupted:
     """A store where somebody else writes the next version before each of the first `times` writes."""
 
-    def __init__(self, store: InMemoryStore, times: int) -> None:
+    def __init__(self, store: SqlStore, times: int) -> None:
         self._store = store
         self._times = times
 
@@ -38,8 +39,8 @@ class Interrupted:
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[InMemoryStore]:
-    store = InMemoryStore()
+async def store() -> AsyncIterator[SqlStore]:
+    store = memory_store()
     await store.open()
     yield store
     await store.close()
@@ -50,7 +51,7 @@ def memory_on(store: Any, *, max_chars: int = 4000, allow_destructive: bool = Tr
 
 
 @pytest.fixture
-def memory(store: InMemoryStore) -> LongTermMemory:
+def memory(store: SqlStore) -> LongTermMemory:
     return memory_on(store)
 
 
@@ -107,13 +108,13 @@ class TestVersions:
 
 
 class TestSeveralWriters:
-    async def test_a_change_that_came_second_is_made_on_what_came_first(self, store: InMemoryStore) -> None:
+    async def test_a_change_that_came_second_is_made_on_what_came_first(self, store: SqlStore) -> None:
         memory = memory_on(Interrupted(store, 1))
         result = await memory.apply(USER, AGENT, "append", content="mine")
         assert (result.status, result.notes.version) == ("ok", 2)
         assert await text_of(memory) == "other\n\nmine"
 
-    async def test_it_is_tried_twice_and_then_given_up(self, store: InMemoryStore) -> None:
+    async def test_it_is_tried_twice_and_then_given_up(self, store: SqlStore) -> None:
         memory = memory_on(Interrupted(store, 2))
         result = await memory.apply(USER, AGENT, "append", content="mine")
         assert result.status == "conflict"
@@ -129,13 +130,13 @@ class TestSeveralWriters:
                 tasks.start_soon(add, number)
         assert sorted((await text_of(memory)).split()) == sorted(f"n{number}" for number in range(20))
 
-    async def test_an_undo_does_not_undo_what_came_meanwhile(self, store: InMemoryStore) -> None:
+    async def test_an_undo_does_not_undo_what_came_meanwhile(self, store: SqlStore) -> None:
         await write(memory_on(store), "tea", "coffee")
         memory = memory_on(Interrupted(store, 1))
         assert (await memory.undo(USER, AGENT)).status == "conflict"
         assert await text_of(memory) == "coffeeother\n"
 
-    async def test_a_store_that_fails_is_not_hidden(self, store: InMemoryStore) -> None:
+    async def test_a_store_that_fails_is_not_hidden(self, store: SqlStore) -> None:
         memory = memory_on(FaultyStore(store, at=1, mode="before", for_ever=True))
         with pytest.raises(StoreUnavailableError):
             await memory.apply(USER, AGENT, "read")
@@ -170,7 +171,7 @@ class TestUndo:
             with pytest.raises(InvalidInputError, match="no version"):
                 await memory.undo(USER, AGENT, to_version=version)
 
-    async def test_not_to_what_was_erased(self, store: InMemoryStore, memory: LongTermMemory) -> None:
+    async def test_not_to_what_was_erased(self, store: SqlStore, memory: LongTermMemory) -> None:
         await write(memory, "a", "b")
         await store.forget_user(USER, now=1)
         assert (await memory.undo(USER, AGENT)).status == "unchanged"
@@ -187,7 +188,7 @@ class TestUndo:
 
 
 class TestSize:
-    async def test_what_is_too_long_is_refused(self, store: InMemoryStore) -> None:
+    async def test_what_is_too_long_is_refused(self, store: SqlStore) -> None:
         memory = memory_on(store, max_chars=10)
         await write(memory, "1234567890")
         result = await memory.apply(USER, AGENT, "append", content="x")
@@ -195,13 +196,13 @@ class TestSize:
         assert "13 characters" in result.message
         assert await text_of(memory) == "1234567890"
 
-    async def test_or_cut_when_asked_for_which_is_told(self, store: InMemoryStore) -> None:
+    async def test_or_cut_when_asked_for_which_is_told(self, store: SqlStore) -> None:
         memory = memory_on(store, max_chars=10)
         result = await memory.apply(USER, AGENT, "overwrite", content="1234567890xyz", truncate=True)
         assert (result.status, result.notes.text) == ("ok", "1234567890")
         assert "3 characters at the end were cut off" in result.message
 
-    async def test_notes_from_before_a_lower_limit_can_be_read_and_made_shorter(self, store: InMemoryStore) -> None:
+    async def test_notes_from_before_a_lower_limit_can_be_read_and_made_shorter(self, store: SqlStore) -> None:
         await write(memory_on(store), "# A\n12345678\n# B\n12345678\n# C\n12345678\n")
         memory = memory_on(store, max_chars=10)
         assert (await memory.apply(USER, AGENT, "read")).status == "ok"
@@ -213,7 +214,7 @@ class TestDestructiveOperations:
     @pytest.mark.parametrize(
         "operation", ["overwrite", "delete_section_by_header", "replace_section_by_header", "delete_all_notes"]
     )
-    async def test_can_be_switched_off(self, store: InMemoryStore, operation: str) -> None:
+    async def test_can_be_switched_off(self, store: SqlStore, operation: str) -> None:
         await write(memory_on(store), "# A\na\n")
         memory = memory_on(store, allow_destructive=False)
         result = await memory.apply(USER, AGENT, operation, content="x", section_header="A")
@@ -221,6 +222,6 @@ class TestDestructiveOperations:
         assert operation in result.message
 
     @pytest.mark.parametrize("operation", ["read", "append", "prepend"])
-    async def test_the_others_stay(self, store: InMemoryStore, operation: str) -> None:
+    async def test_the_others_stay(self, store: SqlStore, operation: str) -> None:
         memory = memory_on(store, allow_destructive=False)
         assert (await memory.apply(USER, AGENT, operation, content="x")).status == "ok"

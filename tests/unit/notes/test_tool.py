@@ -9,9 +9,10 @@ import pytest
 from reactor_memory.notes.changes import OPERATIONS
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
 from tests.faulty_store import FaultyStore
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -24,15 +25,15 @@ def tool_on(store: Any, *, allow_destructive: bool = True, user_id: str = "ann")
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[InMemoryStore]:
-    store = InMemoryStore()
+async def store() -> AsyncIterator[SqlStore]:
+    store = memory_store()
     await store.open()
     yield store
     await store.close()
 
 
 class TestWhatTheModelSees:
-    async def test_the_name_and_the_arguments_of_the_seed(self, store: InMemoryStore) -> None:
+    async def test_the_name_and_the_arguments_of_the_seed(self, store: SqlStore) -> None:
         tool = tool_on(store)
         assert tool.name == "manage_long_term_memory"
         properties = tool.input_schema["properties"]
@@ -42,20 +43,20 @@ class TestWhatTheModelSees:
         assert tool.input_schema.get("required", []) == []
         assert tool.input_schema["additionalProperties"] is False
 
-    async def test_neither_user_nor_agent(self, store: InMemoryStore) -> None:
+    async def test_neither_user_nor_agent(self, store: SqlStore) -> None:
         tool = tool_on(store, user_id="ann-4711")
         shown = f"{tool.name} {tool.description} {tool.input_schema}"
         assert "ann-4711" not in shown
         assert "user_id" not in shown
         assert "agent" not in shown
 
-    async def test_what_is_switched_off_is_not_offered(self, store: InMemoryStore) -> None:
+    async def test_what_is_switched_off_is_not_offered(self, store: SqlStore) -> None:
         schema = tool_on(store, allow_destructive=False).input_schema
         assert schema["properties"]["operation"]["enum"] == ["read", "append", "prepend"]
 
 
 class TestCalling:
-    async def test_it_reads_and_writes(self, store: InMemoryStore) -> None:
+    async def test_it_reads_and_writes(self, store: SqlStore) -> None:
         tool = tool_on(store)
         assert await tool() == NO_NOTES
         assert await tool(operation="append", content="tea") == "Done. The notes have 3 of 100 characters."
@@ -64,12 +65,12 @@ class TestCalling:
         await tool(operation="delete_all_notes")
         assert await tool() == NO_NOTES
 
-    async def test_who_wrote_is_noted(self, store: InMemoryStore) -> None:
+    async def test_who_wrote_is_noted(self, store: SqlStore) -> None:
         await tool_on(store)(operation="append", content="tea")
         notes = await store.read_notes("ann", "travel")
         assert (notes.author, notes.text) == ("travel", "tea")
 
-    async def test_each_user_has_its_own_tool(self, store: InMemoryStore) -> None:
+    async def test_each_user_has_its_own_tool(self, store: SqlStore) -> None:
         await tool_on(store)(operation="append", content=SECRET)
         assert await tool_on(store, user_id="bob")() == NO_NOTES
 
@@ -91,7 +92,7 @@ class TestCalling:
         ],
     )
     async def test_what_cannot_be_done_is_an_error_text(
-        self, store: InMemoryStore, arguments: dict[str, Any], told: str
+        self, store: SqlStore, arguments: dict[str, Any], told: str
     ) -> None:
         answer = await tool_on(store)(**arguments)
         assert answer.startswith("Error: ")
@@ -100,7 +101,7 @@ class TestCalling:
 
     @pytest.mark.parametrize("error", [None, RuntimeError(SECRET)])
     async def test_so_is_a_store_that_fails(
-        self, store: InMemoryStore, error: Exception | None, caplog: pytest.LogCaptureFixture
+        self, store: SqlStore, error: Exception | None, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken:
             async def read_notes(self, *_: object) -> None:

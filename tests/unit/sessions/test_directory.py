@@ -17,9 +17,10 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.sessions.directory import Resolved, SessionDirectory
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.faulty_store import FaultyStore, Mode
+from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -27,8 +28,8 @@ USER, AGENT = "ann", "travel"
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[InMemoryStore]:
-    store = InMemoryStore()
+async def store() -> AsyncIterator[SqlStore]:
+    store = memory_store()
     await store.open()
     yield store
     await store.close()
@@ -51,7 +52,7 @@ def directory_on(active: Any, clock: FakeClock, messages: Any = None) -> Session
 
 
 @pytest.fixture
-def directory(store: InMemoryStore, clock: FakeClock) -> SessionDirectory:
+def directory(store: SqlStore, clock: FakeClock) -> SessionDirectory:
     return directory_on(store, clock)
 
 
@@ -63,7 +64,7 @@ async def active_id(store: Any) -> str | None:
 class TestResolving:
     """The order of the seed: the cached id if it is the active one, the active one, a new one."""
 
-    async def test_the_first_time_a_new_one(self, directory: SessionDirectory, store: InMemoryStore) -> None:
+    async def test_the_first_time_a_new_one(self, directory: SessionDirectory, store: SqlStore) -> None:
         assert await directory.resolve(USER, AGENT) == Resolved(session_id="new-1", source="new")
         assert await active_id(store) == "new-1"
 
@@ -78,12 +79,12 @@ class TestResolving:
         assert resolved == Resolved(session_id="new-1", source="active")
 
     async def test_a_cached_id_does_not_become_active_by_itself(
-        self, directory: SessionDirectory, store: InMemoryStore
+        self, directory: SessionDirectory, store: SqlStore
     ) -> None:
         assert (await directory.resolve(USER, AGENT, cached_id="old")).source == "new"
         assert await active_id(store) == "new-1"
 
-    async def test_resolving_again_writes_nothing(self, store: InMemoryStore, clock: FakeClock) -> None:
+    async def test_resolving_again_writes_nothing(self, store: SqlStore, clock: FakeClock) -> None:
         await directory_on(store, clock).resolve(USER, AGENT)
         before = await store.get_active(USER, AGENT)
         clock.advance(60)
@@ -99,7 +100,7 @@ class TestResolving:
         }
         assert len(found) == 4
 
-    async def test_many_at_once_agree(self, directory: SessionDirectory, store: InMemoryStore) -> None:
+    async def test_many_at_once_agree(self, directory: SessionDirectory, store: SqlStore) -> None:
         found: list[Resolved] = []
 
         async def resolve() -> None:
@@ -112,7 +113,7 @@ class TestResolving:
         assert [each.source for each in found].count("new") == 1
 
     async def test_a_deleted_session_is_followed_by_a_new_one(
-        self, directory: SessionDirectory, store: InMemoryStore
+        self, directory: SessionDirectory, store: SqlStore
     ) -> None:
         await directory.resolve(USER, AGENT)
         await append_messages(store, "new-1", numbered(2), user_id=USER)
@@ -121,7 +122,7 @@ class TestResolving:
         assert (resolved.source, await active_id(store)) == ("new", resolved.session_id)
         assert resolved.session_id != "new-1"
 
-    async def test_so_is_one_that_became_someone_elses(self, directory: SessionDirectory, store: InMemoryStore) -> None:
+    async def test_so_is_one_that_became_someone_elses(self, directory: SessionDirectory, store: SqlStore) -> None:
         await directory.get_or_create(USER, AGENT, candidate="guessable")
         await append_messages(store, "guessable", numbered(1), user_id="bob")
         resolved = await directory.resolve(USER, AGENT, cached_id="guessable")
@@ -149,7 +150,7 @@ class TestAnOutage:
 
     @pytest.mark.parametrize(("at", "mode", "for_ever"), FAULTS)
     async def test_a_cached_id_is_given_back_unverified_and_nothing_is_overwritten(
-        self, store: InMemoryStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
+        self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
         await store.get_or_create_active(USER, AGENT, "active", now=1)
         before = await store.get_active(USER, AGENT)
@@ -162,7 +163,7 @@ class TestAnOutage:
 
     @pytest.mark.parametrize(("at", "mode", "for_ever"), FAULTS)
     async def test_without_one_it_is_loud_and_the_next_try_agrees(
-        self, store: InMemoryStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
+        self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
         faulty = FaultyStore(store, at=at, mode=mode, for_ever=for_ever)
         directory = directory_on(faulty, clock)
@@ -176,7 +177,7 @@ class TestAnOutage:
         assert set(found) == {await active_id(store)}
 
     async def test_what_a_store_has_made_although_it_did_not_say_so_is_found(
-        self, store: InMemoryStore, clock: FakeClock
+        self, store: SqlStore, clock: FakeClock
     ) -> None:
         faulty = FaultyStore(store, at=1, mode="after", methods={"get_or_create_active"})
         directory = directory_on(faulty, clock)
@@ -184,12 +185,12 @@ class TestAnOutage:
             await directory.resolve(USER, AGENT)
         assert await directory.resolve(USER, AGENT) == Resolved(session_id="new-1", source="active")
 
-    async def test_a_cache_that_holds_no_id_does_not_count(self, store: InMemoryStore, clock: FakeClock) -> None:
+    async def test_a_cache_that_holds_no_id_does_not_count(self, store: SqlStore, clock: FakeClock) -> None:
         faulty = FaultyStore(store, at=1, mode="before", for_ever=True)
         with pytest.raises(StoreUnavailableError):
             await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="not\nan id")
 
-    async def test_the_log_alone_may_be_out_of_reach(self, store: InMemoryStore, clock: FakeClock) -> None:
+    async def test_the_log_alone_may_be_out_of_reach(self, store: SqlStore, clock: FakeClock) -> None:
         await store.get_or_create_active(USER, AGENT, "active", now=1)
         directory = directory_on(store, clock, FaultyStore(store, at=1, mode="before", for_ever=True))
         assert (await directory.resolve(USER, AGENT, cached_id="cached")).source == "unverified"
@@ -206,7 +207,7 @@ class TestGettingAndSwitching:
         clock.advance(1)
         assert (await directory.get_or_create(USER, AGENT)).last_active_at == first.last_active_at + 1_000_000
 
-    async def test_switching_compares_and_sets(self, directory: SessionDirectory, store: InMemoryStore) -> None:
+    async def test_switching_compares_and_sets(self, directory: SessionDirectory, store: SqlStore) -> None:
         await directory.switch(USER, AGENT, expected=None, new="a")
         assert (await directory.switch(USER, AGENT, expected="a", new="b")).session_id == "b"
         for expected in ("a", None):
@@ -216,7 +217,7 @@ class TestGettingAndSwitching:
         assert await active_id(store) == "b"
 
     async def test_the_session_of_another_user_never_becomes_active(
-        self, directory: SessionDirectory, store: InMemoryStore
+        self, directory: SessionDirectory, store: SqlStore
     ) -> None:
         await append_messages(store, "of bob", numbered(1), user_id="bob")
         with pytest.raises(SessionOwnershipError):
@@ -225,14 +226,14 @@ class TestGettingAndSwitching:
             await directory.switch(USER, AGENT, expected=None, new="of bob")
         assert await active_id(store) is None
 
-    async def test_nor_does_a_deleted_one(self, directory: SessionDirectory, store: InMemoryStore) -> None:
+    async def test_nor_does_a_deleted_one(self, directory: SessionDirectory, store: SqlStore) -> None:
         await append_messages(store, "gone", numbered(1), user_id=USER)
         await store.delete("gone", USER, now=1, purge=True)
         with pytest.raises(SessionDeletedError):
             await directory.switch(USER, AGENT, expected=None, new="gone")
 
     async def test_a_session_of_ones_own_a_fork_and_an_open_one_may(
-        self, directory: SessionDirectory, store: InMemoryStore
+        self, directory: SessionDirectory, store: SqlStore
     ) -> None:
         await append_messages(store, "own", numbered(2), user_id=USER)
         await append_messages(store, "open", numbered(2))
@@ -255,8 +256,8 @@ class TestGettingAndSwitching:
         assert first.session_id != second.session_id
         assert (await directory.resolve(USER, AGENT, cached_id=first.session_id)).session_id == second.session_id
 
-    async def test_starting_anew_gives_way_to_others_a_few_times(self, store: InMemoryStore, clock: FakeClock) -> None:
-        class Restless(InMemoryStore):
+    async def test_starting_anew_gives_way_to_others_a_few_times(self, store: SqlStore, clock: FakeClock) -> None:
+        class Restless(SqlStore):
             """Something else is active by the time of each of the first `times` switches."""
 
             times = 0
@@ -279,7 +280,7 @@ class TestGettingAndSwitching:
 
 class TestUse:
     async def test_a_heartbeat_keeps_a_session_from_going_stale(
-        self, directory: SessionDirectory, store: InMemoryStore, clock: FakeClock
+        self, directory: SessionDirectory, store: SqlStore, clock: FakeClock
     ) -> None:
         session_id = (await directory.resolve(USER, AGENT)).session_id
         clock.advance(20)

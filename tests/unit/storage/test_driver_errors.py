@@ -7,6 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
+from reactor_memory.database.driver_errors import translate, translated
 from reactor_memory.errors import (
     SessionNotFoundError,
     StoreCorruptError,
@@ -14,7 +15,6 @@ from reactor_memory.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from reactor_memory.storage.driver_errors import translate, translated
 
 
 def sqlite_error(code: int) -> sqlite3.Error:

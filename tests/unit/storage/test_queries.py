@@ -11,17 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor_memory.database.schema import migration_statements
+from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
 from reactor_memory.storage import queries, rows
-from reactor_memory.storage.migrating import migration_statements
-from reactor_memory.storage.queries import (
-    Block,
-    blocks,
-    parse,
-    postgres_queries,
-    sqlite_queries,
-    to_numbered,
-    to_positional,
-)
+from reactor_memory.storage.queries import QUERIES
 
 STORAGE = Path(queries.__file__).parent
 CALLS = re.compile(r"""(?:Step|Batch|read_parts)\(\s*"(\w+)"|_queries\(\)\["(\w+)"\]""")
@@ -30,8 +23,10 @@ FORBIDDEN = re.compile(
 )
 HARMLESS_SCAN = re.compile(r"CONSTANT ROW|VIRTUAL TABLE INDEX (?:1:|0:=|0:><|\d+:M\d)|SCAN best$")
 """Of bound JSON, of what full text matched, of rows that another step has found."""
-INCLUDED = set(re.findall(r"^-- include: (\w+)", queries.QUERIES_FILE.read_text(), re.MULTILINE))
-NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block for block in blocks()}
+INCLUDED = set(
+    re.findall(r"^-- include: (\w+)", Path(queries.__file__).with_name("queries.sql").read_text(), re.MULTILINE)
+)
+NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block for block in QUERIES.blocks}
 
 
 @pytest.mark.parametrize("block", NAMED.values(), ids=NAMED)
@@ -85,24 +80,26 @@ class TestEveryStatement:
 
 class TestTheFile:
     def test_every_name_is_used_and_every_use_is_known(self) -> None:
-        sources = "\n".join(path.read_text() for path in STORAGE.glob("*.py"))
+        rooms = (STORAGE, STORAGE.with_name("database"))
+        sources = "\n".join(path.read_text() for room in rooms for path in room.glob("*.py"))
         used = {one or other for one, other in CALLS.findall(sources)}
         used |= set(re.findall(r'"(delete_\w+|forget_work)"', sources))
         used |= set(re.findall(r'"(read_\w*context\w*)"', sources)) | INCLUDED
-        assert used == {block.name for block in blocks()}
+        used |= set(re.findall(r'"(merge_\w+|rewrite|checkpoint)"', sources))
+        assert used == {block.name for block in QUERIES.blocks}
 
     def test_a_twin_stands_directly_below_its_block(self) -> None:
-        for before, block in zip(blocks(), blocks()[1:], strict=False):
-            if block.only_postgres and block.name in sqlite_queries():
+        for before, block in zip(QUERIES.blocks, QUERIES.blocks[1:], strict=False):
+            if block.only_postgres and block.name in QUERIES.sqlite:
                 assert before.name == block.name
 
     def test_no_name_is_given_twice(self) -> None:
-        assert len(NAMED) == len(blocks())
+        assert len(NAMED) == len(QUERIES.blocks)
 
     def test_a_twin_wins_on_postgres_only(self) -> None:
-        assert "FOR UPDATE" in postgres_queries()["lock_session"].text
-        assert "FOR UPDATE" not in sqlite_queries()["lock_session"].text
-        assert "append" not in sqlite_queries()
+        assert "FOR UPDATE" in QUERIES.postgres["lock_session"].text
+        assert "FOR UPDATE" not in QUERIES.sqlite["lock_session"].text
+        assert "append" not in QUERIES.sqlite
 
 
 class TestParsing:
@@ -154,26 +151,26 @@ def empty_database() -> Iterator[sqlite3.Connection]:
 
 
 class TestOnSqlite:
-    @pytest.mark.parametrize("name", sqlite_queries())
+    @pytest.mark.parametrize("name", QUERIES.sqlite)
     def test_every_statement_is_valid(self, empty_database: sqlite3.Connection, name: str) -> None:
-        empty_database.execute(f"EXPLAIN {sqlite_queries()[name].text}", _anything(name))
+        empty_database.execute(f"EXPLAIN {QUERIES.sqlite[name].text}", _anything(name))
 
-    @pytest.mark.parametrize("name", [block.name for block in blocks() if "-- across groups" not in block.text])
+    @pytest.mark.parametrize("name", [block.name for block in QUERIES.blocks if "-- across groups" not in block.text])
     def test_no_statement_of_a_group_reads_a_whole_table(self, empty_database: sqlite3.Connection, name: str) -> None:
-        if name in sqlite_queries():
-            plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name].text}", _anything(name))
+        if name in QUERIES.sqlite:
+            plan = empty_database.execute(f"EXPLAIN QUERY PLAN {QUERIES.sqlite[name].text}", _anything(name))
             assert not [row[3] for row in plan if row[3].startswith("SCAN") and not HARMLESS_SCAN.search(row[3])]
 
     @pytest.mark.parametrize("name", ["list_owned", "list_open", "due_work", "sessions_to_purge"])
     def test_lists_are_read_in_the_order_of_an_index(self, empty_database: sqlite3.Connection, name: str) -> None:
-        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {sqlite_queries()[name].text}", _anything(name)).fetchall()
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {QUERIES.sqlite[name].text}", _anything(name)).fetchall()
         details = " / ".join(row[3] for row in plan)
         assert "INDEX conversations_" in details or "INDEX background_work_due" in details
         assert "TEMP B-TREE" not in details or name == "sessions_to_purge"
 
     def test_a_list_reads_the_conversations_of_its_user_only(self, empty_database: sqlite3.Connection) -> None:
         """Own ones by an index that holds their order, shared ones by the memberships."""
-        statement = sqlite_queries()["conversations_of_user"].text
+        statement = QUERIES.sqlite["conversations_of_user"].text
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("conversations_of_user"))
         details = " / ".join(row[3] for row in plan)
         assert "own USING INDEX conversations_by_activity (owner_id=?" in details
@@ -181,7 +178,7 @@ class TestOnSqlite:
         assert not re.search(r"SCAN (own|member)\b", details)
 
     def test_facts_about_anchors_are_found_by_anchor(self, empty_database: sqlite3.Connection) -> None:
-        statement = sqlite_queries()["facts_about"].text
+        statement = QUERIES.sqlite["facts_about"].text
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))
         assert any("INDEX facts_by_anchor (group_id=? AND conversation_id=? AND anchor=?" in row[3] for row in plan)
 
@@ -195,15 +192,15 @@ class TestOnSqlite:
             "summary_head": rows.summary_head_from,
             "work_state": rows.work_state_from,
         }.items():
-            columns = re.findall(r"\w+", sqlite_queries()[name].text.split("FROM")[0].removeprefix("SELECT"))
+            columns = re.findall(r"\w+", QUERIES.sqlite[name].text.split("FROM")[0].removeprefix("SELECT"))
             row = [_sample(column) for column in columns]
             value = expected(row)
             for column, sample in zip(columns, row, strict=True):
                 assert sample is None or getattr(value, column, sample) == sample, column
 
     def test_the_columns_of_a_pin_stand_behind_those_of_its_session(self) -> None:
-        selected = sqlite_queries()["session_with_pins"].text.split("FROM")[0]
-        session = re.findall(r"\w+", sqlite_queries()["session"].text.split("FROM")[0].removeprefix("SELECT"))
+        selected = QUERIES.sqlite["session_with_pins"].text.split("FROM")[0]
+        session = re.findall(r"\w+", QUERIES.sqlite["session"].text.split("FROM")[0].removeprefix("SELECT"))
         assert re.findall(r"own\.(\w+)", selected) == session
         columns = re.findall(r"pin\.(\w+)", selected)
         pin = rows.pin_from(columns)
@@ -212,7 +209,7 @@ class TestOnSqlite:
 
 
 def _anything(name: str) -> tuple[int, ...]:
-    return sqlite_queries()[name].arguments(defaultdict(lambda: 1))
+    return QUERIES.sqlite[name].arguments(defaultdict(lambda: 1))
 
 
 def _sample(column: str) -> object:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from reactor_memory.database.operations import Row, Step, Steps
 from reactor_memory.protocols import ContextQuery, ContextRows
 from reactor_memory.storage import log
-from reactor_memory.storage.queries import postgres_queries
-from reactor_memory.storage.steps import Row, Step, Steps
+from reactor_memory.storage.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)
 PIN = (1, 1, None, None, "user", "text", "hash", 1, "tokenizer", 1)
@@ -40,4 +40,4 @@ def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
 
 def test_every_load_of_postgres_has_the_pins_in_its_statement() -> None:
     for name in ("read_newest_context", "read_context", "read_context_of_fork"):
-        assert postgres_queries()[name].text.count("FROM pins") == 1
+        assert QUERIES.postgres[name].text.count("FROM pins") == 1

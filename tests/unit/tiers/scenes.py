@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.redaction import unredacted
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, TierSizes
 from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
@@ -15,7 +15,7 @@ from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.spending import SpendingCaps
 
 
-def guard_over(store: InMemoryStore, *, cap: int = 0) -> ProviderGuard:
+def guard_over(store: SqlStore, *, cap: int = 0) -> ProviderGuard:
     return ProviderGuard(
         redactor=unredacted,
         caps=SpendingCaps(summaries=store, clock=FakeClock(), max_tokens_per_session=cap, max_tokens_per_day=0),
@@ -25,7 +25,7 @@ def guard_over(store: InMemoryStore, *, cap: int = 0) -> ProviderGuard:
 
 
 def writer_over(
-    store: InMemoryStore,
+    store: SqlStore,
     condenser: ScriptedCondenser,
     *,
     chunk_tokens: int = 100_000,
@@ -45,9 +45,7 @@ def writer_over(
     )
 
 
-def tiers_over(
-    store: InMemoryStore, condenser: ScriptedCondenser, sizes: TierSizes, **options: object
-) -> ProgressiveTiers:
+def tiers_over(store: SqlStore, condenser: ScriptedCondenser, sizes: TierSizes, **options: object) -> ProgressiveTiers:
     return ProgressiveTiers(
         messages=store,
         ranges=store,

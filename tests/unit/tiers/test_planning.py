@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from reactor_memory.context.turns import find_pairs
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Message, RangeSummary
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedCondenser, append_messages
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.tiers.planning import View, covered_until, plan, view_of
@@ -123,7 +123,7 @@ def test_covered_is_what_summaries_cover_from_the_beginning() -> None:
 class Conversation:
     """A session under random use, and what must be true of it at all times."""
 
-    store: InMemoryStore = field(default_factory=InMemoryStore)
+    store: SqlStore = field(default_factory=SqlStore)
     condenser: ScriptedCondenser = field(default_factory=ScriptedCondenser)
     said: list[Message] = field(default_factory=list)
 

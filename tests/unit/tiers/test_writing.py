@@ -6,13 +6,14 @@ import pytest
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Message
-from reactor_memory.storage.in_memory import InMemoryStore
+from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.tiers.planning import Writing
 from reactor_memory.tiers.portions import CUT
 from reactor_memory.tiers.writing import MOST_ROUNDS
 from reactor_memory.workers.spending import day_of
+from tests.stores import memory_store
 from tests.unit.tiers.scenes import writer_over
 from tests.unit.tiers.test_planning import summary, talk
 
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def store() -> InMemoryStore:
-    store = InMemoryStore()
+async def store() -> SqlStore:
+    store = memory_store()
     await store.open()
     return store
 
@@ -30,7 +31,7 @@ def long_talk(messages: int, words: int = 40) -> tuple[Message, ...]:
     return tuple(Message.user("word " * words, seq=seq) for seq in range(1, messages + 1))
 
 
-async def test_earlier_texts_and_messages_are_read_in_the_order_of_the_log(store: InMemoryStore) -> None:
+async def test_earlier_texts_and_messages_are_read_in_the_order_of_the_log(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writing = Writing(
         kind=COMPRESSED,
@@ -54,7 +55,7 @@ async def test_earlier_texts_and_messages_are_read_in_the_order_of_the_log(store
     assert answer.usage.total == 11
 
 
-async def test_a_long_run_is_read_in_portions_and_then_what_was_told_of_them(store: InMemoryStore) -> None:
+async def test_a_long_run_is_read_in_portions_and_then_what_was_told_of_them(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writer = writer_over(store, condenser, chunk_tokens=250, max_tokens=100)
     writing = Writing(kind=CONDENSED, start_seq=1, end_seq=9, messages=long_talk(9))
@@ -67,7 +68,7 @@ async def test_a_long_run_is_read_in_portions_and_then_what_was_told_of_them(sto
     assert answer.usage.total == 11 * len(condenser.condensed)
 
 
-async def test_an_endless_run_ends_after_a_few_rounds_and_says_so(store: InMemoryStore) -> None:
+async def test_an_endless_run_ends_after_a_few_rounds_and_says_so(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writer = writer_over(store, condenser, chunk_tokens=70, max_tokens=50)
     condenser.texts = ["word " * 40] * 10_000
@@ -76,7 +77,7 @@ async def test_an_endless_run_ends_after_a_few_rounds_and_says_so(store: InMemor
     assert condenser.condensed[-1].messages[0].content == CUT
 
 
-async def test_a_text_that_is_too_long_is_cut_and_marked(store: InMemoryStore) -> None:
+async def test_a_text_that_is_too_long_is_cut_and_marked(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     condenser.texts = ["This is one sentence of an answer. " * 100]
     answer = await writer_over(store, condenser, max_tokens=60).write(
@@ -86,7 +87,7 @@ async def test_a_text_that_is_too_long_is_cut_and_marked(store: InMemoryStore) -
     assert len(answer.text) < 400
 
 
-async def test_a_blank_text_is_a_failure(store: InMemoryStore) -> None:
+async def test_a_blank_text_is_a_failure(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     condenser.texts = [" \n "]
     with pytest.raises(SummarizationError, match="blank"):
@@ -95,7 +96,7 @@ async def test_a_blank_text_is_a_failure(store: InMemoryStore) -> None:
         )
 
 
-async def test_where_a_cap_is_reached_somebody_writes_who_costs_nothing(store: InMemoryStore) -> None:
+async def test_where_a_cap_is_reached_somebody_writes_who_costs_nothing(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writer = writer_over(store, condenser, cap=11)
     writing = Writing(kind=CONDENSED, start_seq=1, end_seq=2, messages=talk(1, 2))

@@ -1,13 +1,37 @@
-"""What the statements that append to PostgreSQL take, and what their failure says of the messages."""
+"""Appends to PostgreSQL in one statement, which is one round trip: of one batch of messages, or of several."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reactor_memory.protocols import SUMMARIZE, AppendRequest
+from reactor_memory.database.operations import GroupedWrite, Step, Steps, Values
+from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest
 from reactor_memory.storage import log
+from reactor_memory.storage.branches import group_of
 from reactor_memory.storage.rows import key_of, message_values
-from reactor_memory.storage.steps import Values
+
+
+def append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | None]]:
+    """None for an append that the statement left out: `log.append` says why, or does it if that changed since."""
+    if len(requests) == 1:
+        return [(yield from _append_one(requests[0]))]
+    rows = yield Step("append_many", append_many_values(requests))
+    last_seqs: dict[int, int] = {row[0] - 1: row[1] for row in rows}
+    return [
+        log.appended_until(request, last_seqs[place]) if place in last_seqs else None
+        for place, request in enumerate(requests)
+    ]
+
+
+def _append_one(request: AppendRequest) -> Steps[Appended | None]:
+    rows = yield Step("append", append_values(request))
+    if not rows:
+        return None
+    last_seq, known_seq, known_fingerprint, known_size, owner_id, deleted_at = rows[0]
+    if last_seq is not None:
+        return log.appended_until(request, last_seq)
+    log.check_owner_and_deletion(request.session_id, request.user_id, owner_id=owner_id, deleted_at=deleted_at)
+    return log.replay(request, known_seq, known_fingerprint, known_size)
 
 
 def append_values(request: AppendRequest) -> Values:
@@ -78,11 +102,21 @@ _MESSAGE_ARRAYS = {
     "created_ats": "created_at",
 }
 
-_MAY_HAVE_COMMITTED = ("08", "57", "58", "XX")
-"""Classes of SQLSTATE: connection lost, operator intervention, system error, internal error."""
+
+def _group_of_request(request: AppendRequest) -> str:
+    return group_of(request.session_id)
 
 
-def is_undone(error: Exception) -> bool:
-    """The server refused the statement, or never saw it: for certain nothing was stored."""
-    sqlstate = getattr(error, "sqlstate", None)
-    return isinstance(sqlstate, str) and not sqlstate.startswith(_MAY_HAVE_COMMITTED)
+def _has_key(request: AppendRequest) -> bool:
+    return request.idempotency_key is not None
+
+
+APPENDS: GroupedWrite[AppendRequest, Appended] = GroupedWrite(
+    alone=log.append,
+    many=append_many,
+    group=_group_of_request,
+    is_repeatable=_has_key,
+)
+"""A statement moves a counter once, and holds no two rows that another one may lock in another order: so those of one
+group follow one another.
+"""

@@ -5,7 +5,6 @@ The texts are our own: a driver's text may hold parameters (message text, keys) 
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import sqlite3
 from contextlib import AbstractContextManager
@@ -13,6 +12,7 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from reactor_memory.errors import (
+    OutcomeUnknownError,
     ReactorMemoryError,
     StoreCorruptError,
     StoreError,
@@ -24,13 +24,15 @@ FULL = "the disk or the quota of the database is full; free space and save again
 CORRUPT = "the database is damaged or was not written by this library; restore a backup"
 BUSY = "the database is locked by another process; try again"
 UNREACHABLE = "the database cannot be reached; check that it runs and that the address is right"
-UNKNOWN_OUTCOME = "the connection to the database broke; repeat a save with the same idempotency key"
+BROKEN = "the connection to the database broke; try again"
+TIMED_OUT = "the database did not answer in time (store.timeout_seconds); nothing was stored, try again"
 REFUSED = "the database refused the login; check user, password and database name"
 READ_ONLY = "the database cannot be written; check the rights on the file and its folder"
 
 _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (StoreUnavailableError, BUSY),
     sqlite3.SQLITE_LOCKED: (StoreUnavailableError, BUSY),
+    sqlite3.SQLITE_INTERRUPT: (StoreUnavailableError, TIMED_OUT),
     sqlite3.SQLITE_CANTOPEN: (StoreUnavailableError, "the database file cannot be opened; check path and rights"),
     sqlite3.SQLITE_IOERR: (StoreUnavailableError, "the disk under the database reports errors"),
     sqlite3.SQLITE_READONLY: (StoreUnavailableError, READ_ONLY),
@@ -40,13 +42,14 @@ _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
 }
 
 _POSTGRES_CODES: dict[str, tuple[type[StoreError], str]] = {
-    "08": (StoreUnavailableError, UNKNOWN_OUTCOME),
+    "08": (StoreUnavailableError, BROKEN),
     "28": (StoreUnavailableError, REFUSED),
     "3D": (StoreUnavailableError, REFUSED),
     "40": (StoreUnavailableError, "the transaction collided with another one; try again"),
     "53": (StoreUnavailableError, "the database has no connection or memory left; try again later"),
     "53100": (StoreFullError, FULL),
     "55": (StoreUnavailableError, BUSY),
+    "57014": (StoreUnavailableError, TIMED_OUT),
     "57": (StoreUnavailableError, "the database is stopping or starting; try again"),
     "25006": (StoreUnavailableError, "the database is read-only: it is a replica or was set so"),
     "XX001": (StoreCorruptError, CORRUPT),
@@ -64,6 +67,16 @@ def translate(error: BaseException) -> StoreError:
     if isinstance(error, msgspec.MsgspecError):
         return StoreCorruptError(f"store: {CORRUPT}")
     return _from_connection(error)
+
+
+def timed_out() -> StoreUnavailableError:
+    """A call that was not done by its deadline, and will not be."""
+    return StoreUnavailableError(f"store: {TIMED_OUT}")
+
+
+def outcome_unknown() -> OutcomeUnknownError:
+    """A write that may or may not have been done by its deadline, or when its connection broke."""
+    return OutcomeUnknownError()
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -91,10 +104,12 @@ def _from_postgres(sqlstate: str) -> StoreError:
 def _from_connection(error: BaseException) -> StoreError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFullError(f"store: {FULL}")
-    if isinstance(error, OSError | asyncio.TimeoutError):
+    if isinstance(error, TimeoutError):
+        return timed_out()
+    if isinstance(error, OSError):
         return StoreUnavailableError(f"store: {UNREACHABLE}")
     if type(error).__module__.startswith("asyncpg"):
-        return StoreUnavailableError(f"store: {UNKNOWN_OUTCOME}")
+        return StoreUnavailableError(f"store: {BROKEN}")
     return StoreError(f"store: the database failed ({type(error).__name__})")
 
 

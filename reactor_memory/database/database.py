@@ -1,0 +1,57 @@
+"""The seam: everything that asks a database does so by one of six verbs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Literal, TypeAlias
+
+from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Steps, T, Values
+
+Engine: TypeAlias = Literal["sqlite", "postgresql"]
+
+
+class Database(ABC):
+    """Runs operations. Every verb ends by the deadline of the call (`reactor_memory.database.deadlines`), and the time
+    in queues, for connections and for repetitions counts.
+
+    Errors of a driver become `StoreError`s: `StoreUnavailableError` for what was not done by the deadline and will not
+    be, `OutcomeUnknownError` for a write that may have been done, `StoreClosedError` before `open` and after `close`. A
+    cancelled caller leaves no transaction open; what it asked for may or may not have been done.
+    """
+
+    engine: ClassVar[Engine]
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date or check it. Raises `SchemaError` and `StoreError`."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what was begun, at most until the deadline, then disconnect. Safe to call twice and without `open`."""
+
+    @abstractmethod
+    async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an operation that only reads, on one state of the database."""
+
+    @abstractmethod
+    async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `read`, for what may take long: no load waits for it."""
+
+    @abstractmethod
+    async def write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an operation in one transaction, durable when this returns; whatever it raises undoes it."""
+
+    @abstractmethod
+    async def write_relaxed(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `write`, for what a power failure may take back, since it costs nothing to make again. It does not wait
+        for the disk, nor does it hold up the writes that do.
+        """
+
+    @abstractmethod
+    async def one(self, statement: str, values: Values, *, is_repeatable: bool = False) -> Rows:
+        """Run one statement in a transaction of its own. `is_repeatable`: doing it twice is doing it once."""
+
+    @abstractmethod
+    async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
+        """As `write`, sharing the commit with other writes that wait. One that fails does not fail its neighbours."""

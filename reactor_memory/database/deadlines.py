@@ -1,0 +1,49 @@
+"""One deadline for a call, however many calls of the database it makes.
+
+A block of `within` sets it for everything that is awaited inside; every call of a database ends by it, and the time in
+queues, for connections and for repetitions counts. Outside of such a block each call of a database has a limit of its
+own (``store.timeout_seconds``).
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from time import monotonic
+from types import TracebackType
+
+_ends_at: ContextVar[float | None] = ContextVar("reactor_memory_deadline", default=None)
+
+
+class within:  # noqa: N801 (it reads as what it is: a block)
+    """Everything inside the block together may take `seconds`; an earlier deadline around the block holds."""
+
+    __slots__ = ("_seconds", "_token")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        outer = _ends_at.get()
+        ends = monotonic() + self._seconds
+        self._token: Token[float | None] = _ends_at.set(ends if outer is None else min(outer, ends))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _ends_at.reset(self._token)
+
+
+def forget_deadline() -> None:
+    """In a task that outlives the call which began it: from here on that call's deadline does not count."""
+    _ends_at.set(None)
+
+
+def end_of_call(limit_seconds: float) -> float:
+    """When a call of the database that begins now has to end, on the clock of `time.monotonic`."""
+    ends = _ends_at.get()
+    return monotonic() + limit_seconds if ends is None else ends
+
+
+def seconds_until(ends: float) -> float:
+    """At least 0."""
+    return max(0.0, ends - monotonic())

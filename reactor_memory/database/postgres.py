@@ -1,0 +1,337 @@
+"""PostgreSQL as a database, through asyncpg."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import anyio
+import asyncpg
+
+from reactor_memory.database.database import Database, Engine
+from reactor_memory.database.deadlines import end_of_call, seconds_until
+from reactor_memory.database.driver_errors import outcome_unknown, translate
+from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.operations import Batch, GroupedWrite, P, R, Rows, Statement, Step, Steps, T, Values
+from reactor_memory.database.postgres_pool import Connection, PostgresPool
+from reactor_memory.database.schema import missing_statements, read_revision, require_newest, upgrade
+from reactor_memory.database.statements import Statements
+from reactor_memory.errors import (
+    ConfigurationError,
+    OutcomeUnknownError,
+    ReactorMemoryError,
+    StoreClosedError,
+    StoreUnavailableError,
+)
+
+_RETRY_PAUSES_SECONDS = (0.0, 0.05, 0.2, 0.5)
+
+_COLLISIONS = frozenset({"40001", "40P01"})
+_KEY_TAKEN = "23505"
+_ENDED_BY_SERVER = ("08", "57P", "58", "XX")
+"""Of SQLSTATE: after these it is unknown what became of a commit (connection lost, operator intervention, system error,
+internal error).
+"""
+
+_WRITERS = 2
+"""Batches of grouped writes on their way at once: while one waits for the disk, the other is made."""
+
+Work: TypeAlias = Callable[[Connection], Awaitable[T]]
+MayRetry: TypeAlias = Callable[[Exception], bool]
+
+
+class PostgresDatabase(Database):
+    """`dsn` is a ``postgresql://`` address; it is never repeated in an error.
+
+    At most `pool_size` connections. `open` raises `SchemaError` when the schema is behind, unless `auto_migrate`.
+    `statement_cache_size=0` is for poolers that mix the statements of clients (PgBouncer before 1.21). A call may take
+    `timeout_seconds` from when it came, unless the caller set a deadline; the server itself ends a statement, or the
+    wait for a lock, that takes longer.
+    """
+
+    engine: ClassVar[Engine] = "postgresql"
+
+    def __init__(
+        self,
+        dsn: str,
+        statements: Statements,
+        *,
+        pool_size: int = 8,
+        auto_migrate: bool = False,
+        statement_cache_size: int = 100,
+        timeout_seconds: float = 10.0,
+    ) -> None:
+        self._dsn = dsn
+        self._statements = statements
+        self._pool_size = pool_size
+        self._auto_migrate = auto_migrate
+        self._statement_cache_size = statement_cache_size
+        self._timeout_seconds = timeout_seconds
+        self._pool: PostgresPool | None = None
+        self._writes = GroupedWrites(self._commit, writers=_WRITERS, apart=True)
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        if self._pool is not None:
+            return
+        self._pool = PostgresPool(self._connect, self._pool_size)
+        try:
+            if self._auto_migrate:
+                await self._migrate()
+            await self.read(require_newest)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _migrate(self) -> None:
+        revision = await self.read(read_revision)
+        while statements := missing_statements("postgresql", revision):
+            found = await self.write(upgrade, revision, statements)
+            revision = await self.read(read_revision) if found == revision else found
+
+    async def _connect(self) -> Connection:
+        driver: Any = asyncpg
+        try:
+            connection = await driver.connect(
+                self._dsn,
+                statement_cache_size=self._statement_cache_size,
+                server_settings={"application_name": "reactor-memory"},
+            )
+        except ValueError:
+            raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
+        await _limit(connection, self._timeout_seconds)
+        return connection
+
+    async def close(self) -> None:
+        ends = end_of_call(self._timeout_seconds)
+        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends)):
+            await self._writes.finish()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends)):
+                await pool.close()
+
+    # -- the verbs ----------------------------------------------------------------------------------------------
+
+    async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        async def work(connection: Connection) -> T:
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                return await self._run(connection, operation(*args, **kwargs))
+
+        return await self._retrying(work, end_of_call(self._timeout_seconds), _may_repeat)
+
+    async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.read(operation, *args, **kwargs)
+
+    async def write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._write(lambda: operation(*args, **kwargs), end_of_call(self._timeout_seconds), _collided)
+
+    async def write_relaxed(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.write(operation, *args, **kwargs)
+
+    async def one(self, statement: str, values: Values, *, is_repeatable: bool = False) -> Rows:
+        step = Step(statement, values)
+        ends = end_of_call(self._timeout_seconds)
+        if is_repeatable:
+            return await self._retrying(lambda connection: self._fetch(connection, step), ends, _may_repeat)
+        return await self._autocommitted(lambda connection: self._fetch(connection, step), ends)
+
+    async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
+        if self._pool is None:
+            raise StoreClosedError
+        return await self._writes.put(write, request, end_of_call(self._timeout_seconds))
+
+    # -- how they run -------------------------------------------------------------------------------------------
+
+    async def _write(self, steps: Callable[[], Steps[T]], ends: float, may_retry: MayRetry) -> T:
+        doubt = _Doubt()
+
+        async def work(connection: Connection) -> T:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                result = await self._run(connection, steps())
+            except Exception:
+                if not connection.is_closed():
+                    await transaction.rollback()
+                raise
+            with doubt:
+                await transaction.commit()
+            return result
+
+        return await self._retrying(work, ends, may_retry, doubt)
+
+    async def _autocommitted(self, fetch: Work[T], ends: float) -> T:
+        """A statement that is its own transaction: from when it is sent, nobody knows whether it was done."""
+        doubt = _Doubt()
+
+        async def work(connection: Connection) -> T:
+            with doubt:
+                return await fetch(connection)
+
+        return await self._retrying(work, ends, _collided, doubt)
+
+    async def _retrying(self, work: Work[T], ends: float, may_retry: MayRetry, doubt: _Doubt | None = None) -> T:
+        """Until the deadline, and not more often than makes sense."""
+        pauses = iter(_RETRY_PAUSES_SECONDS)
+        while True:
+            try:
+                return await self._once(work, ends)
+            except Exception as error:
+                failure = _failure(error, doubt)
+                pause = next(pauses, None)
+                if pause is None or not may_retry(error) or seconds_until(ends) <= pause:
+                    raise failure from None
+            await anyio.sleep(pause)
+
+    async def _once(self, work: Work[T], ends: float) -> T:
+        if self._pool is None:
+            raise StoreClosedError
+        seconds = seconds_until(ends)
+        is_patient = seconds > self._timeout_seconds + 1
+        async with asyncio.timeout(seconds):
+            return await self._pool.run(self._patient(work, seconds) if is_patient else work)
+
+    def _patient(self, work: Work[T], seconds: float) -> Work[T]:
+        """The server's own limits are those of a usual call; a caller that set a later deadline gets it."""
+
+        async def patiently(connection: Connection) -> T:
+            await _limit(connection, seconds)
+            result = await work(connection)
+            await _limit(connection, self._timeout_seconds)
+            return result
+
+        return patiently
+
+    async def _run(self, connection: Connection, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(await self._fetch(connection, step))
+        except StopIteration as done:
+            return done.value
+
+    async def _fetch(self, connection: Connection, step: Step | Batch | Statement) -> Rows:
+        if isinstance(step, Statement):
+            await connection.execute(step.text)
+            return ()
+        query = self._statements.postgres[step.name]
+        if isinstance(step, Batch):
+            await connection.executemany(query.text, [query.arguments(values) for values in step.values])
+            return ()
+        return await connection.fetch(query.text, *query.arguments(step.values))
+
+    # -- grouped writes -----------------------------------------------------------------------------------------
+
+    async def _commit(self, batch: Sequence[Waiting]) -> Sequence[object]:
+        """All in one statement; again together, those that may be repeated, if a lock or a connection failed it."""
+        left = [waiting for waiting in batch if waiting.begin()]
+        outcomes: dict[Waiting, object] = {}
+        pauses = iter(_RETRY_PAUSES_SECONDS)
+        while left:
+            try:
+                return _in_order(batch, outcomes | await self._together(left))
+            except Exception as error:
+                if not _concerns_all(error):
+                    return _in_order(batch, outcomes | await self._each_alone(left))
+                pause = next(pauses, None)
+                again = [waiting for waiting in left if pause is not None and _may_write_again(waiting, error, pause)]
+                outcomes |= {waiting: _failure(error) for waiting in left if waiting not in again}
+                left = again
+            await anyio.sleep(pause or 0.0)
+        return _in_order(batch, outcomes)
+
+    async def _together(self, left: Sequence[Waiting]) -> dict[Waiting, object]:
+        """What the statement leaves out is done on its own, so that it fails or is refused alone."""
+        write, requests = left[0].write, [waiting.request for waiting in left]
+        doubt = _Doubt()
+
+        async def work(connection: Connection) -> Sequence[object]:
+            with doubt:
+                return await self._run(connection, write.many(requests))
+
+        try:
+            answers = await self._once(work, max(waiting.ends for waiting in left))
+        except Exception as error:
+            if doubt.is_open:
+                raise outcome_unknown() from error
+            raise
+        done = {waiting: answer for waiting, answer in zip(left, answers, strict=True) if answer is not None}
+        return done | await self._each_alone([waiting for waiting in left if waiting not in done])
+
+    async def _each_alone(self, left: Sequence[Waiting]) -> dict[Waiting, object]:
+        outcomes = await asyncio.gather(*map(self._alone, left))
+        return dict(zip(left, outcomes, strict=True))
+
+    async def _alone(self, waiting: Waiting) -> object:
+        write, request = waiting.write, waiting.request
+        may_retry = _may_repeat_keyed if write.is_repeatable(request) else _collided
+        try:
+            return await self._write(lambda: write.alone(request), waiting.ends, may_retry)
+        except Exception as error:
+            return error
+
+
+class _Doubt:
+    """Open while a write has been sent and nobody has said whether it was done."""
+
+    is_open = False
+
+    def __enter__(self) -> None:
+        self.is_open = True
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self.is_open = error is not None and _leaves_doubt(error)
+
+
+def _leaves_doubt(error: BaseException) -> bool:
+    sqlstate = getattr(error, "sqlstate", None)
+    if isinstance(sqlstate, str):
+        return sqlstate.startswith(_ENDED_BY_SERVER)
+    unheard = (asyncio.CancelledError, TimeoutError, OSError, asyncpg.InterfaceError)
+    return isinstance(error, unheard) and not isinstance(error, ValueError)
+
+
+async def _limit(connection: Connection, seconds: float) -> None:
+    """Let the server end a statement, or the wait for a lock, that takes longer."""
+    milliseconds = max(1, int(seconds * 1000))
+    await connection.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds}")
+
+
+def _failure(error: Exception, doubt: _Doubt | None = None) -> ReactorMemoryError:
+    if doubt is not None and doubt.is_open:
+        return outcome_unknown()
+    return error if isinstance(error, ReactorMemoryError) else translate(error)
+
+
+def _in_order(batch: Sequence[Waiting], outcomes: Mapping[Waiting, object]) -> Sequence[object]:
+    """A write whose caller left before it began has no outcome."""
+    return [outcomes.get(waiting) for waiting in batch]
+
+
+def _collided(error: Exception) -> bool:
+    """The server undid the work because of another transaction: trying again is safe."""
+    return getattr(error, "sqlstate", None) in _COLLISIONS
+
+
+def _may_repeat(error: Exception) -> bool:
+    """As `_collided`, or the connection broke, so that it is unknown whether the work was done."""
+    is_timeout = isinstance(error, TimeoutError)
+    return _collided(error) or (not is_timeout and _concerns_all(error))
+
+
+def _may_repeat_keyed(error: Exception) -> bool:
+    """As `_may_repeat`, or another write with the same key was faster: the next try finds its answer."""
+    return getattr(error, "sqlstate", None) == _KEY_TAKEN or _may_repeat(error)
+
+
+def _concerns_all(error: Exception) -> bool:
+    """A lock, a connection or a deadline: nothing that one of the writes holds is the cause."""
+    return isinstance(_failure(error), StoreUnavailableError)
+
+
+def _may_write_again(waiting: Waiting, error: Exception, pause: float) -> bool:
+    is_safe = not isinstance(error, OutcomeUnknownError) or waiting.write.is_repeatable(waiting.request)
+    return is_safe and not isinstance(error, TimeoutError) and seconds_until(waiting.ends) > pause

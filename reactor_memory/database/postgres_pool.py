@@ -1,0 +1,101 @@
+"""A pool of PostgreSQL connections that adds nothing to the cost of a query.
+
+The pool of the driver asks the server to reset a connection after every use; here every operation leaves its
+connection clean, and one that does not is thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import asyncpg
+
+from reactor_memory.database.operations import T
+from reactor_memory.errors import ReactorMemoryError, StoreClosedError
+
+Connection: TypeAlias = Any
+"""An `asyncpg.Connection`; the driver has no types."""
+
+_FAREWELL_SECONDS = 1.0
+"""How long a connection that is thrown away may take to cancel its statement. Cut off earlier, its backend would go on
+waiting for a lock, and the server would hold more connections than the pool may have.
+"""
+
+
+class PostgresPool:
+    """At most `size` connections, made when needed; the one used last is used next. A connection that is thrown away
+    counts until it is gone.
+    """
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
+        self._connect = connect
+        self._size = size
+        self._slots = asyncio.Semaphore(size)
+        self._idle: list[Connection] = []
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Do `work` with a connection that no one else uses. After a cancellation it is not used again."""
+        await self._slots.acquire()
+        connection: Connection | None = None
+        is_usable = False
+        try:
+            if self._is_closed:
+                raise StoreClosedError
+            connection = self._take_idle() or await self._connect()
+            try:
+                result = await work(connection)
+            except (ReactorMemoryError, asyncpg.PostgresError):
+                is_usable = True
+                raise
+            is_usable = True
+            return result
+        finally:
+            self._give_back(connection, is_usable=is_usable)
+
+    def _take_idle(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+        return None
+
+    def _give_back(self, connection: Connection | None, *, is_usable: bool) -> None:
+        if connection is None or connection.is_closed():
+            self._slots.release()
+        elif is_usable and not connection.is_in_transaction():
+            self._idle.append(connection)
+            self._slots.release()
+        else:
+            leaving = asyncio.get_running_loop().create_task(self._part_with(connection))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+
+    async def _part_with(self, connection: Connection) -> None:
+        """Its statement is cancelled on the server first; a server that does not answer is left alone."""
+        try:
+            await connection.close(timeout=_FAREWELL_SECONDS)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+            connection.terminate()
+        finally:
+            self._slots.release()
+
+    async def close(self) -> None:
+        """Wait for the connections in use, then close all. When that is cut off, the rest is thrown away."""
+        self._is_closed = True
+        try:
+            for _ in range(self._size):
+                await self._slots.acquire()
+            while self._idle:
+                await self._idle.pop().close(timeout=_FAREWELL_SECONDS)
+        except TimeoutError:
+            pass
+        finally:
+            for connection in self._idle:
+                connection.terminate()
+            self._idle.clear()
+            for _ in range(self._size):
+                self._slots.release()

@@ -1,0 +1,302 @@
+"""A SQLite file as a database.
+
+One connection writes and one reads, each on its own thread; what may take long is read by a third. An operation is one
+closure on a connection's thread: a cancelled caller abandons the wait, never a transaction. Commits are durable (WAL,
+``synchronous=FULL``), but for those of `write_relaxed`, which a power cut may take back; grouped writes share one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import ClassVar, Literal, TypeAlias
+from urllib.parse import quote
+
+import anyio
+
+from reactor_memory.database.database import Database, Engine
+from reactor_memory.database.deadlines import end_of_call, seconds_until
+from reactor_memory.database.driver_errors import READ_ONLY, translate, translated
+from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Step, Steps, T, Values
+from reactor_memory.database.schema import is_behind, missing_statements, read_revision, require_newest, upgrade
+from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
+from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
+from reactor_memory.database.statements import Statements
+from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError, StoreUnavailableError
+
+InlineReads: TypeAlias = Literal["auto", "always", "never"]
+
+_FULL = 2
+_SLOW_SECONDS = 0.005
+"""A read that took longer on the event loop's thread sends the next ones to the other thread..."""
+_REST_SECONDS = 5.0
+"""...for so long."""
+
+
+class SqliteDatabase(Database):
+    """`path` is created when missing, and its schema brought up to date, by `open`. A file that cannot be written, or
+    lies where nothing can be, is opened for reading; a write then raises `StoreUnavailableError`.
+
+    A call that finds the file locked by another process waits until its deadline: `timeout_seconds` from when it came,
+    unless the caller set one.
+
+    `inline_reads`: operations that are `bounded` run on the thread of the event loop, by a connection of their own that
+    waits for nobody. That saves the way to another thread and back, most of what such a read costs, and holds up the
+    loop for as long as it takes. ``auto`` goes to the thread for a while after a slow one.
+    """
+
+    engine: ClassVar[Engine] = "sqlite"
+
+    def __init__(
+        self,
+        path: str | Path,
+        statements: Statements,
+        *,
+        timeout_seconds: float = 10.0,
+        inline_reads: InlineReads = "never",
+    ) -> None:
+        self._path = Path(path)
+        self._statements = statements
+        self._timeout_seconds = timeout_seconds
+        self._inline_reads = inline_reads
+        self._inline: SqliteSession | None = None
+        self._inline_thread = 0
+        self._inline_again_at = 0.0
+        self._writer: SqliteThread | None = None
+        self._reader: SqliteThread | None = None
+        self._scanner: SqliteThread | None = None
+        self._scanner_lock = anyio.Lock()
+        self._is_read_only = False
+        self._writes = GroupedWrites(self._commit, grace_seconds=GRACE_SECONDS)
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        if self._reader is not None:
+            return
+        ends = end_of_call(self._timeout_seconds)
+        with translated():
+            try:
+                self._writer = await self._opened_writer(ends)
+                self._reader = await SqliteThread.started(self._connect_reader)
+                if self._is_read_only:
+                    await self._reader.run(lambda: self._check_schema(ends), ends, writes=False)
+                if self._inline_reads != "never":
+                    self._inline, self._inline_thread = self._connect_reader(), threading.get_ident()
+            except BaseException:
+                await self.close()
+                raise
+
+    async def _opened_writer(self, ends: float) -> SqliteThread | None:
+        """None if the file can only be read."""
+        self._is_read_only = False
+        thread = await SqliteThread.started(self._connect)
+        try:
+            await thread.run(lambda: _prepare_writer(thread.session, ends), ends, writes=False)
+        except sqlite3.OperationalError as error:
+            await thread.close()
+            if not self._path.exists() or not _cannot_write(error):
+                raise
+            self._is_read_only = True
+            return None
+        except BaseException:
+            await thread.close()
+            raise
+        return thread
+
+    def _connect(self) -> SqliteSession:
+        # Not bound to its thread, so that it can be closed when its thread has ended
+        connection = sqlite3.connect(
+            self._location(), uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        return SqliteSession(connection, self._statements.sqlite)
+
+    def _connect_reader(self) -> SqliteSession:
+        session = self._connect()
+        session.pragma("query_only = ON")
+        return session
+
+    def _location(self) -> str:
+        """Where nothing can be written, SQLite cannot make the file that coordinates readers and writers: then nobody
+        writes, so none is needed.
+        """
+        location = f"file:{quote(str(self._path.absolute()))}"
+        if not self._is_read_only:
+            return location
+        wal = Path(f"{self._path}-wal")
+        if wal.exists() and wal.stat().st_size:
+            return f"{location}?mode=ro"
+        return f"{location}?mode=ro&immutable=1"
+
+    def _check_schema(self, ends: float) -> None:
+        assert self._reader is not None
+        self._reader.session.run(READ, require_newest, ends)
+
+    async def close(self) -> None:
+        ends = end_of_call(self._timeout_seconds)
+        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends) + GRACE_SECONDS):
+            await self._writes.finish()
+            reader, self._reader = self._reader, None
+            scanner, self._scanner = self._scanner, None
+            writer, self._writer = self._writer, None
+            inline, self._inline = self._inline, None
+            if inline is not None:
+                inline.connection.close()
+            for thread in (scanner, reader, writer):
+                if thread is not None:
+                    await thread.close()
+
+    # -- the verbs ----------------------------------------------------------------------------------------------
+
+    async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        ends = end_of_call(self._timeout_seconds)
+        with translated():
+            if self._inline is not None and self._may_read_inline(operation):
+                try:
+                    return self._read_inline(self._inline, lambda: operation(*args, **kwargs))
+                except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
+                    pass
+            return await self._on(self._reader, READ, lambda: operation(*args, **kwargs), ends)
+
+    async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        ends = end_of_call(self._timeout_seconds)
+        with translated():
+            return await self._on(await self._opened_scanner(), READ, lambda: operation(*args, **kwargs), ends)
+
+    async def write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        ends = end_of_call(self._timeout_seconds)
+        with translated():
+            return await self._on(self._for_writing(), WRITE, lambda: operation(*args, **kwargs), ends)
+
+    async def write_relaxed(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        ends = end_of_call(self._timeout_seconds)
+        writer = self._for_writing()
+        session = writer.session
+        with translated():
+            return await writer.run(
+                lambda: session.relaxed(lambda: session.run(WRITE, lambda: operation(*args, **kwargs), ends)),
+                ends,
+                writes=True,
+            )
+
+    async def one(self, statement: str, values: Values, *, is_repeatable: bool = False) -> Rows:
+        ends = end_of_call(self._timeout_seconds)
+        writer = self._for_writing()
+        with translated():
+            return await writer.run(lambda: writer.session.execute(Step(statement, values)), ends, writes=True)
+
+    async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
+        ends = end_of_call(self._timeout_seconds)
+        self._for_writing()
+        return await self._writes.put(write, request, ends)
+
+    # -- how they run -------------------------------------------------------------------------------------------
+
+    async def _on(self, thread: SqliteThread | None, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:
+        if thread is None:
+            raise StoreClosedError
+        session = thread.session
+        return await thread.run(lambda: session.run(begin, steps, ends), ends, writes=begin is WRITE)
+
+    def _for_writing(self) -> SqliteThread:
+        if self._writer is not None:
+            return self._writer
+        if self._is_read_only and self._reader is not None:
+            raise StoreUnavailableError(f"store: {READ_ONLY}")
+        raise StoreClosedError
+
+    def _may_read_inline(self, operation: Callable[..., object]) -> bool:
+        return (
+            getattr(operation, "is_bounded", False)
+            and threading.get_ident() == self._inline_thread
+            and (self._inline_reads == "always" or monotonic() >= self._inline_again_at)
+        )
+
+    def _read_inline(self, session: SqliteSession, steps: Callable[[], Steps[T]]) -> T:
+        began = monotonic()
+        try:
+            with translated():
+                return session.run(READ, steps, began + _SLOW_SECONDS)
+        finally:
+            ended = monotonic()
+            if ended - began > _SLOW_SECONDS:
+                self._inline_again_at = ended + _REST_SECONDS
+
+    async def _opened_scanner(self) -> SqliteThread:
+        """A connection of its own for what may take long, opened when it is first needed."""
+        async with self._scanner_lock:
+            if self._reader is None:
+                raise StoreClosedError
+            if self._scanner is None:
+                self._scanner = await SqliteThread.started(self._connect_reader)
+            return self._scanner
+
+    async def _commit(self, batch: Sequence[Waiting]) -> Sequence[object]:
+        writer = self._for_writing()
+        ends = max(waiting.ends for waiting in batch)
+        return await writer.run(lambda: _write_all(writer.session, batch, ends), ends, writes=True)
+
+
+# What follows runs on the thread of a connection
+
+
+def _write_all(session: SqliteSession, batch: Sequence[Waiting], ends: float) -> Sequence[object]:
+    """All in one commit. If the database refuses what one of them holds, each again on its own, so that it fails alone;
+    a lock, a disk or a deadline concern them all.
+    """
+    try:
+        return session.transact(WRITE, lambda: [_write(session, waiting) for waiting in batch], ends)
+    except Exception as error:
+        outcome = _as_outcome(error)
+        if len(batch) == 1 or isinstance(outcome, StoreUnavailableError):
+            return [outcome] * len(batch)
+        return [_write_all(session, [waiting], ends)[0] for waiting in batch]
+
+
+def _write(session: SqliteSession, waiting: Waiting) -> object:
+    """What refuses a write comes before its first statement that writes, so it undoes nothing."""
+    if not waiting.begin():
+        return None
+    try:
+        return session.run_steps(waiting.write.alone(waiting.request))
+    except ReactorMemoryError as refusal:
+        return refusal
+
+
+def _as_outcome(error: Exception) -> StoreError:
+    outcome = translate(error)
+    outcome.__cause__ = error if isinstance(error, sqlite3.Error) else None
+    return outcome
+
+
+def _cannot_write(error: sqlite3.OperationalError) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def _prepare_writer(session: SqliteSession, ends: float) -> None:
+    """Another process may be switching the same new file to WAL, which locks it for every statement."""
+    session.repeat(lambda: _make_durable(session), ends)
+    _bring_up_to_date(session, ends)
+
+
+def _make_durable(session: SqliteSession) -> None:
+    if not session.connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone():
+        raise StoreError("store: this SQLite was built without FTS5; use another build of Python, or postgresql://")
+    session.pragma("journal_mode = WAL")
+    session.pragma("secure_delete = ON")
+    session.pragma("synchronous = FULL")
+    if session.pragma("journal_mode") != "wal" or session.pragma("synchronous") != _FULL:
+        raise StoreError("store: the database file does not support durable commits (WAL); use a local disk")
+
+
+def _bring_up_to_date(session: SqliteSession, ends: float) -> None:
+    revision = session.run(READ, read_revision, ends)
+    while is_behind(revision):
+        known, statements = revision, missing_statements("sqlite", revision)
+        found = session.run(WRITE, lambda known=known, statements=statements: upgrade(known, statements), ends)
+        revision = session.run(READ, read_revision, ends) if found == known else found

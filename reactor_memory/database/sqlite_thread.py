@@ -1,0 +1,123 @@
+"""A SQLite connection on a thread of its own, for callers that await, have deadlines, and may leave."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Generic, TypeAlias, cast
+
+import aiosqlite
+
+from reactor_memory.database.deadlines import seconds_until
+from reactor_memory.database.driver_errors import outcome_unknown, timed_out
+from reactor_memory.database.operations import T
+from reactor_memory.database.sqlite_transactions import SqliteSession
+from reactor_memory.errors import StoreClosedError
+
+GRACE_SECONDS = 0.25
+"""How long past the deadline a closure that has begun may take to say itself how it ended."""
+
+Connect: TypeAlias = Callable[[], SqliteSession]
+
+
+class Claim:
+    """Either the thread begins a call, or its caller takes it back: whoever is first. Safe between threads."""
+
+    __slots__ = ("_free",)
+
+    def __init__(self) -> None:
+        self._free = [None]
+
+    def take(self) -> bool:
+        """Whether this was the first to ask."""
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
+
+
+class _Closure(Generic[T]):
+    """Work on its way to the thread. Its repr, which aiosqlite writes into its debug log, says nothing of messages."""
+
+    __slots__ = ("claim", "work")
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self.work = work
+        self.claim = Claim()
+
+    def __call__(self) -> T | None:
+        return self.work() if self.claim.take() else None
+
+
+class SqliteThread:
+    """Runs whole closures, one after the other, on the thread of an aiosqlite connection.
+
+    aiosqlite offers one statement per call; its queue takes any function. Only plain values may come back.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection, session: SqliteSession) -> None:
+        self._connection: aiosqlite.Connection | None = connection
+        self._queue: SimpleQueue[Any] = cast(Any, connection)._tx
+        self.session = session
+
+    @classmethod
+    async def started(cls, connect: Connect) -> SqliteThread:
+        """Connected by `connect` on the new thread, which is not left running when that fails or is cancelled."""
+        sessions: list[SqliteSession] = []
+
+        def open_connection() -> sqlite3.Connection:
+            sessions.append(connect())
+            return sessions[0].connection
+
+        connection = aiosqlite.Connection(open_connection, iter_chunk_size=64)
+        thread = connection._thread  # pyright: ignore[reportPrivateUsage]
+        thread.daemon = True  # who forgets `close` can still exit
+        try:
+            await connection
+        except BaseException:
+            # aiosqlite has told the thread to end, which it must have done before the event loop is closed, and has
+            # forgotten what the thread opened
+            thread.join()
+            for left in sessions:
+                left.connection.close()
+            raise
+        return cls(connection, sessions[0])
+
+    async def run(self, work: Callable[[], T], ends: float, *, writes: bool) -> T:
+        """The answer of `work`, or an error by `ends`: of a write that has begun `OutcomeUnknownError`."""
+        if self._connection is None:
+            raise StoreClosedError
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        closure = _Closure(work)
+        timer = loop.call_later(seconds_until(ends), _leave, future, closure.claim, writes)
+        self._queue.put_nowait((future, closure))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            closure.claim.take()
+            raise
+        finally:
+            timer.cancel()
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:
+    """At the deadline: take back what has not begun, else give the thread a moment to tell how it ended."""
+    if claim.take():
+        _fail(future, timed_out())
+    else:
+        error = outcome_unknown() if writes else timed_out()
+        future.get_loop().call_later(GRACE_SECONDS, _fail, future, error)
+
+
+def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)

@@ -1,0 +1,104 @@
+"""Operations inside transactions of a SQLite connection. Everything here runs on the thread that may use it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from time import monotonic
+
+from reactor_memory.database.driver_errors import is_busy
+from reactor_memory.database.operations import Batch, Rows, Statement, Step, Steps, T
+from reactor_memory.database.statements import SqliteQuery
+
+READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+_VM_STEPS = 20_000
+"""Instructions of SQLite between two looks at the clock: a few milliseconds."""
+
+
+class SqliteSession:
+    """A connection, the statements that it knows, and the deadline of what it does at the moment.
+
+    SQLite's own busy timeout is off: a transaction that meets a lock of another process is begun again until its
+    deadline, and a statement that runs into its deadline is interrupted.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, SqliteQuery]) -> None:
+        self.connection = connection
+        self._queries = queries
+        self._ends = float("inf")
+        connection.set_progress_handler(self._is_late, _VM_STEPS)
+
+    def _is_late(self) -> bool:
+        return monotonic() > self._ends
+
+    def run(self, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:
+        """One operation in one transaction."""
+        return self.transact(begin, lambda: self.run_steps(steps()), ends)
+
+    def transact(self, begin: str, work: Callable[[], T], ends: float) -> T:
+        """`work` in one transaction."""
+        return self.repeat(lambda: self._once(begin, work), ends)
+
+    def repeat(self, work: Callable[[], T], ends: float) -> T:
+        """`work`, from its beginning again while another process holds a lock, until the deadline."""
+        pause = _SHORTEST_PAUSE
+        self._ends = ends
+        try:
+            while True:
+                try:
+                    return work()
+                except sqlite3.OperationalError as error:
+                    if not is_busy(error) or monotonic() + pause >= ends:
+                        raise
+                time.sleep(pause)  # noqa: TID251 (on the thread of the connection)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        finally:
+            self._ends = float("inf")
+
+    def _once(self, begin: str, work: Callable[[], T]) -> T:
+        connection = self.connection
+        connection.execute(begin)
+        try:
+            result = work()
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                self._ends = float("inf")
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def run_steps(self, steps: Steps[T]) -> T:
+        """An operation, in the transaction that is open."""
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(self.execute(step))
+        except StopIteration as done:
+            return done.value
+
+    def execute(self, step: Step | Batch | Statement) -> Rows:
+        if isinstance(step, Statement):
+            return self.connection.execute(step.text).fetchall()
+        query = self._queries[step.name]
+        if isinstance(step, Step):
+            return self.connection.execute(query.text, query.arguments(step.values)).fetchall()
+        self.connection.executemany(query.text, [query.arguments(values) for values in step.values])
+        return ()
+
+    def relaxed(self, work: Callable[[], T]) -> T:
+        """A commit meanwhile goes to the file, where no end of a process can harm it, but does not wait for the disk.
+        The next one that waits takes it along.
+        """
+        self.pragma("synchronous = NORMAL")
+        try:
+            return work()
+        finally:
+            self.pragma("synchronous = FULL")
+
+    def pragma(self, pragma: str) -> object:
+        row = self.connection.execute(f"PRAGMA {pragma}").fetchone()
+        return row[0] if row else None

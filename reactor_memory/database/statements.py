@@ -1,0 +1,119 @@
+"""Statements of SQL by name, parsed and compiled once for each engine.
+
+A file of them holds named blocks with ``:name`` parameters. A block ``-- name: x`` serves both engines; a twin
+``-- name: x [postgres]`` directly below replaces it on PostgreSQL. A line ``-- include: x`` stands for the text of
+another block. For asyncpg the parameters become ``$n``, one number a name; for SQLite ``?``, which it binds faster than
+names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_OWN_FILE = Path(__file__).with_name("statements.sql")
+
+_HEADER = re.compile(r"^-- name: (\w+)( \[postgres\])?$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+_COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
+_LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
+
+
+class PostgresQuery(NamedTuple):
+    """A statement with ``$n`` parameters, and which named value each number takes."""
+
+    text: str
+    parameters: tuple[str, ...]
+
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
+        return [values[name] for name in self.parameters]
+
+
+class SqliteQuery(NamedTuple):
+    """A statement with ``?`` parameters, and what takes their values out of named ones."""
+
+    text: str
+    arguments: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+
+
+class Block(NamedTuple):
+    """A named block as it stands in the file, comments included."""
+
+    name: str
+    only_postgres: bool
+    text: str
+
+    @property
+    def statement(self) -> str:
+        return _COMMENT_LINE.sub("", self.text).strip()
+
+
+def parse(source: str) -> tuple[Block, ...]:
+    """The blocks of a file of queries, in its order."""
+    headers = list(_HEADER.finditer(source))
+    ends = [header.start() for header in headers[1:]] + [len(source)]
+    texts = {header[1]: source[header.end() : end].strip() for header, end in zip(headers, ends, strict=True)}
+    return tuple(
+        Block(
+            header[1],
+            header[2] is not None,
+            _INCLUDE.sub(lambda include: texts[include[1]], source[header.end() : end].strip()),
+        )
+        for header, end in zip(headers, ends, strict=True)
+    )
+
+
+def to_numbered(text: str) -> PostgresQuery:
+    """Replace ``:name`` by ``$n``; string literals and ``::casts`` are left alone."""
+    numbers: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        return match[0] if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    numbered = _LITERAL_OR_PARAMETER.sub(number, text)
+    return PostgresQuery(numbered, tuple(numbers))
+
+
+def to_positional(text: str) -> SqliteQuery:
+    """Replace every ``:name`` by ``?``; string literals are left alone."""
+    names: list[str] = []
+
+    def position(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        names.append(match[1])
+        return "?"
+
+    return SqliteQuery(_LITERAL_OR_PARAMETER.sub(position, text), _values_of(names))
+
+
+def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """`itemgetter` takes many values at the speed of C, but it gives no tuple of fewer than two."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: tuple(values[name] for name in names)
+
+
+class Statements:
+    """What the files say, and what the seam itself needs; compiled for an engine when it is first asked for."""
+
+    def __init__(self, *files: Path) -> None:
+        self._files = (_OWN_FILE, *files)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        return parse("\n\n".join(file.read_text(encoding="utf-8") for file in self._files))
+
+    @cached_property
+    def sqlite(self) -> Mapping[str, SqliteQuery]:
+        return {block.name: to_positional(block.statement) for block in self.blocks if not block.only_postgres}
+
+    @cached_property
+    def postgres(self) -> Mapping[str, PostgresQuery]:
+        """A twin stands below its portable block, so it wins."""
+        return {block.name: to_numbered(block.statement) for block in self.blocks}

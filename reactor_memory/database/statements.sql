@@ -1,0 +1,20 @@
+-- Statements of the seam itself: what it must know of the schema before anything else is asked.
+
+-- name: tables
+-- across groups
+SELECT name FROM sqlite_master WHERE type = 'table'
+-- name: tables [postgres]
+-- across groups
+SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()
+
+-- name: revision
+-- across groups
+SELECT version_num FROM reactor_memory_revision
+
+-- Until the end of the transaction nobody else migrates. On SQLite it is the only writer anyway.
+-- name: lock_schema
+-- across groups
+SELECT 1
+-- name: lock_schema [postgres]
+-- across groups
+SELECT pg_advisory_xact_lock(hashtext('reactor_memory_revision'))

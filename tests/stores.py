@@ -1,0 +1,24 @@
+"""Stores for tests, on databases that the tests name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reactor_memory.database.postgres import PostgresDatabase
+from reactor_memory.database.sqlite import SqliteDatabase
+from reactor_memory.database.sqlite_memory import MemoryDatabase
+from reactor_memory.storage.queries import QUERIES
+from reactor_memory.storage.sql_store import SqlStore
+
+
+def sqlite_store(path: str | Path, **options: Any) -> SqlStore:
+    return SqlStore(SqliteDatabase(path, QUERIES, **options))
+
+
+def postgres_store(dsn: str, **options: Any) -> SqlStore:
+    return SqlStore(PostgresDatabase(dsn, QUERIES, **options))
+
+
+def memory_store() -> SqlStore:
+    return SqlStore(MemoryDatabase(QUERIES))
