@@ -270,8 +270,8 @@ def test_stalled_requests_are_cut_off_before_the_deadline(tmp_path: Path) -> Non
 
 
 def test_a_database_that_somebody_locks_does_not_keep_it(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/memory.db"
-    with service(url, tmp_path, **GRACE) as running, clients_of(running) as clients:
+    url, patient = f"sqlite:///{tmp_path}/memory.db", {"REACTOR_MEMORY_STORE__BUSY_TIMEOUT_SECONDS": "60"}
+    with service(url, tmp_path, **patient, **GRACE) as running, clients_of(running) as clients:
         path = created(running)
         with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -280,6 +280,7 @@ def test_a_database_that_somebody_locks_does_not_keep_it(tmp_path: Path) -> None
             code, seconds = ended(running)
             other.execute("ROLLBACK")
     assert code == 1
+    assert [entry["status"] for entry in running.entries if entry["message"] == "request"].count(499) == 64
     assert set(errors(running)) <= {"could not end in time"}
     assert seconds < GRACE_SECONDS + 1
     assert texts(url, tmp_path) == []
