@@ -270,7 +270,7 @@ def test_stalled_requests_are_cut_off_before_the_deadline(tmp_path: Path) -> Non
 
 
 def test_a_database_that_somebody_locks_does_not_keep_it(tmp_path: Path) -> None:
-    url, patient = f"sqlite:///{tmp_path}/memory.db", {"REACTOR_MEMORY_STORE__BUSY_TIMEOUT_SECONDS": "60"}
+    url, patient = f"sqlite:///{tmp_path}/memory.db", {"REACTOR_MEMORY_STORE__TIMEOUT_SECONDS": "60"}
     with service(url, tmp_path, **patient, **GRACE) as running, clients_of(running) as clients:
         path = created(running)
         with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
