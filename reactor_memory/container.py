@@ -33,7 +33,9 @@ from reactor_memory.chat_memory.service import ChatMemoryService
 from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
+from reactor_memory.database.absent import AbsentDatabase
 from reactor_memory.database.database import Database
+from reactor_memory.elsewhere import IndexElsewhere, SummariesElsewhere
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
@@ -50,6 +52,7 @@ from reactor_memory.protocols import (
     Condenser,
     ContextSource,
     ItemsStore,
+    KeptElsewhere,
     MemoryManagementStrategy,
     MessageStore,
     NotesStore,
@@ -78,8 +81,11 @@ from reactor_memory.service.summaries import Summaries
 from reactor_memory.service.watching import Watches
 from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
+from reactor_memory.storage.amendments import NoAmendments, SqlAmendments
 from reactor_memory.storage.queries import QUERIES
+from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.tiers.background import TierScheduler
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
@@ -432,41 +438,47 @@ def scheme_of(url: str) -> str:
 
 
 def database_of(report: ConditionReport, url: str, settings: Settings) -> Database:
-    """The database that the address of the store names. A store that is none has no notes, no sharing, no search."""
+    """The database that the address of the store names; none if that is a plug-in's store."""
     scheme = scheme_of(url)
-    if scheme in report.factories["message_store"] and scheme not in report.factories["database"]:
-        raise ConfigurationError(
-            "store.url",
-            f"{scheme}:// keeps the log and summaries only: use sqlite:///file.db or postgresql:// for this",
-        )
+    if scheme in report.factories["message_store"]:
+        return AbsentDatabase(scheme)
     return selected(report, "database", scheme, "store.url", settings)
 
 
-def message_store_of(
-    report: ConditionReport, url: str, database: Callable[[], Database], settings: Settings
-) -> MessageStore:
+def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
-    return SqlStore(database())
+    return SqlStore(database)
 
 
-def summary_store_of(
-    report: ConditionReport, message_store: MessageStore, url: str, settings: Settings
-) -> SummaryStore:
-    """A plug-in's summary store for this scheme, else the store of the log, which usually holds both."""
-    if scheme_of(url) in report.factories["summary_store"]:
-        return selected(report, "summary_store", scheme_of(url), "store.url", settings)
-    if not hasattr(message_store, "record_segment"):
-        raise ConfigurationError("store.url", "the store keeps no summaries, and no plug-in supplies a summary store")
-    return cast("SummaryStore", message_store)
+def is_in_database(report: ConditionReport, settings: Settings) -> str:
+    """Whether the log is in a database, with everything that is derived from it, or in a plug-in's store."""
+    return on_or_off(scheme_of(settings.store.url) not in report.factories["message_store"])
 
 
-def recall_index_of(report: ConditionReport, message_store: MessageStore, name: str, settings: Settings) -> RecallIndex:
-    """The index that the settings name. ``store`` is the store of the log; one that is none is searched directly."""
-    if canonical_name(name) != "store" or "store" in report.factories["recall_index"]:
-        return selected(report, "recall_index", name, "context.recall_index", settings)
-    return cast("RecallIndex", message_store) if hasattr(message_store, "extend") else NoRecallIndex()
+def summaries_are(in_database: str) -> str:
+    return "database" if in_database == "on" else "elsewhere"
+
+
+def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
+    """What a plug-in supplies beside its store of the log."""
+    return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
+
+
+STORE_INDEX = "store"
+"""The name, among recall indexes, of the one in the database of the log; a store that is none is searched directly."""
+
+
+def where_index_is(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.context.recall_index)
+    if name != STORE_INDEX or STORE_INDEX in report.factories["recall_index"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
+
+
+def plugged_recall_index(report: ConditionReport, settings: Settings) -> RecallIndex:
+    return selected(report, "recall_index", settings.context.recall_index, "context.recall_index", settings)
 
 
 def response_store_of(
@@ -480,9 +492,9 @@ def response_store_of(
     return cast("ResponseStore", message_store) if hasattr(message_store, "append_pieces") else None
 
 
-def responses_apart_from(message_store: MessageStore, store: ResponseStore | None) -> ResponseStore | None:
-    """The store of responses, if it is not the one of the log: that deletes and erases both in one transaction."""
-    return None if cast("object", store) is message_store else store
+def kept_elsewhere_of(*places: tuple[str, Callable[[], KeptElsewhere]]) -> tuple[KeptElsewhere, ...]:
+    """What follows when messages of the log go, because it is not in its database."""
+    return tuple(make() for where, make in places if where == "elsewhere")
 
 
 def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
@@ -527,17 +539,16 @@ def guarded_embedder_of(
 
 def recall_of(
     words: RecallIndex,
-    message_store: MessageStore,
+    where: str,
     store: Callable[[], SearchStore],
     embedder: Callable[[], Embedder | None],
     breaker: CircuitBreaker,
     settings: Settings,
 ) -> RecallIndex:
-    """What a load asks: the index, and meanings too if that is the store, which keeps the vectors. An embedder that is
-    too slow for a load may be good for all else, so whether to ask it is decided apart.
+    """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
+    that is too slow for a load may be good for all else, so whether to ask it is decided apart.
     """
-    is_store = cast("object", words) is message_store
-    known = embedder() if is_store and settings.search.enabled else None
+    known = embedder() if where == "database" and settings.search.enabled else None
     if known is None:
         return words
     seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
@@ -648,12 +659,13 @@ def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> 
     return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
 
 
-def context_source_of(message_store: MessageStore, summary_store: SummaryStore, strategy: Strategy) -> ContextSource:
-    """One store answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges` gets
-    summaries of ranges, too, for one round trip more.
+def context_source_of(
+    message_store: MessageStore, summary_store: SummaryStore, in_database: str, strategy: Strategy
+) -> ContextSource:
+    """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
+    gets summaries of ranges, too, for one round trip more.
     """
-    one = cast("object", summary_store) is message_store
-    source = message_store if one else JoinedContextSource(message_store, summary_store)
+    source = message_store if in_database == "on" else JoinedContextSource(message_store, summary_store)
     if not getattr(strategy, "reads_ranges", False):
         return source
     return RangedContextSource(source, range_summary_store_of(message_store))
@@ -868,21 +880,29 @@ class Container(containers.DeclarativeContainer):
     )
 
     database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
-    message_store = providers.Singleton(
-        message_store_of, conditions, settings.provided.store.url, database.provider, settings
+    message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
+    in_database = providers.Callable(is_in_database, conditions, settings)
+    summary_store = providers.Selector(
+        in_database,
+        on=providers.Singleton(SqlSummaryStore, database),
+        off=providers.Singleton(plugged_summary_store, conditions, settings),
     )
-    summary_store = providers.Singleton(
-        summary_store_of, conditions, message_store, settings.provided.store.url, settings
+    amendments = providers.Selector(
+        in_database, on=providers.Singleton(SqlAmendments, database), off=providers.Singleton(NoAmendments)
     )
-    recall_index = providers.Singleton(
-        recall_index_of, conditions, message_store, settings.provided.context.recall_index, settings
+    where_index_is = providers.Callable(where_index_is, conditions, settings)
+    recall_index = providers.Selector(
+        where_index_is,
+        database=providers.Singleton(SqlRecallIndex, database),
+        elsewhere=providers.Singleton(plugged_recall_index, conditions, settings),
+        nowhere=providers.Singleton(NoRecallIndex),
     )
 
     strategy = providers.Singleton(
         selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
     )
 
-    context_source = providers.Singleton(context_source_of, message_store, summary_store, strategy)
+    context_source = providers.Singleton(context_source_of, message_store, summary_store, in_database, strategy)
 
     redactor = providers.Singleton(selected, conditions, "redactor", settings.provided.redactor, "redactor", settings)
 
@@ -906,7 +926,7 @@ class Container(containers.DeclarativeContainer):
     )
     spending_caps = providers.Singleton(
         SpendingCaps,
-        summaries=summary_store,
+        database=database,
         clock=clock,
         max_tokens_per_session=settings.provided.summary.max_tokens_per_session,
         max_tokens_per_day=settings.provided.summary.max_tokens_per_day,
@@ -939,6 +959,7 @@ class Container(containers.DeclarativeContainer):
             LedgerJob,
             messages=message_store,
             summaries=summary_store,
+            amendments=amendments,
             indexer=indexer,
             extractor=extractor,
             fold=fold,
@@ -951,6 +972,7 @@ class Container(containers.DeclarativeContainer):
             FullJob,
             messages=message_store,
             summaries=summary_store,
+            amendments=amendments,
             extractor=extractor,
             fold=fold,
             clock=clock,
@@ -1021,17 +1043,22 @@ class Container(containers.DeclarativeContainer):
     response_store = providers.Singleton(
         response_store_of, conditions, message_store, settings.provided.streams.backend, settings
     )
-    responses_apart = providers.Callable(responses_apart_from, message_store, response_store)
+    kept_elsewhere = providers.Callable(
+        kept_elsewhere_of,
+        providers.List(
+            providers.Callable(summaries_are, in_database),
+            providers.Singleton(SummariesElsewhere, summary_store, refold=fold.provided.whole, clock=clock).provider,
+        ),
+        providers.List(where_index_is, providers.Singleton(IndexElsewhere, recall_index).provider),
+    )
 
     pruner = providers.Singleton(
         Pruner,
-        messages=message_store,
-        summaries=summary_store,
-        index=recall_index,
+        database=database,
+        elsewhere=kept_elsewhere,
         scheduler=summary_scheduler,
         clock=clock,
         purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
-        responses_apart=responses_apart,
     )
 
     embedder = providers.Singleton(
@@ -1086,7 +1113,7 @@ class Container(containers.DeclarativeContainer):
         index=providers.Singleton(
             recall_of,
             recall_index,
-            message_store,
+            where_index_is,
             search_store.provider,
             embedder.provider,
             providers.Singleton(
@@ -1125,7 +1152,8 @@ class Container(containers.DeclarativeContainer):
         ConversationManager,
         messages=message_store,
         summaries=summary_store,
-        index=recall_index,
+        database=database,
+        elsewhere=kept_elsewhere,
         loader=context_loader,
         scheduler=save_scheduler,
         counter=message_counter,
@@ -1137,7 +1165,6 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=providers.Object(secrets.token_hex),
         options=providers.Callable(manager_options, settings),
-        responses_apart=responses_apart,
     )
 
     session_directory = providers.Singleton(
@@ -1343,7 +1370,13 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         opened.push_async_callback(summarizer.aclose)
     stores = {
         id(part): part
-        for part in (message_store, summary_store, container.recall_index(), container.response_store())
+        for part in (
+            container.database(),
+            message_store,
+            summary_store,
+            container.recall_index(),
+            container.response_store(),
+        )
         if part is not None
     }
     if container.settings().search.enabled and (embedder := container.embedder()) is not None:

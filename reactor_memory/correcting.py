@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.ledger.amending import amended
 from reactor_memory.ledger.merging import fold, position
 from reactor_memory.models import Fact, FactCorrection, Session
 from reactor_memory.protocols import Clock, Refold, SummaryStore
+from reactor_memory.storage import derived
 from reactor_memory.validation import check_text
 
 MAX_VALUE_CHARACTERS = 2000
@@ -15,7 +17,8 @@ MAX_VALUE_CHARACTERS = 2000
 class Corrector:
     """Stores corrections; the fold of the ledger applies them from then on."""
 
-    def __init__(self, *, summaries: SummaryStore, refold: Refold, clock: Clock) -> None:
+    def __init__(self, *, database: Database, summaries: SummaryStore, refold: Refold, clock: Clock) -> None:
+        self._database = database
         self._summaries = summaries
         self._refold = refold
         self._clock = clock
@@ -37,7 +40,8 @@ class Corrector:
             author_id=user_id,
             created_at=now,
         )
-        if not await self._summaries.put_correction(session, correction, now=now, refold=self._refold):
+        put = derived.put_correction
+        if not await self._database.write(put, session, correction, now=now, refold=self._refold):
             raise unknown_fact()
 
 

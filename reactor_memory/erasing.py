@@ -8,21 +8,15 @@ asking for it again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memos import forget_texts
 from reactor_memory.models import ErasedMessages, ErasedUser
-from reactor_memory.protocols import (
-    Clock,
-    MessageStore,
-    RecallIndex,
-    Refold,
-    SummaryScheduler,
-    SummaryStore,
-    UserData,
-)
-from reactor_memory.responses import ResponseStore
+from reactor_memory.protocols import Clock, KeptElsewhere, Refold, SummaryScheduler, UserData
+from reactor_memory.storage import erasing, log
+from reactor_memory.storage.health import scrub
 
 Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
 """A seq, several of them (a ``range`` too), or pairs of the first and the last of a range."""
@@ -37,51 +31,43 @@ class Eraser:
     def __init__(
         self,
         *,
-        messages: MessageStore,
-        summaries: SummaryStore,
-        index: RecallIndex,
+        database: Database,
+        elsewhere: Sequence[KeptElsewhere],
         user_data: Sequence[UserData],
         scheduler: SummaryScheduler,
         refold: Refold,
         clock: Clock,
-        responses_apart: ResponseStore | None = None,
     ) -> None:
-        self._messages = messages
-        self._summaries = summaries
-        self._summaries_are_apart = cast("object", messages) is not summaries
-        self._index = index
-        self._index_is_apart = cast("object", messages) is not index
+        self._database = database
+        self._elsewhere = elsewhere
         self._user_data = user_data
         self._scheduler = scheduler
         self._refold = refold
         self._clock = clock
-        self._responses_apart = responses_apart
 
     async def erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
         """As `ConversationManager.erase`."""
         now = self._clock()
-        answers = await self._answers(session_id, user_id, ranges)
-        erased = await self._messages.erase(session_id, user_id, ranges=ranges, now=now, refold=self._refold)
+        message_ids = await self._ids(session_id, user_id, ranges)
+        erased = await self._database.write(
+            erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=self._refold
+        )
         session_ids = tuple(branch.session.session_id for branch in erased.branches)
         await self._scheduler.cancel(session_ids)
-        if self._summaries_are_apart:
-            await self._summaries.forget_messages(erased.branches, now=now, refold=self._refold)
-        for branch in erased.branches if self._index_is_apart else ():
-            await self._index.truncate([branch.session.session_id], seq=branch.ranges[0][0])
-        if self._responses_apart is not None:
-            await self._responses_apart.forget_answers(session_ids, answers)
-        await self._messages.scrub()
+        for part in self._elsewhere:
+            await part.messages_gone(erased.branches, message_ids)
+        await scrub(self._database)
         forget_texts()
         for branch in erased.branches:
             if branch.session.deleted_at is None:
                 self._scheduler.messages_saved(branch.session.session_id, branch.session.last_seq)
         return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
 
-    async def _answers(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
-        """The ids of these messages, where a store elsewhere may hold the responses that became them."""
-        if self._responses_apart is None:
+    async def _ids(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
+        """The ids of these messages, if anything elsewhere goes by them."""
+        if not self._elsewhere:
             return []
-        found = await self._messages.read_ranges(session_id, user_id, ranges)
+        found = await self._database.read(log.read_ranges, session_id, user_id, ranges)
         return [message.message_id for message in found if message.message_id is not None]
 
     async def erase_user(self, user_id: str) -> ErasedUser:
@@ -90,11 +76,11 @@ class Eraser:
         for data in self._user_data:
             rows += await data.forget_user(user_id, now=self._clock())
         after = ""
-        while groups := await self._messages.owned_groups(user_id, after=after, limit=PAGE):
+        while groups := await self._database.read(erasing.owned_groups, user_id, after=after, limit=PAGE):
             for group in groups:
                 sessions += await self._erase_group(group, user_id)
             after = groups[-1][0]
-        await self._messages.scrub()
+        await scrub(self._database)
         forget_texts()
         return ErasedUser(session_count=sessions, row_count=rows)
 
@@ -102,15 +88,11 @@ class Eraser:
         """Marked first, so that nothing is written to it any more; whose it was is forgotten last, so that until then
         it is found again.
         """
-        await self._messages.delete(group[0], user_id, now=self._clock(), purge=False)
+        await self._database.write(log.delete, group[0], user_id, now=self._clock(), purge=False)
         await self._scheduler.cancel(group)
-        if self._summaries_are_apart:
-            await self._summaries.forget(group)
-        if self._index_is_apart:
-            await self._index.forget(group)
-        if self._responses_apart is not None:
-            await self._responses_apart.forget_responses(group)
-        return len(await self._messages.erase_group(group[0], user_id, now=self._clock()))
+        for part in self._elsewhere:
+            await part.forget(group)
+        return len(await self._database.write(erasing.erase_group, group[0], user_id, now=self._clock()))
 
 
 def ranges_of(seq: Positions) -> tuple[tuple[int, int], ...]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import asynccontextmanager
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -18,6 +18,7 @@ from reactor_memory.context.explaining import Explanation
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
 from reactor_memory.correcting import Corrector, check_value
+from reactor_memory.database.database import Database
 from reactor_memory.erasing import Eraser, Positions, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.explaining import Explainer, TracedFact
@@ -33,7 +34,6 @@ from reactor_memory.models import (
     Message,
     Pin,
     PinTarget,
-    PostedSummary,
     Role,
     SearchHit,
     Segment,
@@ -49,16 +49,16 @@ from reactor_memory.protocols import (
     Appended,
     AppendRequest,
     Clock,
+    KeptElsewhere,
     MessageStore,
     PostRequest,
-    RecallIndex,
     Redactor,
     Refold,
     SummaryScheduler,
     SummaryStore,
     UserData,
 )
-from reactor_memory.responses import ResponseStore
+from reactor_memory.storage import derived, log, posting
 from reactor_memory.storage.pins import find_pin, place_pin
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
@@ -74,7 +74,7 @@ from reactor_memory.validation import (
     new_message_id,
 )
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 COUNT_IN_THREAD_CHARACTERS = 8_000
 """Counting more text than this at once would hold up the event loop for a noticeable time."""
@@ -109,7 +109,6 @@ class ConversationManager:
         *,
         messages: MessageStore,
         summaries: SummaryStore,
-        index: RecallIndex,
         loader: ContextLoader,
         scheduler: SummaryScheduler,
         counter: MessageCounter,
@@ -119,13 +118,13 @@ class ConversationManager:
         clock: Clock,
         random: Callable[[int], str],
         options: ManagerOptions,
-        responses_apart: ResponseStore | None = None,
+        database: Database,
+        elsewhere: Sequence[KeptElsewhere] = (),
     ) -> None:
         self._messages = messages
         self._summaries = summaries
-        self._stores_are_one = cast("object", messages) is summaries
-        self._index = index
-        self._index_is_store = cast("object", messages) is index
+        self._database = database
+        self._elsewhere = elsewhere
         self._loader = loader
         self._scheduler = scheduler
         self._counter = counter
@@ -134,17 +133,14 @@ class ConversationManager:
             messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
         )
         self._eraser = Eraser(
-            messages=messages,
-            summaries=summaries,
-            index=index,
+            database=database,
+            elsewhere=elsewhere,
             user_data=user_data,
             scheduler=scheduler,
             refold=refold,
             clock=clock,
-            responses_apart=responses_apart,
         )
-        self._responses_apart = responses_apart
-        self._corrector = Corrector(summaries=summaries, refold=refold, clock=clock)
+        self._corrector = Corrector(database=database, summaries=summaries, refold=refold, clock=clock)
         self._clock = clock
         self._random = random
         self._options = options
@@ -321,7 +317,7 @@ class ConversationManager:
                     session_id, [message], user_id=user_id, idempotency_key=failed_key, agent_name=agent_name
                 )
             except ReactorMemoryError as error:
-                log.warning(
+                logger.warning(
                     "user message of a failed turn not saved",
                     extra={"session_id": session_id, "reason": type(error).__name__},
                 )
@@ -483,7 +479,7 @@ class ConversationManager:
         goes on. Segments that a fork inherits are rebuilt in the session that they belong to.
         """
         await self.get_session(session_id, user_id=user_id)
-        marked = await self._summaries.mark_outdated(session_id, now=self._clock())
+        marked = await self._database.write(derived.mark_outdated, session_id, now=self._clock())
         self._scheduler.request(session_id)
         return marked
 
@@ -547,18 +543,9 @@ class ConversationManager:
             until_seq=until_seq,
             title=title,
         )
-        posted = await self._messages.post_summary(request, refold=self._refold)
-        await self._told(session_id, user_id, posted, until_seq)
+        posted = await self._database.write(posting.post_summary, request, refold=self._refold)
+        self._scheduler.messages_saved(session_id, posted.seq or 0)
         return posted
-
-    async def _told(self, session_id: str, user_id: str | None, message: Message, until_seq: int) -> None:
-        """Let everything else follow what the log has."""
-        seq = message.seq or 0
-        if not self._stores_are_one:
-            session = await self.get_session(session_id, user_id=user_id)
-            posted = PostedSummary(seq=seq, until_seq=until_seq, text=message.content)
-            await self._summaries.put_posted(session, posted, now=self._clock(), refold=self._refold)
-        self._scheduler.messages_saved(session_id, seq)
 
     async def correct_fact(
         self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None
@@ -574,7 +561,7 @@ class ConversationManager:
         """
         session, name = await self._session_with_fact(session_id, user_id, fact)
         check_value(value)
-        pins = await self._messages.read_pins(session_id, user_id)
+        pins = await self._database.read(log.read_pins, session_id, user_id)
         pinned = find_pin(pins, name) is not None
         if pinned:
             self._check_room(pins, await self._pin_of_fact(session_id, user_id, name, value))
@@ -624,8 +611,8 @@ class ConversationManager:
         else:
             pin = await self._pin_of_fact(session_id, user_id, target)
         options = self._options
-        return await self._messages.pin(
-            session_id, user_id, pin, max_pins=options.max_pins, max_pin_tokens=options.max_pin_tokens
+        return await self._database.write(
+            log.pin, session_id, user_id, pin, max_pins=options.max_pins, max_pin_tokens=options.max_pin_tokens
         )
 
     async def unpin(
@@ -638,7 +625,7 @@ class ConversationManager:
     ) -> bool:
         """Remove the pin of a message or a fact; whether there was one. Pins of forks stay."""
         check_session_id(session_id, creating=False)
-        return await self._messages.unpin(session_id, user_id, _checked_target(seq, fact))
+        return await self._database.write(log.unpin, session_id, user_id, _checked_target(seq, fact))
 
     async def read_pins(self, session_id: str, *, user_id: str | None = None) -> tuple[Pin, ...]:
         """The pins of a session in the order in which they were made, which is their order in a context.
@@ -646,7 +633,7 @@ class ConversationManager:
         Raises `SessionNotFoundError` for an unknown session.
         """
         check_session_id(session_id, creating=False)
-        return await self._messages.read_pins(session_id, user_id)
+        return await self._database.read(log.read_pins, session_id, user_id)
 
     async def _pin_of_message(self, session_id: str, user_id: str | None, seq: int) -> Pin:
         found = await self._messages.read(session_id, user_id, after=seq - 1, until=seq)
@@ -706,16 +693,12 @@ class ConversationManager:
             _check_position("seq", seq)
         now = self._clock()
         withdrawn = await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold)
-        if not self._stores_are_one:
-            await self._summaries.invalidate(
-                session_id, withdrawn.branches, seq=withdrawn.message.seq or 0, now=now, refold=self._refold
-            )
-        if not self._index_is_store:
-            ids = [branch.session_id for branch in withdrawn.branches]
-            await self._index.truncate(ids, seq=withdrawn.message.seq or 0)
+        message = withdrawn.message
+        for part in self._elsewhere:
+            await part.messages_gone(withdrawn.gone(), [message.message_id or ""])
         for branch in withdrawn.branches:
             self._scheduler.messages_saved(branch.session_id, branch.last_seq)
-        return withdrawn.message
+        return message
 
     async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:
         """Delete a session with everything derived from it: a root with all its forks, a fork with those below it.
@@ -732,14 +715,9 @@ class ConversationManager:
         """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
         time what is kept elsewhere goes, too.
         """
-        purge = self._options.delete_grace_days == 0
         await self._scheduler.cancel(session_ids)
-        if purge and not self._stores_are_one:
-            await self._summaries.forget(session_ids)
-        if purge and not self._index_is_store:
-            await self._index.forget(session_ids)
-        if purge and self._responses_apart is not None:
-            await self._responses_apart.forget_responses(session_ids)
+        for part in self._elsewhere if self._options.delete_grace_days == 0 else ():
+            await part.forget(session_ids)
 
     async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
         """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.

@@ -16,7 +16,6 @@ from reactor_memory.models import (
     Extraction,
     Fact,
     FactCorrection,
-    IdleGroup,
     Item,
     ItemChange,
     JsonObject,
@@ -28,13 +27,11 @@ from reactor_memory.models import (
     Notes,
     OwnershipTransfer,
     Pin,
-    PinTarget,
     PostedSummary,
     RangeSummary,
     Segment,
     Session,
     SessionPage,
-    Spending,
     Summary,
     SummaryHead,
     Usage,
@@ -193,6 +190,11 @@ class Withdrawn(Value, frozen=True, kw_only=True):
     conversation_id: str
     branches: tuple[Session, ...] = ()
 
+    def gone(self) -> tuple[ErasedBranch, ...]:
+        """The message in each of the branches."""
+        seq = self.message.seq or 0
+        return tuple(ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in self.branches)
+
 
 class ErasedBranch(Value, frozen=True, kw_only=True):
     """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
@@ -284,7 +286,9 @@ class Findings(Value, frozen=True, kw_only=True):
 
 
 class MessageStore(Protocol):
-    """The log: append-only, gap-free `seq` 1..n per session, owned, idempotent.
+    """The log: append-only, gap-free `seq` 1..n per session, owned, idempotent. `SqlMessageStore` is the one in a
+    database; a plug-in may supply another, together with a `SummaryStore`. What needs more than the two (pins,
+    erasure, notes, sharing, search) needs a database.
 
     Every call checks the owner: a session with an owner answers that `user_id` only (`SessionOwnershipError`), one
     without answers everybody. A deleted session raises `SessionDeletedError` everywhere. A session id is the id of
@@ -305,18 +309,6 @@ class MessageStore(Protocol):
 
         A known `idempotency_key` with the same fingerprint returns the first answer for ever, with another one
         raises `IdempotencyConflictError`. An unknown fork id raises `SessionNotFoundError`.
-        """
-        ...
-
-    async def post_summary(self, request: PostRequest, *, refold: Refold) -> Message:
-        """Append a posted summary, set the title, and return the message as it is stored; a repetition (as in `append`)
-        returns the first one, as it is by now. A store that also holds the summaries does `SummaryStore.put_posted` in
-        the same transaction.
-
-        Branches that show its message have it, and those that are forked behind it. It goes when its message is
-        withdrawn or erased, or one of those of which it tells: then its message becomes a tombstone, too, in the same
-        transaction. `until_seq` from 1 to last_seq before it, else `InvalidInputError`; an unknown session raises
-        `SessionNotFoundError`.
         """
         ...
 
@@ -380,51 +372,10 @@ class MessageStore(Protocol):
     ) -> Withdrawn:
         """Take the newest visible message out of view. Its seq is not used again.
 
-        `seq`, if given, must be that message; the message must be the branch's own (else `InvalidInputError`). Pins
-        of it, and of facts drawn from it, go with it in every branch that showed it. A store that also holds the
-        summaries does `SummaryStore.invalidate` in the same transaction.
+        `seq`, if given, must be that message; the message must be the branch's own (else `InvalidInputError`).
+        In a database, what was derived from it goes in the same transaction; elsewhere `KeptElsewhere.messages_gone`
+        follows.
         """
-        ...
-
-    async def erase(
-        self,
-        session_id: str,
-        user_id: str | None,
-        *,
-        ranges: Sequence[tuple[int, int]],
-        now: int,
-        refold: Refold,
-    ) -> Erased:
-        """Destroy the messages of these ranges of seq (ends included), inherited ones too: in one transaction, for
-        every branch of the group that shows them, deleted ones included. Position, id, role, visibility and time stay,
-        and the idempotency key of their batch: repeating it answers as before, whatever its content.
-
-        Pins of them go, and texts that stand for them (`RangeSummaryStore`); a text that such a one had taken the place
-        of and that stands for none of them comes back, and so do archived messages for which no text stands any more.
-        A store that also holds the summaries does `SummaryStore.forget_messages` in the same transaction, one that is
-        the index truncates it. Erasing again what is erased ends in the same state.
-
-        A range that is empty or goes beyond the session raises `InvalidInputError`, an unknown session
-        `SessionNotFoundError`.
-        """
-        ...
-
-    async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
-        """Keep `pin` behind the other pins of the session (its `ordinal` is set here), and return it as it is kept.
-
-        What is pinned already stays as it is; a fact that reads differently by now takes the place of its older pin.
-        Message `pin.seq` must be in view, else `InvalidInputError`. More than `max_pins` pins, or more than
-        `max_pin_tokens` stored tokens in all of them, raise `LimitExceededError`, an unknown session
-        `SessionNotFoundError`.
-        """
-        ...
-
-    async def unpin(self, session_id: str, user_id: str | None, target: PinTarget) -> bool:
-        """Remove the pin of this message or fact; whether there was one. Raises `SessionNotFoundError`."""
-        ...
-
-    async def read_pins(self, session_id: str, user_id: str | None) -> tuple[Pin, ...]:
-        """The pins of the session in the order in which they were made. Raises `SessionNotFoundError`."""
         ...
 
     async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
@@ -437,43 +388,6 @@ class MessageStore(Protocol):
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
         """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
-        ...
-
-    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
-        """The groups that this user owns, deleted ones included: the ids of each, the root first. In the order of the
-        roots, from the one behind `after` on.
-        """
-        ...
-
-    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
-        """Delete the group of this user, content and all, and forget whose it was; the ids. Nothing is left of it but
-        the ids, which stay deleted. Of another user's group, `SessionOwnershipError`; one that is gone gives ().
-        """
-        ...
-
-    async def scrub(self, *, rewrite: bool = False) -> None:
-        """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever
-        it takes: all tables are written anew, one by one, each locked meanwhile.
-        """
-        ...
-
-    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
-        """The groups whose sessions were all last active before `before`, deleted ones left out: in the order of their
-        roots, from the one behind `after` on.
-        """
-        ...
-
-    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
-        """As `delete` of the root, whoever owns it, unless one of its sessions was active since `before`: then ()."""
-        ...
-
-    async def recount(self, tokenizer: str, count: Callable[[Message], int]) -> int:
-        """Rewrite the `token_count` of all messages and pins that another tokenizer than `tokenizer` counted; how many
-        messages.
-
-        Nothing else changes. The work is done in pages: if it is interrupted, repeat it. `count` may be
-        called in any thread.
-        """
         ...
 
     async def check(self) -> StoreHealth:
@@ -522,41 +436,6 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
-        """What people said of the facts of the session, in the order in which they did."""
-        ...
-
-    async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
-        """Store what a person said of a fact (its `ordinal` is set here) and fold the summary again, with a new
-        `version` and `epoch` and without the layouts, in one transaction; pins of the fact go. False, and nothing
-        stored, if the message `source_seq` went out of view or the session was deleted.
-
-        A fork takes along those that were made before its first message. `forget` deletes them, and
-        `forget_messages` those whose `source_seq` was erased.
-        """
-        ...
-
-    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
-        """The posted summary that rules in this branch (`Ledger.posted`)."""
-        ...
-
-    async def put_posted(self, session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> None:
-        """An agent posted a summary: from now on the narrative of the session is the one of its ledger with it, with a
-        new `version` and `epoch` and without the layouts, in one transaction. Nothing else of the stored summary
-        changes; where there is none, one begins that covers nothing.
-        """
-        ...
-
-    async def mark_outdated(self, session_id: str, *, now: int) -> int:
-        """Let every segment that the session owns be extracted anew, and make the background work due; how many. They
-        serve until they are replaced, one by one.
-        """
-        ...
-
-    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
-        """The segments of the session that wait for being extracted anew, oldest first."""
-        ...
-
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
         """Store a segment, its facts and the new summary in one transaction.
 
@@ -570,37 +449,18 @@ class SummaryStore(Protocol):
         """Store a summary without a segment (a fork's first fold, `full` mode). Refused like `record_segment`."""
         ...
 
-    async def invalidate(
-        self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
-    ) -> None:
-        """Message `seq` of the conversation went out of view: delete the facts and the narrative of the segments of
-        these branches that hold it, mark them stale, refold the summaries that covered it (`covered_seq` stays, what
-        of it no segment covers is stale, `version` and `epoch` go up by one), drop the layouts of these branches, and
-        make the background work due. When every segment that holds it is stale already, none of this changes
-        anything. Always take the leases of these branches away (the fence goes up), so that a worker that read the
-        message cannot store what it found.
-        """
-        ...
-
-    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
-        """Messages of these branches were destroyed: as `invalidate`, for all of their ranges, and what identified the
-        content of their segments (`Segment.source_hash`) goes, too.
+    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches went out of view, or were destroyed: delete the facts and the narrative of the
+        segments that hold them, and what identified their content (`Segment.source_hash`), mark them stale, refold the
+        summaries that covered them (`covered_seq` stays, what of it no segment covers is stale, `version` and `epoch`
+        go up by one), drop the layouts of these branches, and make the background work due. When every segment that
+        holds them is stale already, none of this changes anything. Always take the leases of these branches away (the
+        fence goes up), so that a worker that read the messages cannot store what it found.
         """
         ...
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
-        ...
-
-    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
-        """Note that a summarizer read and wrote so many tokens for the session on `day` (days since the epoch, UTC).
-
-        It stays noted when the session is forgotten or deleted: spent is spent.
-        """
-        ...
-
-    async def read_spending(self, session_id: str, *, day: int) -> Spending:
-        """What was noted for the session in all, and for all sessions on `day`. Costs the sessions of that day."""
         ...
 
     async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
@@ -634,10 +494,6 @@ class SummaryStore(Protocol):
         ...
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
-
-    async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
-        """Work that is parked or failing, for reports."""
-        ...
 
 
 class RecallIndex(Protocol):
@@ -677,6 +533,37 @@ class RecallIndex(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Forget these conversations."""
+        ...
+
+
+class KeptElsewhere(Protocol):
+    """What is kept about messages outside the database of the log, whose transactions take nothing of it away.
+
+    Both calls may be repeated: what is gone already is passed over. Faults are `StoreError`s.
+    """
+
+    async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        """Forget what was made of these messages, which each of the branches showed at its own positions."""
+        ...
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        """Forget everything of these conversations."""
+        ...
+
+
+class Amendments(Protocol):
+    """What people and agents said of a session beside its messages, for the fold of its summary."""
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        """The posted summary that rules in this branch (`Ledger.posted`)."""
+        ...
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        """What people said of the facts of the session, in the order in which they did."""
+        ...
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        """The segments of the session that wait for being extracted anew, oldest first."""
         ...
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import cast
 
+from reactor_memory.database.database import Database
 from reactor_memory.models import IdleGroup
-from reactor_memory.protocols import Clock, MessageStore, RecallIndex, SummaryScheduler, SummaryStore
-from reactor_memory.responses import ResponseStore
+from reactor_memory.protocols import Clock, KeptElsewhere, SummaryScheduler
+from reactor_memory.storage import log
 
 PAGE = 100
 
@@ -18,26 +18,23 @@ class Pruner:
     def __init__(
         self,
         *,
-        messages: MessageStore,
-        summaries: SummaryStore,
-        index: RecallIndex,
+        database: Database,
+        elsewhere: Sequence[KeptElsewhere],
         scheduler: SummaryScheduler,
         clock: Clock,
         purge: bool,
-        responses_apart: ResponseStore | None = None,
     ) -> None:
-        self._messages = messages
-        self._apart = [part for part in (summaries, index) if cast("object", part) is not messages]
+        self._database = database
+        self._elsewhere = elsewhere
         self._scheduler = scheduler
         self._clock = clock
         self._purge = purge
-        self._responses_apart = responses_apart
 
     async def idle(self, *, older_than_seconds: float) -> AsyncIterator[IdleGroup]:
         """The sessions of whose group none was active for so long: what `prune` would delete. Changes nothing."""
         before = self._clock() - int(older_than_seconds * 1e6)
         after = ""
-        while page := await self._messages.idle_groups(before=before, after=after, limit=PAGE):
+        while page := await self._database.read(log.idle_groups, before=before, after=after, limit=PAGE):
             for group in page:
                 yield group
             after = page[-1].session_id
@@ -50,14 +47,14 @@ class Pruner:
         before = now - int(older_than_seconds * 1e6)
         went: list[str] = []
         async for group in self.idle(older_than_seconds=older_than_seconds):
-            gone = await self._messages.delete_idle(group.session_id, before=before, now=now, purge=self._purge)
+            gone = await self._database.write(
+                log.delete_idle, group.session_id, before=before, now=now, purge=self._purge
+            )
             await self._forget(gone)
             went += gone
         return tuple(went)
 
     async def _forget(self, session_ids: Sequence[str]) -> None:
         await self._scheduler.cancel(session_ids)
-        for part in self._apart if self._purge else ():
+        for part in self._elsewhere if self._purge else ():
             await part.forget(session_ids)
-        if self._purge and self._responses_apart is not None:
-            await self._responses_apart.forget_responses(session_ids)

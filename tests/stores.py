@@ -12,6 +12,14 @@ from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.sql_store import SqlStore
 
 
+def sqlite_database(path: str | Path, **options: Any) -> SqliteDatabase:
+    return SqliteDatabase(path, QUERIES, **options)
+
+
+def memory_database() -> MemoryDatabase:
+    return MemoryDatabase(QUERIES)
+
+
 def sqlite_store(path: str | Path, **options: Any) -> SqlStore:
     return SqlStore(SqliteDatabase(path, QUERIES, **options))
 

@@ -194,11 +194,6 @@ def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
 # Content that went out of view
 
 
-def lock_and_invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
-    yield from _lock_all(branches)
-    yield from invalidate(branches, seq=seq, now=now, refold=refold)
-
-
 def lock_and_forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
     yield from _lock_all([branch.session for branch in branches])
     yield from forget_messages(branches, now=now, refold=refold)
@@ -209,14 +204,8 @@ def _lock_all(branches: Sequence[Session]) -> Steps[None]:
         yield Step("lock_session", key_of(session_id))
 
 
-def invalidate(branches: Sequence[Session], *, seq: int, now: int, refold: Refold) -> Steps[None]:
-    """As `SummaryStore.invalidate`; the branches are locked."""
-    holding = [ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in branches]
-    yield from forget_messages(holding, now=now, refold=refold)
-
-
 def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold, untold: bool = False) -> Steps[None]:
-    """As `SummaryStore.forget_messages`; the branches are locked. A worker that read the messages cannot write any
+    """As `SummaryStore.invalidate`; the branches are locked. A worker that read the messages cannot write any
     more: its lease is gone, also one that was claimed while the branches were locked. `untold`: posted summaries went,
     too, which may have told of messages that no segment holds.
     """
@@ -448,6 +437,6 @@ def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:
     return work_state_from(rows[0]) if rows else None
 
 
-def list_work(kind: str, *, limit: int) -> Steps[tuple[WorkState, ...]]:
+def list_work(kind: str, *, limit: int = 100) -> Steps[tuple[WorkState, ...]]:
     rows = yield Step("troubled_work", {"kind": kind, "limit": limit})
     return tuple(work_state_from(row) for row in rows)

@@ -44,7 +44,7 @@ def erase(
     return Erased(message_count=destroyed, branches=branches)
 
 
-def owned_groups(user_id: str, *, after: str, limit: int) -> Steps[tuple[tuple[str, ...], ...]]:
+def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[tuple[str, ...], ...]]:
     roots = yield Step("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
     groups: list[tuple[str, ...]] = []
     for root in roots:

@@ -546,7 +546,7 @@ def _deletion_time(group: Sequence[Session], now: int) -> int:
     return max(now, max(earlier, default=0) + 1)
 
 
-def idle_groups(*, before: int, after: str, limit: int) -> Steps[tuple[IdleGroup, ...]]:
+def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
     rows = yield Step("idle_groups", {"before": before, "after": after, "limit": limit})
     return tuple(
         IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows

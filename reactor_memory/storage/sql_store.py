@@ -15,49 +15,23 @@ from reactor_memory.memberships import (
 from reactor_memory.models import (
     ActiveSession,
     AuditRecord,
-    BranchRange,
-    Fact,
-    FactCorrection,
-    IdleGroup,
     Item,
     ItemChange,
-    Layout,
     Lease,
-    Ledger,
     Membership,
     Message,
     Notes,
     OwnershipTransfer,
-    Pin,
-    PinTarget,
-    PostedSummary,
     RangeSummary,
-    Segment,
     Session,
-    SessionPage,
-    Spending,
-    Summary,
-    SummaryHead,
     WorkState,
 )
 from reactor_memory.principals import AnsweredRequest, ApiKey
 from reactor_memory.protocols import (
     Appended,
-    AppendRequest,
-    ContextQuery,
-    ContextRows,
-    Erased,
-    ErasedBranch,
-    Findings,
-    IndexPart,
-    PostRequest,
-    RecallQuery,
-    Refold,
     StoredConversation,
     StoredMessage,
     StoredUser,
-    StoreHealth,
-    Withdrawn,
 )
 from reactor_memory.responses import Addition, Ending, Piece, Response
 from reactor_memory.searching import (
@@ -82,129 +56,37 @@ from reactor_memory.storage import (
     log,
     meaning,
     memberships,
-    postgres_contexts,
-    posting,
     range_summaries,
-    recall,
     responses,
     search,
     transfer,
     user_rows,
 )
-from reactor_memory.storage.appends import APPENDS
+from reactor_memory.storage.message_store import SqlMessageStore
+from reactor_memory.storage.recall_index import SqlRecallIndex
+from reactor_memory.storage.summary_store import SqlSummaryStore
 
 RECOUNT_PAGE = 500
 """Messages that are counted again in one transaction: appends wait meanwhile."""
 
 
-class SqlStore:
+class SqlStore(SqlMessageStore):
     """The log, everything derived from it, and what belongs to users, in one database."""
 
     def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self.database = database
+        self.summaries = SqlSummaryStore(database)
+        self.index = SqlRecallIndex(database)
         self._read = database.read
         self._write = database.write
         self._note = database.write_relaxed
         self._scan = database.read_long
 
-    async def open(self) -> None:
-        await self.database.open()
-
-    async def close(self) -> None:
-        await self.database.close()
-
-    async def append(self, request: AppendRequest) -> Appended:
-        return await self.database.write_grouped(APPENDS, request)
-
     async def scrub(self, *, rewrite: bool = False) -> None:
         await health.scrub(self.database, rewrite=rewrite)
 
-    async def check(self) -> StoreHealth:
-        return await health.check(self.database)
-
     # The log
-
-    async def post_summary(self, request: PostRequest, *, refold: Refold) -> Message:
-        return await self._write(posting.post_summary, request, refold=refold)
-
-    async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
-        return await self._read(log.find, session_id, user_id)
-
-    async def read(
-        self,
-        session_id: str,
-        user_id: str | None,
-        *,
-        after: int = 0,
-        until: int | None = None,
-        last: int | None = None,
-        limit: int | None = None,
-    ) -> tuple[Message, ...]:
-        return await self._read(log.read, session_id, user_id, after=after, until=until, last=last, limit=limit)
-
-    async def read_context(self, query: ContextQuery) -> ContextRows:
-        if self.database.engine == "postgresql":
-            return await postgres_contexts.read_context(self.database, query)
-        return await self._read(log.read_context, query)
-
-    async def read_ranges(
-        self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]
-    ) -> tuple[Message, ...]:
-        return await self._read(log.read_ranges, session_id, user_id, ranges)
-
-    async def read_background(
-        self, session_id: str, *, after: int = 0, limit: int = 1000
-    ) -> tuple[Session, tuple[Message, ...]]:
-        return await self._read(log.read_background, session_id, after=after, limit=limit)
-
-    async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        return await self._read(log.list_sessions, user_id, limit=limit, cursor=cursor)
-
-    async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
-        return await self._write(log.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
-
-    async def withdraw(
-        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
-    ) -> Withdrawn:
-        return await self._write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
-
-    async def erase(
-        self,
-        session_id: str,
-        user_id: str | None,
-        *,
-        ranges: Sequence[tuple[int, int]],
-        now: int,
-        refold: Refold,
-    ) -> Erased:
-        return await self._write(erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=refold)
-
-    async def pin(self, session_id: str, user_id: str | None, pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
-        return await self._write(log.pin, session_id, user_id, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
-
-    async def unpin(self, session_id: str, user_id: str | None, target: PinTarget) -> bool:
-        return await self._write(log.unpin, session_id, user_id, target)
-
-    async def read_pins(self, session_id: str, user_id: str | None) -> tuple[Pin, ...]:
-        return await self._read(log.read_pins, session_id, user_id)
-
-    async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
-        return await self._write(log.delete, session_id, user_id, now=now, purge=purge)
-
-    async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
-        return await self._write(log.purge_deleted, before=before, limit=limit)
-
-    async def idle_groups(self, *, before: int, after: str = "", limit: int = 100) -> tuple[IdleGroup, ...]:
-        return await self._read(log.idle_groups, before=before, after=after, limit=limit)
-
-    async def delete_idle(self, group_id: str, *, before: int, now: int, purge: bool) -> tuple[str, ...]:
-        return await self._write(log.delete_idle, group_id, before=before, now=now, purge=purge)
-
-    async def owned_groups(self, user_id: str, *, after: str = "", limit: int = 100) -> tuple[tuple[str, ...], ...]:
-        return await self._read(erasing.owned_groups, user_id, after=after, limit=limit)
-
-    async def erase_group(self, group_id: str, user_id: str, *, now: int) -> tuple[str, ...]:
-        return await self._write(erasing.erase_group, group_id, user_id, now=now)
 
     async def forget_user(self, user_id: str, *, now: int) -> int:
         return await self._write(erasing.forget_user, user_id, now=now)
@@ -220,67 +102,6 @@ class SqlStore:
         return rewritten
 
     # What is derived from it
-
-    async def get_summary(self, session_id: str) -> Summary | None:
-        return await self._read(derived.get_summary, session_id)
-
-    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
-        return await self._read(derived.get_summary_head, session_id)
-
-    async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
-        return await self._read(derived.get_layout, session_id, budget, settings_fingerprint)
-
-    async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
-        await self._note(derived.put_layout, session_id, layout, budget, settings_fingerprint)
-
-    async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
-        return await self._read(derived.read_ledger, branch)
-
-    async def read_facts_about(
-        self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
-    ) -> tuple[Fact, ...]:
-        return await self._read(derived.read_facts_about, branch, anchors)
-
-    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
-        return await self._read(derived.read_corrections, session_id)
-
-    async def put_correction(self, session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> bool:
-        return await self._write(derived.put_correction, session, correction, now=now, refold=refold)
-
-    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
-        return await self._read(derived.read_posted, branch)
-
-    async def put_posted(self, session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> None:
-        await self._write(derived.put_posted, session, posted, now=now, refold=refold)
-
-    async def mark_outdated(self, session_id: str, *, now: int) -> int:
-        return await self._write(derived.mark_outdated, session_id, now=now)
-
-    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
-        return await self._read(derived.outdated_ranges, session_id)
-
-    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
-        return await self._write(derived.record_segment, lease, segment, facts, summary)
-
-    async def put_summary(self, lease: Lease, summary: Summary) -> bool:
-        return await self._write(derived.put_summary, lease, summary)
-
-    async def invalidate(
-        self, session_id: str, branches: Sequence[Session], *, seq: int, now: int, refold: Refold
-    ) -> None:
-        await self._write(derived.lock_and_invalidate, branches, seq=seq, now=now, refold=refold)
-
-    async def forget_messages(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
-        await self._write(derived.lock_and_forget_messages, branches, now=now, refold=refold)
-
-    async def forget(self, session_ids: Sequence[str]) -> None:
-        await self._write(derived.forget, session_ids)
-
-    async def add_spending(self, session_id: str, *, day: int, tokens: int) -> None:
-        await self._write(derived.add_spending, session_id, day=day, tokens=tokens)
-
-    async def read_spending(self, session_id: str, *, day: int) -> Spending:
-        return await self._read(derived.read_spending, session_id, day=day)
 
     # Summaries of ranges
 
@@ -315,18 +136,6 @@ class SqlStore:
 
     # Recall
 
-    async def indexed_until(self, conversation_id: str) -> int:
-        return await self._read(recall.indexed_until, conversation_id)
-
-    async def extend(self, lease: Lease, part: IndexPart) -> bool:
-        return await self._note(recall.extend, lease, part)
-
-    async def search(self, query: RecallQuery) -> Findings:
-        return await self._read(recall.search, query)
-
-    async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
-        await self._write(recall.truncate, session_ids, seq=seq)
-
     # What belongs to a user
 
     async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
@@ -359,29 +168,6 @@ class SqlStore:
         return await self._read(user_rows.list_notes, user_id, agent_name, limit=limit)
 
     # Background work
-
-    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
-        return await self._note(derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds)
-
-    async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
-        return await self._note(derived.renew, lease, now=now, lease_microseconds=lease_microseconds)
-
-    async def release(
-        self,
-        lease: Lease,
-        *,
-        due_at: int | None,
-        attempts: int = 0,
-        parked: bool = False,
-        error: str | None = None,
-    ) -> None:
-        await self._note(derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
-
-    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
-        return await self._read(derived.due, kind, now=now, limit=limit)
-
-    async def work_state(self, session_id: str, kind: str) -> WorkState | None:
-        return await self._read(derived.work_state, session_id, kind)
 
     async def list_work(self, kind: str, *, limit: int = 100) -> tuple[WorkState, ...]:
         return await self._read(derived.list_work, kind, limit=limit)

@@ -43,16 +43,10 @@ pytest.register_assert_rewrite(
             "answered_requests",
             "api_keys",
             "branching",
-            "correcting",
             "items",
-            "erasing",
             "lifecycle",
             "log",
             "notes",
-            "pinning",
-            "posting",
-            "pruning",
-            "random_histories",
             "range_summaries",
             "recall",
             "responses",
@@ -75,12 +69,11 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
-from reactor_memory.testing.erasing import ErasureConformance  # noqa: E402
 from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
 from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
-from reactor_memory.testing.recall import RecallIndexConformance, StoreAsIndexConformance  # noqa: E402
+from reactor_memory.testing.recall import RecallIndexConformance  # noqa: E402
 from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
 from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
 from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
@@ -93,7 +86,6 @@ __all__ = [
     "AnsweredRequestStoreConformance",
     "ApiKeyStoreConformance",
     "ConversationStoreConformance",
-    "ErasureConformance",
     "FakeClock",
     "ItemsStoreConformance",
     "MessageStoreConformance",
@@ -105,7 +97,6 @@ __all__ = [
     "ScriptedSummarizer",
     "SearchStoreConformance",
     "SessionTransferConformance",
-    "StoreAsIndexConformance",
     "StoredResponsesConformance",
     "StrategyConformance",
     "SummaryStoreConformance",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from reactor_memory.principals import AnsweredRequest, AnsweredRequestStore
 from reactor_memory.protocols import MessageStore, SummaryStore, UserData
+from reactor_memory.storage import erasing
 from reactor_memory.testing.builders import append_messages, numbered
 from reactor_memory.testing.log import nothing_left
 
@@ -136,7 +137,7 @@ class AnsweredRequestStoreConformance:
             begun = request(key)
             await claim(store, replace(begun, group_id=group_id))
             await store.answer_request(answered(replace(begun, group_id=group_id or "s")))
-        await store.erase("s", None, ranges=[(2, 2)], now=50, refold=nothing_left)
+        await store.database.write(erasing.erase, "s", None, ranges=[(2, 2)], now=50, refold=nothing_left)
         assert await claim(store, request("of it", now=60)) is None
         assert await claim(store, request("known late", now=60)) is None
         assert await claim(store, request("of another", now=60)) == answered(

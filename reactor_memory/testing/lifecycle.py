@@ -13,7 +13,7 @@ from reactor_memory.errors import InvalidInputError, SessionDeletedError, Sessio
 from reactor_memory.models import Message, SessionPreview
 from reactor_memory.protocols import ContextQuery, ContextRows, MessageStore
 from reactor_memory.testing.branching import fork
-from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
+from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
 
 
@@ -36,9 +36,6 @@ async def assert_gone(store: MessageStore, session_id: str) -> None:
         lambda: store.read_background(session_id),
         lambda: store.fork(session_id, None, at_seq=1, fork_id=fork_id, now=wall_clock()),
         lambda: store.withdraw(session_id, None, seq=None, now=wall_clock(), refold=nothing_left),
-        lambda: store.pin(session_id, None, pin_of(1), max_pins=1, max_pin_tokens=1),
-        lambda: store.unpin(session_id, None, 1),
-        lambda: store.read_pins(session_id, None),
     ):
         with pytest.raises(SessionDeletedError):
             await call()

@@ -14,7 +14,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Message, Role, Session, Summary, ToolCall, Visibility
 from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, MessageStore, Refold
-from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
+from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
 nothing_left: Refold = lambda ledger: Summary()  # noqa: E731
 
@@ -331,9 +331,6 @@ class Ownership:
             lambda: store.read_context(query),
             lambda: store.fork(session_id, user_id, at_seq=1, fork_id=fork_id, now=wall_clock()),
             lambda: store.withdraw(session_id, user_id, seq=None, now=wall_clock(), refold=nothing_left),
-            lambda: store.pin(session_id, user_id, pin_of(1), max_pins=1, max_pin_tokens=1),
-            lambda: store.unpin(session_id, user_id, 1),
-            lambda: store.read_pins(session_id, user_id),
             lambda: store.delete(session_id, user_id, now=wall_clock(), purge=True),
         ):
             with pytest.raises(SessionOwnershipError):

@@ -7,27 +7,10 @@ import pytest
 from reactor_memory.testing.branching import Forks, Withdrawal
 from reactor_memory.testing.lifecycle import Deletion, Listing, Loading, Purge
 from reactor_memory.testing.log import AppendAndRead, Idempotency, Ownership, RoundTrips
-from reactor_memory.testing.pinning import Pins
-from reactor_memory.testing.pruning import IdleGroups
-from reactor_memory.testing.random_histories import RandomHistories
-from reactor_memory.testing.recounting import Recounting
 
 
 @pytest.mark.anyio
 class MessageStoreConformance(
-    AppendAndRead,
-    RoundTrips,
-    Ownership,
-    Idempotency,
-    Forks,
-    Withdrawal,
-    Deletion,
-    Purge,
-    Listing,
-    Loading,
-    Pins,
-    Recounting,
-    IdleGroups,
-    RandomHistories,
+    AppendAndRead, RoundTrips, Ownership, Idempotency, Forks, Withdrawal, Deletion, Purge, Listing, Loading
 ):
     """What every `MessageStore` promises. The fixture `store` gives an opened, empty one."""

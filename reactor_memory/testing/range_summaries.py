@@ -20,6 +20,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
 from reactor_memory.protocols import ContextQuery, MessageStore, RangeSummaryStore, SummaryStore
+from reactor_memory.storage import erasing
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
@@ -125,7 +126,7 @@ async def everything(store: Store, session_id: str) -> tuple[object, ...]:
 
 
 async def erase(store: Store, session_id: str, *ranges: tuple[int, int]) -> None:
-    await store.erase(session_id, None, ranges=ranges, now=wall_clock(), refold=nothing_left)
+    await store.database.write(erasing.erase, session_id, None, ranges=ranges, now=wall_clock(), refold=nothing_left)
 
 
 def a_pair(call_id: str = "c") -> tuple[Message, Message]:

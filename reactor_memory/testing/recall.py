@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import pytest
 
 from reactor_memory.context.entries import part_of
 from reactor_memory.models import Fact, Message
-from reactor_memory.protocols import Findings, IndexPart, MessageStore, RecallIndex, RecallQuery, SummaryStore
+from reactor_memory.protocols import Findings, IndexPart, RecallIndex, RecallQuery
 from reactor_memory.terms import terms
 from reactor_memory.testing.branching import fork
-from reactor_memory.testing.builders import append_messages, wall_clock
-from reactor_memory.testing.summaries import MINUTE, claimed, folded, ledger_of, seal, segment, session_of
-
-
-class Store(MessageStore, SummaryStore, Protocol):
-    """The log and what is derived from it, beside the index or one object with it."""
+from reactor_memory.testing.builders import append_messages
+from reactor_memory.testing.summaries import MINUTE, Store, claimed, segment, session_of
 
 
 def talk(*texts: str, start: int = 1) -> tuple[Message, ...]:
@@ -39,7 +34,7 @@ async def indexed(
         await append_messages(store, owner, messages)
     lease = await claimed(store, owner)
     extended = await index.extend(lease, part(owner, messages, facts))
-    await store.release(lease, due_at=None)
+    await store.summaries.release(lease, due_at=None)
     return extended
 
 
@@ -62,10 +57,6 @@ class RecallIndexConformance:
     The fixture `store` gives an opened, empty `MessageStore` that is a `SummaryStore` too; override the fixture
     `index` where the index is another object.
     """
-
-    @pytest.fixture
-    def index(self, store: RecallIndex) -> RecallIndex:
-        return store
 
     async def test_a_message_is_found_by_its_words_in_any_form(self, store: Store, index: RecallIndex) -> None:
         await indexed(store, index, "s", talk("Two reservations at the Blue Door", "Reserved", "And a taxi", "Coming"))
@@ -175,7 +166,7 @@ class RecallIndexConformance:
     async def test_a_lost_lease_adds_nothing(self, store: Store, index: RecallIndex) -> None:
         await append_messages(store, "s", talk("walrus", "yes"))
         lease = await claimed(store, "s")
-        await store.release(lease, due_at=None)
+        await store.summaries.release(lease, due_at=None)
         await claimed(store, "s", MINUTE)
         assert not await index.extend(lease, part("s", talk("walrus", "yes")))
         assert await seqs(store, index, "s", "walrus") == []
@@ -198,87 +189,3 @@ class RecallIndexConformance:
         assert await index.indexed_until("s") == 0
         assert await seqs(store, index, "s", "walrus") == []
         assert await seqs(store, index, "other", "walrus") == [1]
-
-
-@pytest.mark.anyio
-class StoreAsIndexConformance:
-    """What a store that is its own index promises besides: what goes out of view is gone from the index at once."""
-
-    async def test_a_withdrawn_message_is_not_found(self, store: Store) -> None:
-        index: RecallIndex = store  # pyright: ignore[reportAssignmentType]
-        await append_messages(store, "s", talk("one", "two", "walrus", "four"))
-        await seal(store, "s", 1, 2)
-        await seal(store, "s", 3, 4)
-        await fork(store, "s", at_seq=5, fork_id="s~a")
-        for each in (talk("one", "two"), talk("walrus", "four", start=3)):
-            lease = await claimed(store, "s")
-            assert await index.extend(lease, part("s", each))
-            await store.release(lease, due_at=None)
-        await store.withdraw("s", None, seq=4, now=wall_clock(), refold=folded)
-        assert await index.indexed_until("s") == 2
-        assert await seqs(store, index, "s", "walrus four") == []
-        assert await seqs(store, index, "s~a", "walrus four") == []
-        assert (await ledger_of(store, "s")).segments[-1].stale
-
-    @pytest.mark.parametrize("purge", [True, False])
-    async def test_a_deleted_session_is_not_extended_and_a_purged_one_not_found(
-        self, store: Store, purge: bool
-    ) -> None:
-        index: RecallIndex = store  # pyright: ignore[reportAssignmentType]
-        await indexed(store, index, "s", talk("walrus", "yes"))
-        branch = (await session_of(store, "s")).branch
-        lease = await claimed(store, "s")
-        await store.delete("s", None, now=wall_clock(), purge=purge)
-        assert not await index.extend(lease, part("s", talk("late", "yes", start=3)))
-        query = RecallQuery(session_id="s", branch=branch, text="walrus", terms=tuple(terms("walrus")))
-        assert bool((await index.search(query)).found) is not purge
-
-    async def test_ranges_are_read_along_the_branch(self, store: Store) -> None:
-        await append_messages(store, "s", talk("one", "two", "three", "four"))
-        await fork(store, "s", at_seq=3, fork_id="s~a")
-        await append_messages(store, "s~a", talk("drei", "vier", start=3))
-        read = await store.read_ranges("s~a", None, [(4, 9), (1, 1), (2, 3), (3, 3)])
-        assert [message.content for message in read] == ["one", "two", "drei", "vier"]
-        assert await store.read_ranges("s~a", None, []) == ()
-        assert await store.read_ranges("unknown", None, [(1, 2)]) == ()
-
-    async def test_facts_about_some_anchors(self, store: Store) -> None:
-        await append_messages(store, "s", talk("one", "two", "three", "four"))
-        facts = [Fact(anchor=f"a {n % 2}", key="k", value=str(n), source_seq=n, verified=n != 3) for n in range(1, 5)]
-        await seal(store, "s", 1, 2, facts[:2])
-        await seal(store, "s", 3, 4, facts[2:])
-        await fork(store, "s", at_seq=3, fork_id="s~a")
-
-        async def values(session_id: str, *anchors: str) -> list[str]:
-            branch = (await session_of(store, session_id)).branch
-            return [fact.value for fact in await store.read_facts_about(session_id, branch, anchors)]
-
-        assert await values("s", "a 0", "a 1") == ["1", "2", "4"]
-        assert await values("s", "a 1", "unknown") == ["1"]
-        assert await values("s~a", "a 0") == ["2"]
-
-    async def test_facts_about_anchors_are_those_of_the_ledger(self, store: Store) -> None:
-        """What an ancestor seals behind the first segment of a fork is not the fork's, nor what went out of view."""
-
-        async def values(session_id: str) -> list[str]:
-            branch = (await session_of(store, session_id)).branch
-            about = await store.read_facts_about(session_id, branch, ["a"])
-            assert about == tuple(f for f in (await store.read_ledger(session_id, branch)).facts if f.anchor == "a")
-            return [fact.value for fact in about]
-
-        def stated(owner: str, seq: int) -> Fact:
-            return Fact(anchor="a", key="k", value=f"{seq} of {owner}", source_seq=seq, verified=True)
-
-        await append_messages(store, "s", talk(*"12345678"))
-        await seal(store, "s", 1, 2, [stated("s", 1)])
-        await fork(store, "s", at_seq=7, fork_id="s~a")
-        await append_messages(store, "s~a", talk("sieben", "acht", start=7))
-        await seal(store, "s~a", 3, 8, [stated("s~a", 3), stated("s~a", 7)])
-        await seal(store, "s", 3, 4, [stated("s", 3)])
-        await seal(store, "s", 5, 8, [stated("s", 5)])
-        assert await values("s") == ["1 of s", "3 of s", "5 of s"]
-        assert await values("s~a") == ["1 of s", "3 of s~a", "7 of s~a"]
-        await fork(store, "s~a", at_seq=9, fork_id="s~b")
-        assert await values("s~b") == ["1 of s", "3 of s~a", "7 of s~a"]
-        await store.withdraw("s", None, seq=8, now=wall_clock(), refold=folded)
-        assert await values("s") == ["1 of s", "3 of s"]

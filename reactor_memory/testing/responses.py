@@ -15,6 +15,7 @@ from reactor_memory.errors import InvalidInputError, LimitExceededError, Session
 from reactor_memory.models import Message
 from reactor_memory.protocols import MessageStore, SummaryStore
 from reactor_memory.responses import Addition, Ending, Response, ResponseSignals, ResponseState, ResponseStore
+from reactor_memory.storage import erasing
 from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.log import TEXTS, nothing_left
@@ -393,7 +394,7 @@ class StoredResponsesConformance:
         shared = await start(store, f"{conversation_id}~f")
         await add(store, shared, "a")
         await store.finish_response(ending(shared, message_id=message_ids[0]))
-        await store.erase(conversation_id, "u", ranges=[(1, 1)], now=NOW, refold=nothing_left)
+        await store.database.write(erasing.erase, conversation_id, "u", ranges=[(1, 1)], now=NOW, refold=nothing_left)
         assert await pieces(store, response(conversation_id, "r0")) == await pieces(store, shared) == []
         assert await standing(store, shared) is None
         (left,) = await store.list_responses([conversation_id], limit=5)

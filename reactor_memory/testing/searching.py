@@ -28,8 +28,8 @@ from reactor_memory.searching import (
 from reactor_memory.terms import terms
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
-from reactor_memory.testing.erasing import erase
 from reactor_memory.testing.summaries import folded
+from tests.conformance.suites.erasing import erase
 
 MINUTE = 60_000_000
 ANN, BEN = "ann", "ben"
@@ -63,7 +63,7 @@ def meaning_of(text: str) -> tuple[float, float]:
 
 
 async def lease_of(store: SummaryStore, session_id: str, kind: str) -> Lease:
-    lease = await store.claim(session_id, kind, now=wall_clock(), lease_microseconds=MINUTE)
+    lease = await store.summaries.claim(session_id, kind, now=wall_clock(), lease_microseconds=MINUTE)
     assert lease is not None
     return lease
 
@@ -92,14 +92,14 @@ async def unindexed(store: Store, session_id: str, *, after: int | None = None, 
 async def store_words(store: Store, part: IndexedRange) -> bool:
     lease = await lease_of(store, part.conversation_id, INDEX_SEARCH)
     stored = await store.index_words(lease, part)
-    await store.release(lease, due_at=None)
+    await store.summaries.release(lease, due_at=None)
     return stored
 
 
 async def store_meanings(store: Store, part: IndexedRange, *, model: str = MODEL) -> bool:
     lease = await lease_of(store, part.conversation_id, EMBED_SEARCH)
     stored = await store.index_meanings(lease, part, model=model)
-    await store.release(lease, due_at=None)
+    await store.summaries.release(lease, due_at=None)
     return stored
 
 
@@ -387,7 +387,7 @@ class SearchStoreConformance:
         lease = await lease_of(store, "a", INDEX_SEARCH)
         assert await self.behind(store) == ()
         later = wall_clock() + MINUTE
-        await store.release(lease, due_at=later, attempts=1, error="redaction")
+        await store.summaries.release(lease, due_at=later, attempts=1, error="redaction")
         assert await self.behind(store) == ()
         assert await store.behind_in_words(after="", now=later, limit=9) == ("a",)
         assert await store.behind_in_meanings(model=MODEL, after="", now=wall_clock(), limit=9) == ("a",)
@@ -405,11 +405,11 @@ class SearchStoreConformance:
     async def test_only_the_newest_lease_of_a_living_conversation_writes(self, store: Store) -> None:
         await say(store, "a", "a cat")
         part = await unindexed(store, "a")
-        stale = await store.claim("a", INDEX_SEARCH, now=0, lease_microseconds=0)
+        stale = await store.summaries.claim("a", INDEX_SEARCH, now=0, lease_microseconds=0)
         assert stale is not None
-        fresh = await store.claim("a", INDEX_SEARCH, now=wall_clock() + MINUTE, lease_microseconds=MINUTE)
+        fresh = await store.summaries.claim("a", INDEX_SEARCH, now=wall_clock() + MINUTE, lease_microseconds=MINUTE)
         if fresh is None:
-            await store.release(stale, due_at=None)
+            await store.summaries.release(stale, due_at=None)
             fresh = await lease_of(store, "a", INDEX_SEARCH)
         assert not await store.index_words(stale, part)
         await store.delete("a", ANN, now=1, purge=False)

@@ -28,8 +28,9 @@ from reactor_memory.memberships import (
 )
 from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer, Visibility
 from reactor_memory.protocols import SUMMARIZE, AppendRequest, MessageStore, SummaryStore, UserData
+from reactor_memory.storage import erasing
 from reactor_memory.testing.builders import append_messages, stored_form
-from reactor_memory.testing.correcting import amending
+from tests.conformance.suites.correcting import amending
 
 
 class Store(ConversationStore, MessageStore, SummaryStore, UserData, Protocol):
@@ -211,9 +212,9 @@ class Beginning:
         await fork(store, "erased", "erased~g", 1)
         await store.rename_conversation("erased", "own", audit("erased", "rename", now=25))
         await say(store, "kept", "more")
-        await store.erase("erased", OWNER, ranges=((1, 1),), now=30, refold=amending)
+        await store.database.write(erasing.erase, "erased", OWNER, ranges=((1, 1),), now=30, refold=amending)
         await store.withdraw("withdrawn", OWNER, seq=None, now=30, refold=amending)
-        await store.erase("kept", OWNER, ranges=((2, 2),), now=30, refold=amending)
+        await store.database.write(erasing.erase, "kept", OWNER, ranges=((2, 2),), now=30, refold=amending)
         names = ("erased", "erased~f", "erased~g", "withdrawn", "kept")
         titles = [(await found(store, name)).session.title for name in names]
         assert titles == ["own", None, None, None, "a secret name"]
@@ -601,9 +602,9 @@ class Restoring:
     async def test_background_work_is_due_again(self, store: Store) -> None:
         await self.family(store)
         await store.delete_conversation("c", audit("c", now=50), purge=False)
-        assert "c" not in await store.due(SUMMARIZE, now=DAY)
+        assert "c" not in await store.summaries.due(SUMMARIZE, now=DAY)
         await store.restore_conversation("c", audit("c", "restore", now=60))
-        assert set(await store.due(SUMMARIZE, now=DAY)) == {"c", "c~a", "c~a1", "c~b"}
+        assert set(await store.summaries.due(SUMMARIZE, now=DAY)) == {"c", "c~a", "c~a1", "c~b"}
 
     async def test_what_was_purged_is_gone_with_its_members(self, store: Store) -> None:
         await self.family(store)

@@ -28,12 +28,13 @@ from reactor_memory.protocols import (
     SummaryStore,
     UserData,
 )
+from reactor_memory.storage import derived, erasing, log
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
-from reactor_memory.testing.correcting import amending
 from reactor_memory.testing.log import seqs
-from reactor_memory.testing.posting import post, ruling_in
 from reactor_memory.testing.range_summaries import summarise
+from tests.conformance.suites.correcting import amending
+from tests.conformance.suites.posting import post, ruling_in
 
 
 class Store(
@@ -93,7 +94,7 @@ async def correct(store: Store, session_id: str, value: str | None, *, source_se
     said = FactCorrection(
         anchor="user", key="seat", value=value, seq=session.last_seq, source_seq=source_seq, author_id="u", created_at=7
     )
-    assert await store.put_correction(session, said, now=wall_clock(), refold=amending)
+    assert await store.database.write(derived.put_correction, session, said, now=wall_clock(), refold=amending)
 
 
 async def fill(store: Store) -> None:
@@ -117,8 +118,8 @@ async def fill(store: Store) -> None:
     await store.fork("owned~b", "u", at_seq=6, fork_id="owned~a", now=4_000)
     await store.fork("owned", "u", at_seq=2, fork_id="owned~gone", now=4_000)
     await store.delete("owned~gone", "u", now=5_000, purge=False)
-    await store.pin("owned", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
-    await store.pin("owned", "u", pin_of(3, fact=("order", "id")), max_pins=9, max_pin_tokens=99)
+    await store.database.write(log.pin, "owned", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
+    await store.database.write(log.pin, "owned", "u", pin_of(3, fact=("order", "id")), max_pins=9, max_pin_tokens=99)
     for session_id, value, source in (("owned", "17", 2), ("owned", None, 5), ("owned~a", "18", 2)):
         await correct(store, session_id, value, source_seq=source)
     await append_messages(store, "open", numbered(12))
@@ -128,7 +129,7 @@ async def fill(store: Store) -> None:
     await summarise(store, "open", 5, 6, name="deleted", retention="delete")
     await post(store, "open", "It was said.", 3, title="said")
     await post(store, "open", "It was erased.", 4, key="k3")
-    await store.erase("open", None, ranges=[(14, 14)], now=7_000, refold=amending)
+    await store.database.write(erasing.erase, "open", None, ranges=[(14, 14)], now=7_000, refold=amending)
     await append_messages(store, "open", [Message.assistant("")])
     await withdraw(store, "open")
     await append_messages(store, "purged", numbered(2), user_id="u")
@@ -187,7 +188,7 @@ class Copies:
 
     async def test_of_a_deleted_session_only_the_id_arrives(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(3), user_id="u")
-        await store.pin("s", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
+        await store.database.write(log.pin, "s", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
         await store.delete("s", "u", now=5_000, purge=False)
         await copier(store, target).copy(ignore)
         (stored,) = await target.export_group("s")
@@ -198,9 +199,9 @@ class Copies:
     async def test_background_work_begins_when_all_is_there(self, store: Store, target: Store) -> None:
         await fill(store)
         await copier(store, target).copy(ignore)
-        due = await target.due(SUMMARIZE, now=wall_clock() + 1)
+        due = await target.summaries.due(SUMMARIZE, now=wall_clock() + 1)
         assert sorted(due) == ["open", "owned", "owned~a", "owned~b"]
-        assert await target.due("copy", now=wall_clock() + 1) == ()
+        assert await target.summaries.due("copy", now=wall_clock() + 1) == ()
 
     async def test_many_messages_are_copied_page_by_page(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(2 * PAGE + 1))
@@ -241,7 +242,7 @@ class Copies:
         await fill(store)
         await copier(store, target).copy(ignore)
         await append_messages(target, "open", numbered(3))
-        await target.unpin("owned", "u", 2)
+        await target.database.write(log.unpin, "owned", "u", 2)
         await target.delete("owned~b", "u", now=9_000, purge=True)
         before = await contents(target)
         assert (await copier(store, target).copy(ignore)).copied == 0
@@ -347,11 +348,11 @@ class Imports:
         (begun,) = await target.export_group("s")
         assert (begun.importing, begun.session.last_seq) == (True, 3)
         assert seqs(await target.read("s", None)) == [1, 2, 3]
-        assert await target.due(SUMMARIZE, now=wall_clock() + 1) == ()
+        assert await target.summaries.due(SUMMARIZE, now=wall_clock() + 1) == ()
         assert await target.import_messages("s", await store.export_messages("s", after=3, limit=3))
         await target.finish_import("s", due_at=None)
         assert await target.export_group("s") == (stored,)
-        assert await target.due(SUMMARIZE, now=wall_clock() + 1) == ()
+        assert await target.summaries.due(SUMMARIZE, now=wall_clock() + 1) == ()
 
     async def test_messages_that_do_not_follow_are_refused(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))

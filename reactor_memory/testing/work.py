@@ -17,7 +17,7 @@ from reactor_memory.testing.summaries import HOUR, MINUTE, Store
 
 
 async def claim(store: Store, session_id: str = "s", *, lease: int = MINUTE, ahead: int = 0) -> Lease | None:
-    return await store.claim(session_id, SUMMARIZE, now=wall_clock() + ahead, lease_microseconds=lease)
+    return await store.summaries.claim(session_id, SUMMARIZE, now=wall_clock() + ahead, lease_microseconds=lease)
 
 
 async def sure_claim(store: Store, session_id: str = "s", *, lease: int = MINUTE, ahead: int = 0) -> Lease:
@@ -27,11 +27,11 @@ async def sure_claim(store: Store, session_id: str = "s", *, lease: int = MINUTE
 
 
 async def due(store: Store, limit: int = 100) -> tuple[str, ...]:
-    return await store.due(SUMMARIZE, now=wall_clock(), limit=limit)
+    return await store.summaries.due(SUMMARIZE, now=wall_clock(), limit=limit)
 
 
 async def state(store: Store, session_id: str = "s") -> WorkState:
-    found = await store.work_state(session_id, SUMMARIZE)
+    found = await store.summaries.work_state(session_id, SUMMARIZE)
     assert found is not None
     return found
 
@@ -53,7 +53,7 @@ class Leases:
         await fork(store, "s", "s~f", 3)
         for session_id in ("s", "t", "s~f"):
             assert await claim(store, session_id)
-        assert await store.claim("s", "other", now=wall_clock(), lease_microseconds=MINUTE)
+        assert await store.summaries.claim("s", "other", now=wall_clock(), lease_microseconds=MINUTE)
 
     async def test_one_of_many_gets_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
@@ -75,33 +75,33 @@ class Leases:
     async def test_a_lease_given_back_is_free(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         first = await sure_claim(store)
-        await store.release(first, due_at=None)
+        await store.summaries.release(first, due_at=None)
         assert (await sure_claim(store)).fence > first.fence
 
     async def test_a_renewed_lease_is_kept(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         lease = await sure_claim(store, lease=1)
-        assert await store.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
+        assert await store.summaries.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
         assert await claim(store) is None
 
     async def test_a_lost_lease_is_not_renewed(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         lost = await sure_claim(store, lease=1)
         await sure_claim(store, ahead=MINUTE)
-        assert not await store.renew(lost, now=wall_clock(), lease_microseconds=MINUTE)
+        assert not await store.summaries.renew(lost, now=wall_clock(), lease_microseconds=MINUTE)
 
     async def test_a_lost_lease_cannot_be_given_back(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         lost = await sure_claim(store, lease=1)
         await sure_claim(store, ahead=MINUTE)
         before = await state(store)
-        await store.release(lost, due_at=wall_clock(), attempts=7, parked=True, error="late")
+        await store.summaries.release(lost, due_at=wall_clock(), attempts=7, parked=True, error="late")
         assert await state(store) == before
         assert await claim(store) is None
 
     async def test_a_lease_knows_the_failures_before_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
-        await store.release(await sure_claim(store), due_at=None, attempts=3, error="timeout")
+        await store.summaries.release(await sure_claim(store), due_at=None, attempts=3, error="timeout")
         assert (await sure_claim(store)).attempts == 3
 
 
@@ -114,9 +114,8 @@ class Due:
     async def test_nothing_was_ever_done(self, store: Store) -> None:
         await self.append(store, 4, every=None)
         assert await due(store) == ()
-        assert await store.work_state("s", SUMMARIZE) is None
-        assert await store.work_state("unknown", SUMMARIZE) is None
-        assert await store.list_work(SUMMARIZE) == ()
+        assert await store.summaries.work_state("s", SUMMARIZE) is None
+        assert await store.summaries.work_state("unknown", SUMMARIZE) is None
 
     @pytest.mark.parametrize(
         ("batches", "expected"),
@@ -129,7 +128,7 @@ class Due:
 
     async def test_an_append_between_multiples_makes_nothing_due(self, store: Store) -> None:
         await self.append(store, 10, every=10)
-        await store.release(await sure_claim(store), due_at=None)
+        await store.summaries.release(await sure_claim(store), due_at=None)
         await self.append(store, 9, every=10)
         assert await due(store) == ()
         await self.append(store, 1, every=10)
@@ -139,7 +138,7 @@ class Due:
         for _ in range(2):
             await append_messages(store, "s", numbered(10), idempotency_key="k", work_every=10)
             if await due(store):
-                await store.release(await sure_claim(store), due_at=None)
+                await store.summaries.release(await sure_claim(store), due_at=None)
         assert await due(store) == ()
 
     async def test_the_length_of_a_fork_counts_what_it_shares(self, store: Store) -> None:
@@ -167,11 +166,11 @@ class Due:
     async def test_the_work_of_a_worker_that_died_is_due_again(self, store: Store) -> None:
         await self.append(store, 4, every=4, ago=MINUTE)
         await sure_claim(store, lease=1)
-        assert await store.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
 
     async def test_done_is_not_due(self, store: Store) -> None:
         await self.append(store, 4, every=4)
-        await store.release(await sure_claim(store), due_at=None)
+        await store.summaries.release(await sure_claim(store), due_at=None)
         assert await due(store) == ()
         found = await state(store)
         assert (found.due_at, found.attempts, found.parked, found.last_error) == (None, 0, False, None)
@@ -179,28 +178,30 @@ class Due:
     async def test_the_worker_says_when_it_is_due_again(self, store: Store) -> None:
         for session_id, due_at in (("s", wall_clock() - HOUR), ("t", wall_clock() + HOUR)):
             await self.append(store, 4, every=None, session_id=session_id)
-            await store.release(await sure_claim(store, session_id), due_at=due_at, attempts=1, error="timeout")
+            await store.summaries.release(
+                await sure_claim(store, session_id), due_at=due_at, attempts=1, error="timeout"
+            )
             found = await state(store, session_id)
             assert (found.due_at, found.attempts, found.last_error) == (due_at, 1, "timeout")
         assert await due(store) == ("s",)
 
     async def test_kinds_are_apart(self, store: Store) -> None:
         await self.append(store, 4, every=4)
-        assert await store.due("other", now=wall_clock()) == ()
+        assert await store.summaries.due("other", now=wall_clock()) == ()
 
     async def test_what_an_append_made_due_meanwhile_stays_due(self, store: Store) -> None:
         await self.append(store, 4, every=4, ago=MINUTE)
         lease = await sure_claim(store)
         await self.append(store, 4, every=4)
-        await store.release(lease, due_at=None)
+        await store.summaries.release(lease, due_at=None)
         assert await due(store) == ("s",)
 
     async def test_also_when_it_was_claimed_before_anything_was_due(self, store: Store) -> None:
         await self.append(store, 3, every=4)
         lease = await sure_claim(store)
         await self.append(store, 1, every=4)
-        assert await store.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
-        await store.release(lease, due_at=None)
+        assert await store.summaries.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
+        await store.summaries.release(lease, due_at=None)
         assert await due(store) == ("s",)
 
     async def test_an_append_during_a_lease_leaves_the_lease(self, store: Store) -> None:
@@ -208,7 +209,7 @@ class Due:
         lease = await sure_claim(store)
         await self.append(store, 4, every=4)
         assert await claim(store) is None
-        assert await store.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
+        assert await store.summaries.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
 
 
 class Parked:
@@ -217,7 +218,7 @@ class Parked:
     async def park(self, store: Store, session_id: str = "s") -> None:
         await append_messages(store, session_id, numbered(4), work_every=4)
         lease = await sure_claim(store, session_id)
-        await store.release(lease, due_at=None, attempts=5, parked=True, error="refused")
+        await store.summaries.release(lease, due_at=None, attempts=5, parked=True, error="refused")
 
     async def test_it_is_not_due(self, store: Store) -> None:
         await self.park(store)
@@ -235,22 +236,7 @@ class Parked:
         await self.park(store)
         lease = await sure_claim(store)
         assert lease.attempts == 5
-        await store.release(lease, due_at=wall_clock() - MINUTE)
+        await store.summaries.release(lease, due_at=wall_clock() - MINUTE)
         assert await due(store) == ("s",)
         found = await state(store)
         assert (found.parked, found.attempts, found.last_error) == (False, 0, None)
-
-    async def test_reports_name_what_is_parked_or_failing(self, store: Store) -> None:
-        await self.park(store, "parked")
-        await append_messages(store, "failing", numbered(4))
-        await store.release(await sure_claim(store, "failing"), due_at=wall_clock(), attempts=1, error="timeout")
-        await append_messages(store, "fine", numbered(4), work_every=4)
-        await append_messages(store, "done", numbered(4))
-        await store.release(await sure_claim(store, "done"), due_at=None)
-        found = await store.list_work(SUMMARIZE)
-        assert {(each.session_id, each.attempts, each.parked, each.last_error) for each in found} == {
-            ("parked", 5, True, "refused"),
-            ("failing", 1, False, "timeout"),
-        }
-        assert len(await store.list_work(SUMMARIZE, limit=1)) == 1
-        assert await store.list_work("other") == ()

@@ -15,7 +15,7 @@ import msgspec
 
 from reactor_memory.ledger.sealing import next_segment
 from reactor_memory.models import Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
-from reactor_memory.protocols import SUMMARIZE, Clock, MessageStore, SummaryStore
+from reactor_memory.protocols import SUMMARIZE, Amendments, Clock, MessageStore, SummaryStore
 from reactor_memory.validation import fingerprint
 from reactor_memory.workers.extraction import Extracted, Extractor
 from reactor_memory.workers.folding import SummaryFold
@@ -41,6 +41,7 @@ class LedgerJob:
         *,
         messages: MessageStore,
         summaries: SummaryStore,
+        amendments: Amendments,
         indexer: Indexer,
         extractor: Extractor,
         fold: SummaryFold,
@@ -51,6 +52,7 @@ class LedgerJob:
     ) -> None:
         self._messages = messages
         self._summaries = summaries
+        self._amendments = amendments
         self._indexer = indexer
         self._extractor = extractor
         self._fold = fold
@@ -120,8 +122,8 @@ class LedgerJob:
         What people corrected is folded whole: a correction may be newer than the messages of the segment. So is the
         first segment of a branch that inherits a posted summary.
         """
-        posted = await self._summaries.read_posted(session.branch)
-        if (posted and not summary.version) or await self._summaries.read_corrections(session.session_id):
+        posted = await self._amendments.read_posted(session.branch)
+        if (posted and not summary.version) or await self._amendments.read_corrections(session.session_id):
             return await self._folded_whole(session, segment, facts)
         anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
         known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
@@ -157,7 +159,7 @@ class LedgerJob:
 
     async def _rebuild(self, lease: Lease) -> int | None:
         """Extract the oldest outdated segment anew; after the last one, contexts and the index are made of the new."""
-        outdated = await self._summaries.outdated_ranges(lease.session_id)
+        outdated = await self._amendments.outdated_ranges(lease.session_id)
         summary = await self._summaries.get_summary_head(lease.session_id)
         if not outdated or summary is None:
             return None
@@ -233,6 +235,7 @@ class FullJob:
         *,
         messages: MessageStore,
         summaries: SummaryStore,
+        amendments: Amendments,
         extractor: Extractor,
         fold: SummaryFold,
         clock: Clock,
@@ -241,6 +244,7 @@ class FullJob:
     ) -> None:
         self._messages = messages
         self._summaries = summaries
+        self._amendments = amendments
         self._extractor = extractor
         self._fold = fold
         self._clock = clock
@@ -272,8 +276,8 @@ class FullJob:
         ledger = Ledger(
             segments=(segment,),
             facts=extraction.facts,
-            corrections=await self._summaries.read_corrections(session.session_id),
-            posted=await self._summaries.read_posted(session.branch),
+            corrections=await self._amendments.read_corrections(session.session_id),
+            posted=await self._amendments.read_posted(session.branch),
         )
         folded = self._fold.whole(ledger)
         return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))

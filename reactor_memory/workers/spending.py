@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 
+from reactor_memory.database.database import Database
 from reactor_memory.models import Spending
-from reactor_memory.protocols import Clock, SummaryStore
+from reactor_memory.protocols import Clock
+from reactor_memory.storage import derived
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +19,7 @@ DAY_MICROSECONDS = 86_400_000_000
 
 
 def day_of(now: int) -> int:
-    """The day of a time in microseconds since the epoch, UTC, as `SummaryStore.add_spending` counts days."""
+    """The day of a time in microseconds since the epoch, UTC, as the store counts days."""
     return now // DAY_MICROSECONDS
 
 
@@ -25,9 +27,9 @@ class SpendingCaps:
     """Tokens at most for one session in all, and for all sessions on one day (UTC). 0: no cap."""
 
     def __init__(
-        self, *, summaries: SummaryStore, clock: Clock, max_tokens_per_session: int, max_tokens_per_day: int
+        self, *, database: Database, clock: Clock, max_tokens_per_session: int, max_tokens_per_day: int
     ) -> None:
-        self._summaries = summaries
+        self._database = database
         self._clock = clock
         self._per_session = max_tokens_per_session
         self._per_day = max_tokens_per_day
@@ -39,7 +41,7 @@ class SpendingCaps:
         if not (self._per_session or self._per_day):
             return False
         today = day_of(self._clock())
-        reached = self._reached(await self._summaries.read_spending(session_id, day=today))
+        reached = self._reached(await self._database.read(derived.read_spending, session_id, day=today))
         if reached:
             self._tell(reached, session_id, today)
         return bool(reached)
@@ -47,11 +49,11 @@ class SpendingCaps:
     async def note(self, session_id: str, tokens: int) -> None:
         """Tokens were spent for the session."""
         if tokens > 0:
-            await self._summaries.add_spending(session_id, day=day_of(self._clock()), tokens=tokens)
+            await self._database.write(derived.add_spending, session_id, day=day_of(self._clock()), tokens=tokens)
 
     async def spent_today(self) -> int:
         """Tokens of all sessions on this day."""
-        return (await self._summaries.read_spending("", day=day_of(self._clock()))).day
+        return (await self._database.read(derived.read_spending, "", day=day_of(self._clock()))).day
 
     def _reached(self, spent: Spending) -> str:
         if self._per_day and spent.day >= self._per_day:

@@ -30,7 +30,7 @@ from reactor_memory.errors import (
 from reactor_memory.models import Extraction
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
 from tests.acceptance.scenes import eventually, extract, scripted, talk, texts
-from tests.faulty_store import FaultyStore
+from tests.faulty_database import FaultyDatabase
 
 pytestmark = pytest.mark.anyio
 
@@ -525,8 +525,8 @@ class TestTheHook:
 
         def configure(container: Container) -> None:
             with_strategy(recording)(container)
-            faulty = FaultyStore(container.message_store(), at=1, mode="before", methods={"read_originals"})
-            container.message_store.override(providers.Object(faulty))
+            faulty = FaultyDatabase(container.database(), at=1, mode="before", operations={"read_originals"})
+            container.database.override(providers.Object(faulty))
 
         async with chat(every=None, configure=configure) as container:
             await service(container).add_messages("c", talk(3))
@@ -635,8 +635,8 @@ class TestErrors:
     async def test_a_fault_of_the_store(self, call: str) -> None:
         def configure(container: Container) -> None:
             methods = {"append", "get_session"}
-            faulty = FaultyStore(container.message_store(), at=1, mode="before", methods=methods)
-            container.message_store.override(providers.Object(faulty))
+            faulty = FaultyDatabase(container.database(), at=1, mode="before", operations=methods)
+            container.database.override(providers.Object(faulty))
 
         async with chat(configure=configure) as container:
             arguments = (talk(1),) if call == "add_messages" else ()

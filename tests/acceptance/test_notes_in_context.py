@@ -19,8 +19,8 @@ from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run
 from tests.acceptance.scenes import USER, extract, save, settings, talk
-from tests.faulty_store import FaultyStore
-from tests.stores import memory_store
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database, memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -172,7 +172,7 @@ async def test_a_history_of_the_caller_is_used_as_it_is() -> None:
 
 async def test_a_store_that_fails_is_loud() -> None:
     """A context without the notes would look like a user about whom nothing is known."""
-    store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True, methods={"read_notes"})
+    store = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"read_notes"})
     async with opened(store) as container:
         with pytest.raises(StoreUnavailableError):
             await load(container)

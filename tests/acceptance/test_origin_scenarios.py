@@ -43,8 +43,8 @@ from tests.acceptance.scenes import (
     talk,
     texts,
 )
-from tests.faulty_store import FaultyStore
-from tests.stores import memory_store
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database, memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -63,12 +63,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @asynccontextmanager
 async def memory_that_fails(
     methods: Collection[str] | None = None, **sections: Any
-) -> AsyncGenerator[tuple[Container, FaultyStore]]:
+) -> AsyncGenerator[tuple[Container, FaultyDatabase]]:
     """A memory whose store fails at every call (of `methods`, if given) until it is healed."""
-    store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True, methods=methods)
+    store = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations=methods)
 
     def configure(container: Container) -> None:
-        container.message_store.override(providers.Object(store))
+        container.database.override(providers.Object(store))
         container.summarizer.override(providers.Object(scripted()))
 
     async with open_memory(settings(**sections), configure=configure) as container:
@@ -560,7 +560,7 @@ def test_a_blank_address_of_the_store_is_refused(folder: Path, blank: str) -> No
 def test_own_parts_win(folder: Path) -> None:
     container = Container(settings=Settings(store={"url": "sqlite:///a.db"}, summary={"enabled": True}))
     store, summarizer, counter = memory_store(), scripted(), TenTokens()
-    container.message_store.override(providers.Object(store))
+    container.database.override(providers.Object(store))
     container.summarizer.override(providers.Object(summarizer))
     container.token_counter.override(providers.Object(counter))
     assert container.message_store() is container.summary_store() is store

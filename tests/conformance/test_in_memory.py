@@ -4,18 +4,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
-    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
     RangeSummaryStoreConformance,
     RecallIndexConformance,
-    StoreAsIndexConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.erasing import ErasureConformance
+from tests.conformance.suites.features import FeatureRules
+from tests.conformance.suites.index_in_database import IndexInDatabase
 from tests.stores import memory_store
 
 
@@ -36,10 +38,12 @@ class TestInMemorySummaries(SummaryStoreConformance):
 
 
 class TestInMemoryRecall(RecallIndexConformance):
-    pass
+    @pytest.fixture
+    def index(self, store: SqlStore) -> SqlRecallIndex:
+        return store.index
 
 
-class TestInMemoryAsIndex(StoreAsIndexConformance):
+class TestInMemoryAsIndex(IndexInDatabase):
     pass
 
 
@@ -56,6 +60,10 @@ class TestInMemoryNotes(NotesStoreConformance):
 
 
 class TestInMemoryItems(ItemsStoreConformance):
+    pass
+
+
+class TestInMemoryFeatures(FeatureRules):
     pass
 
 

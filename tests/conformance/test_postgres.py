@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
     ConversationStoreConformance,
-    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -18,10 +18,12 @@ from reactor_memory.testing import (
     RecallIndexConformance,
     ResponseStoreConformance,
     SearchStoreConformance,
-    StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.erasing import ErasureConformance
+from tests.conformance.suites.features import FeatureRules
+from tests.conformance.suites.index_in_database import IndexInDatabase
 from tests.stores import postgres_store
 
 pytestmark = pytest.mark.postgres
@@ -44,10 +46,12 @@ class TestPostgresSummaries(SummaryStoreConformance):
 
 
 class TestPostgresRecall(RecallIndexConformance):
-    pass
+    @pytest.fixture
+    def index(self, store: SqlStore) -> SqlRecallIndex:
+        return store.index
 
 
-class TestPostgresAsIndex(StoreAsIndexConformance):
+class TestPostgresAsIndex(IndexInDatabase):
     pass
 
 
@@ -64,6 +68,10 @@ class TestPostgresNotes(NotesStoreConformance):
 
 
 class TestPostgresItems(ItemsStoreConformance):
+    pass
+
+
+class TestPostgresFeatures(FeatureRules):
     pass
 
 

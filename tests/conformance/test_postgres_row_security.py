@@ -11,7 +11,6 @@ from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ConversationStoreConformance,
-    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -20,6 +19,8 @@ from reactor_memory.testing import (
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.erasing import ErasureConformance
+from tests.conformance.suites.features import FeatureRules
 from tests.stores import postgres_store
 
 pytestmark = pytest.mark.postgres
@@ -42,6 +43,11 @@ class TestFencedNotes(NotesStoreConformance):
 
 
 class TestFencedItems(ItemsStoreConformance):
+    pass
+
+
+@pytest.mark.slow
+class TestFencedFeatures(FeatureRules):
     pass
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
     ConversationStoreConformance,
-    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -21,10 +21,12 @@ from reactor_memory.testing import (
     RecallIndexConformance,
     ResponseStoreConformance,
     SearchStoreConformance,
-    StoreAsIndexConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.erasing import ErasureConformance
+from tests.conformance.suites.features import FeatureRules
+from tests.conformance.suites.index_in_database import IndexInDatabase
 from tests.stores import sqlite_store
 
 
@@ -45,10 +47,12 @@ class TestSqliteSummaries(SummaryStoreConformance):
 
 
 class TestSqliteRecall(RecallIndexConformance):
-    pass
+    @pytest.fixture
+    def index(self, store: SqlStore) -> SqlRecallIndex:
+        return store.index
 
 
-class TestSqliteAsIndex(StoreAsIndexConformance):
+class TestSqliteAsIndex(IndexInDatabase):
     pass
 
 
@@ -76,6 +80,10 @@ class TestSqliteNotes(NotesStoreConformance):
 
 
 class TestSqliteItems(ItemsStoreConformance):
+    pass
+
+
+class TestSqliteFeatures(FeatureRules):
     pass
 
 

@@ -8,7 +8,6 @@ from reactor_memory.testing import (
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
     ConversationStoreConformance,
-    ErasureConformance,
     ItemsStoreConformance,
     MessageStoreConformance,
     NotesStoreConformance,
@@ -16,11 +15,13 @@ from reactor_memory.testing import (
     RecallIndexConformance,
     ResponseStoreConformance,
     SearchStoreConformance,
-    StoreAsIndexConformance,
     StoredResponsesConformance,
     StrategyConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.erasing import ErasureConformance
+from tests.conformance.suites.features import FeatureRules
+from tests.conformance.suites.index_in_database import IndexInDatabase
 
 SUITES = (
     MessageStoreConformance,
@@ -28,7 +29,6 @@ SUITES = (
     RangeSummaryStoreConformance,
     RecallIndexConformance,
     SearchStoreConformance,
-    StoreAsIndexConformance,
     StrategyConformance,
     ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
@@ -39,6 +39,8 @@ SUITES = (
     ResponseStoreConformance,
     StoredResponsesConformance,
     ErasureConformance,
+    FeatureRules,
+    IndexInDatabase,
 )
 
 

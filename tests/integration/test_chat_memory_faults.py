@@ -18,9 +18,9 @@ from reactor_memory.database.operations import Batch, Step
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
 from reactor_memory.storage import postgres, sqlite
 from tests.acceptance.scenes import scripted, talk, texts
-from tests.faulty_store import FaultyStore, Mode
+from tests.faulty_database import FaultyDatabase, Mode
 from tests.interruption import Way, cancelled_at
-from tests.stores import memory_store
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -124,10 +124,10 @@ async def test_cut_off_at_any_statement_the_conversation_is_as_it_was(
 @pytest.mark.parametrize("retention", ["keep", "archive", "delete"])
 async def test_a_store_that_fails_at_any_call(mode: Mode, retention: str) -> None:
     for at in count(1):
-        faulty = FaultyStore(memory_store(), at=at, mode=mode)
+        faulty = FaultyDatabase(memory_database(), at=at, mode=mode)
 
-        def configure(container: Container, faulty: FaultyStore = faulty) -> None:
-            container.message_store.override(providers.Object(faulty))
+        def configure(container: Container, faulty: FaultyDatabase = faulty) -> None:
+            container.database.override(providers.Object(faulty))
 
         async with chat("memory://", retention, configure) as container:
             memory = container.chat_memory()

@@ -22,8 +22,8 @@ from reactor_memory.models import Extraction, Fact
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
-from tests.faulty_store import FaultyStore, Mode
-from tests.stores import memory_store, sqlite_store
+from tests.faulty_database import FaultyDatabase, Mode
+from tests.stores import memory_database, memory_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -47,12 +47,12 @@ def extract_with_a_lie(messages: Sequence[Message]) -> Extraction:
 
 
 @asynccontextmanager
-async def memory_on(store: FaultyStore, **sections: Any) -> AsyncGenerator[Container]:
+async def memory_on(store: FaultyDatabase, **sections: Any) -> AsyncGenerator[Container]:
     """A lease that a lost answer leaves behind ends soon, so that somebody else can go on."""
     background = {"lease_seconds": 0.05, "close_grace_seconds": 0.05}
 
     def configure(container: Container) -> None:
-        container.message_store.override(providers.Object(store))
+        container.database.override(providers.Object(store))
         container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract_with_a_lie)))
 
     async with open_memory(settings(background=background, **sections), configure=configure) as container:
@@ -111,7 +111,7 @@ class Agent:
         fork = await self.manager.fork("s", user_id=USER, at_seq=31)
         await self.load(fork.session_id)
 
-    async def live(self, store: FaultyStore) -> None:
+    async def live(self, store: FaultyDatabase) -> None:
         """What fails is repeated at once, and once more when the store is healed."""
         failed = [step for step in self.steps() if not await succeeded(step) and not await succeeded(step)]
         store.heal()
@@ -164,7 +164,7 @@ async def check_everything(container: Container, agent: Agent) -> None:
     assert (await manager.save_history("s", talk(2, start=LENGTH + 1), user_id=USER)).first_seq == LENGTH + 1
 
 
-async def survives(store: FaultyStore) -> bool:
+async def survives(store: FaultyDatabase) -> bool:
     """Whether the fault took place; everything else is checked."""
     async with memory_on(store) as container:
         agent = Agent(container)
@@ -178,7 +178,7 @@ async def survives(store: FaultyStore) -> bool:
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
 async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_ever: bool) -> None:
     for at in count(1):
-        if not await survives(FaultyStore(memory_store(), at=at, mode=mode, for_ever=for_ever)):
+        if not await survives(FaultyDatabase(memory_database(), at=at, mode=mode, for_ever=for_ever)):
             break
     assert at > 40, "the scenario makes more calls than that"
 
@@ -187,13 +187,13 @@ async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_e
 async def test_a_fault_at_any_call_of_sqlite(tmp_path: Path, mode: Mode, for_ever: bool) -> None:
     for at in (1, 2, 3, 5, 8, 13, 21, 34, 55):
         store = sqlite_store(tmp_path / f"{at}.db")
-        assert await survives(FaultyStore(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
+        assert await survives(FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
 
 
 async def test_background_work_that_hangs_holds_up_no_load() -> None:
     """Whatever call of it never returns, loads answer, saves are stored, and closing ends."""
     for at in count(1):
-        store = FaultyStore(memory_store(), at=at, mode="hang", methods=BACKGROUND_CALLS)
+        store = FaultyDatabase(memory_database(), at=at, mode="hang", operations=BACKGROUND_CALLS)
         async with memory_on(store, summary={"lazy_timeout_seconds": 0.02}) as container:
             agent = Agent(container)
             with anyio.fail_after(10):
@@ -210,7 +210,7 @@ async def test_background_work_that_hangs_holds_up_no_load() -> None:
 
 async def test_a_load_does_without_the_layout_that_it_cannot_store() -> None:
     """It is an optimisation of later loads, so a fault there is none of this one."""
-    store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True, methods={"put_layout"})
+    store = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"put_layout"})
     async with memory_on(store) as container:
         agent = Agent(container)
         for number in range(1, LENGTH // BATCH + 1):
@@ -238,7 +238,7 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
     """Nobody has to ask again: the worker itself tries again."""
     for at in count(1):
         log = memory_store()
-        store = FaultyStore(log, at=at, mode="before", methods=BACKGROUND_CALLS)
+        store = FaultyDatabase(log, at=at, mode="before", operations=BACKGROUND_CALLS)
         async with memory_on(store) as container:
             agent = Agent(container)
             for number in range(1, LENGTH // BATCH + 1):
@@ -252,13 +252,13 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
 
 
 async def covers(store: SqlStore, seq: int) -> bool:
-    summary = await store.get_summary("s")
+    summary = await store.summaries.get_summary("s")
     return summary is not None and summary.covered_seq >= seq
 
 
 @pytest.mark.parametrize("mode", ["before", "after"])
 async def test_a_summary_that_was_posted_in_vain_is_posted_again(mode: Mode) -> None:
-    store = FaultyStore(memory_store(), at=1, mode=mode, methods={"post_summary"})
+    store = FaultyDatabase(memory_database(), at=1, mode=mode, operations={"post_summary"})
     async with memory_on(store) as container:
         manager = container.conversation_manager()
         await manager.save_history("s", talk(4), user_id=USER)

@@ -112,7 +112,7 @@ async def test_a_redactor_that_fails_holds_up_no_other_conversation(store: SqlSt
     job = words(store, clock, picky)
     await caught_up(store, clock, job)
     assert await store.search_backlog() == SearchBacklog(words=3)
-    state = await store.work_state("a", INDEX_SEARCH)
+    state = await store.summaries.work_state("a", INDEX_SEARCH)
     assert state is not None
     assert (state.attempts, state.last_error) == (1, "ValueError")
     assert state.due_at is not None
@@ -165,7 +165,7 @@ async def test_another_embedder_makes_all_vectors_anew(store: SqlStore, clock: F
 async def test_a_worker_that_died_leaves_whole_pieces(store: SqlStore, clock: FakeClock) -> None:
     """As after `kill -9`: what was committed counts, the lease runs out, and somebody goes on."""
     await say(store, "a", *["a cat"] * 250)
-    lease = await store.claim("a", INDEX_SEARCH, now=clock(), lease_microseconds=LONG_LEASE)
+    lease = await store.summaries.claim("a", INDEX_SEARCH, now=clock(), lease_microseconds=LONG_LEASE)
     assert lease is not None
     assert await words(store, clock).step(lease)
     await caught_up(store, clock, words(store, clock))

@@ -11,8 +11,8 @@ from dependency_injector import providers
 from reactor_memory import Container, ConversationManager, SummarizationError, open_memory
 from reactor_memory.testing import append_messages
 from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
-from tests.faulty_store import FaultyStore
-from tests.stores import memory_store
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -69,10 +69,10 @@ async def test_loads_of_two_processes_share_the_calls(url: str) -> None:
 
 async def test_while_the_breaker_of_the_provider_is_open_a_load_asks_for_nothing() -> None:
     down = scripted().then(*[SummarizationError("unavailable", "no answer")] * 9)
-    store = FaultyStore(memory_store(), at=0, mode="before", methods={"claim"})
+    store = FaultyDatabase(memory_database(), at=0, mode="before", operations={"claim"})
 
     def configure(container: Container) -> None:
-        container.message_store.override(providers.Object(store))
+        container.database.override(providers.Object(store))
         container.summarizer.override(providers.Object(down))
 
     patient = {"backoff_seconds": 60, "max_backoff_seconds": 60}

@@ -208,14 +208,14 @@ async def test_a_worker_that_is_late_cannot_overwrite() -> None:
         await save(manager, "s", talk(30))
         await eventually(lambda: late.running == 1)
         await anyio.sleep(0.1)
-        rival = await store.claim("s", SUMMARIZE, now=container.clock()(), lease_microseconds=60_000_000)
+        rival = await store.summaries.claim("s", SUMMARIZE, now=container.clock()(), lease_microseconds=60_000_000)
         assert rival is not None
         late.let_go()
         await anyio.sleep(0.1)
-        assert await store.get_summary("s") is None
-        await store.release(rival, due_at=None)
+        assert await store.summaries.get_summary("s") is None
+        await store.summaries.release(rival, due_at=None)
         await manager.summarize("s", user_id=USER)
-        summary = await store.get_summary("s")
+        summary = await store.summaries.get_summary("s")
     assert summary is not None
     assert summary.covered_seq == 30
 
@@ -355,11 +355,11 @@ async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: 
         await save(manager, "s", talk(70))
         fork = await manager.fork("s", at_seq=25, user_id=USER)
         await manager.drain()
-        await store.forget(["s"])
+        await store.summaries.forget(["s"])
         await append_messages(container.message_store(), "s", talk(10, start=71), user_id=USER, work_every=10)
         await save(manager, fork.session_id, talk(50, start=25))
         await manager.drain()
-        due = await store.due(SUMMARIZE, now=container.clock()())
+        due = await store.summaries.due(SUMMARIZE, now=container.clock()())
     assert "s" in due
 
 

@@ -21,8 +21,8 @@ from langchain_core.language_models import BaseChatModel
 from examples.chat_server.app import create_app
 from reactor_memory import Container, Settings
 from tests.adapters.langchain.scripted import ScriptedModel
-from tests.faulty_store import FaultyStore
-from tests.stores import memory_store
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def serving(
 
     def configure(container: Container) -> None:
         if store is not None:
-            container.message_store.override(providers.Object(store))
+            container.database.override(providers.Object(store))
 
     app = create_app(settings(url), model=model, configure=configure)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
@@ -152,7 +152,7 @@ class TestSessionIds:
             assert (await post(client, "/api/chat", **body))["is_active"] is False
 
     async def test_an_outage_overwrites_nothing(self) -> None:
-        store = FaultyStore(memory_store(), at=1, mode="before", for_ever=True)
+        store = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True)
         async with serving(store=store) as client:
             assert await resolve(client, cached_id="cached") == ("cached", "unverified")
             await post(client, "/api/sessions/resolve", 503, agent_id="assistant")

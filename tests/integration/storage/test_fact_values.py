@@ -44,7 +44,7 @@ def fact(seq: int, value: str, category: Category = "GENERAL") -> Fact:
 
 
 async def leased(store: Any) -> Lease:
-    lease = await store.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000)
+    lease = await store.summaries.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000)
     assert lease is not None
     return lease
 
@@ -57,15 +57,15 @@ async def record(store: Any, facts: list[Fact]) -> None:
     )
     summary = Summary(facts_json=facts_to_json(tuple(facts)), covered_seq=4, version=1)
     lease = await leased(store)
-    assert await store.record_segment(lease, segment, facts, summary)
-    await store.release(lease, due_at=None)
+    assert await store.summaries.record_segment(lease, segment, facts, summary)
+    await store.summaries.release(lease, due_at=None)
 
 
 async def check(store: Any, facts: list[Fact]) -> None:
-    summary = await store.get_summary("s")
+    summary = await store.summaries.get_summary("s")
     assert summary.facts() == tuple(facts)
     session, _ = await store.read_background("s")
-    assert (await store.read_ledger("s", session.branch)).facts == tuple(facts)
+    assert (await store.summaries.read_ledger("s", session.branch)).facts == tuple(facts)
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
@@ -98,6 +98,6 @@ async def test_a_summary_grows_from_ten_facts_to_a_hundred(store: Any) -> None:
     lease = await leased(store)
     for version, count in enumerate(range(20, 101, 10), start=2):
         summary = Summary(facts_json=facts_to_json(tuple(facts[:count])), covered_seq=4, version=version)
-        assert await store.put_summary(lease, summary)
-        assert await store.get_summary("s") == summary
-    assert len((await store.get_summary("s")).facts()) == 100
+        assert await store.summaries.put_summary(lease, summary)
+        assert await store.summaries.get_summary("s") == summary
+    assert len((await store.summaries.get_summary("s")).facts()) == 100

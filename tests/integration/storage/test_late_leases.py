@@ -10,6 +10,7 @@ import pytest
 
 from reactor_memory.models import Segment, Summary
 from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.storage import erasing
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
 from tests.stores import postgres_store
@@ -25,9 +26,9 @@ async def test_it_is_taken_away(postgres_dsn: str) -> None:
     watcher: Any = await asyncpg.connect(postgres_dsn)
     try:
         await append_messages(store, "s", numbered(4))
-        lease = await store.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000)
+        lease = await store.summaries.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000)
         assert lease is not None
-        assert await store.put_summary(lease, Summary(covered_seq=4, version=1))
+        assert await store.summaries.put_summary(lease, Summary(covered_seq=4, version=1))
         await locker.execute("DELETE FROM background_work")
         transaction = locker.transaction()
         await transaction.start()
@@ -36,11 +37,15 @@ async def test_it_is_taken_away(postgres_dsn: str) -> None:
         read: list[int] = []
 
         async def claim_and_read() -> None:
-            claimed.append(await store.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000))
+            claimed.append(await store.summaries.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000))
             read.append(len((await store.read_background("s"))[1]))
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: store.erase("s", None, ranges=[(2, 2)], now=wall_clock(), refold=nothing_left))
+            tasks.start_soon(
+                lambda: store.database.write(
+                    erasing.erase, "s", None, ranges=[(2, 2)], now=wall_clock(), refold=nothing_left
+                )
+            )
             while not await waiting(watcher, 1):  # noqa: ASYNC110 (what is waited for is a lock in another process)
                 await anyio.sleep(0.01)
             tasks.start_soon(claim_and_read)
@@ -50,9 +55,9 @@ async def test_it_is_taken_away(postgres_dsn: str) -> None:
         segment = Segment(
             conversation_id="s", start_seq=1, end_seq=4, source_hash="h", summarizer="s", prompt_version="1"
         )
-        before = await store.get_summary("s") or Summary()
+        before = await store.summaries.get_summary("s") or Summary()
         late = Summary(covered_seq=4, version=before.version + 1, epoch=before.epoch)
-        stored = await store.record_segment(claimed[0], segment, (), late)
+        stored = await store.summaries.record_segment(claimed[0], segment, (), late)
         assert stored == (read == [3]), "only who reads after the erasure may write"
     finally:
         await locker.close()

@@ -204,7 +204,7 @@ class TestSharedCommits:
             append_messages(store, "c", numbered(4)),
             append_messages(store, "d", numbered(9), work_every=4),
         )
-        assert set(await store.due(SUMMARIZE, now=wall_clock() + 1_000_000)) == {"a", "d"}
+        assert set(await store.summaries.due(SUMMARIZE, now=wall_clock() + 1_000_000)) == {"a", "d"}
 
     async def test_one_that_left_while_it_waited_is_left_out(
         self, store: SqlStore, operator: asyncpg.Connection
@@ -280,7 +280,7 @@ class TestReadingTheWindow:
 
     async def test_from_where_the_layout_says(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(10))
-        await store.put_layout(
+        await store.summaries.put_layout(
             "s", Layout(seq=10, window_start_seq=8), budget=self.QUERY.budget, settings_fingerprint=""
         )
         assert await self.seqs(store) == [8, 9, 10]
@@ -299,7 +299,7 @@ class TestReadingTheWindow:
         await append_messages(store, "s", numbered(8))
         await store.withdraw("s", None, seq=8, now=1, refold=lambda _: pytest.fail("nothing is covered"))
         await append_messages(store, "s", numbered(2))
-        await store.put_layout(
+        await store.summaries.put_layout(
             "s", Layout(seq=10, window_start_seq=8), budget=self.QUERY.budget, settings_fingerprint=""
         )
         assert await self.seqs(store) == [7, 9, 10]
@@ -399,10 +399,10 @@ class TestPool:
 class TestLeases:
     async def test_the_clock_of_the_database_counts(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(1))
-        first = await store.claim("s", SUMMARIZE, now=1, lease_microseconds=60_000_000)
+        first = await store.summaries.claim("s", SUMMARIZE, now=1, lease_microseconds=60_000_000)
         assert first is not None
         assert first.lease_until > wall_clock()
-        assert await store.claim("s", SUMMARIZE, now=2**62, lease_microseconds=60_000_000) is None
+        assert await store.summaries.claim("s", SUMMARIZE, now=2**62, lease_microseconds=60_000_000) is None
 
 
 class TestSecrets:

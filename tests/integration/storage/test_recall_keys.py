@@ -50,5 +50,5 @@ async def a_shared_key_shares_no_entries(store: SqlStore, monkeypatch: pytest.Mo
     assert await seqs(store, store, "two", "walrus") == []
     assert await seqs(store, store, "one", "walrus") == [1]
     assert sorted(await seqs(store, store, "one~a", "walrus")) == [1, 3]
-    await store.forget(["one"])
+    await store.summaries.forget(["one"])
     assert await seqs(store, store, "two", "carpenter") == [1]

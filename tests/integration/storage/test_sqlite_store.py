@@ -123,13 +123,15 @@ class TestConnections:
     async def test_appends_and_segments_wait_for_the_disk_and_leases_do_not(self, store: SqlStore) -> None:
         levels = levels_of_commits(store)
         await append_messages(store, "s", numbered(10))
-        lease = await store.claim("s", SUMMARIZE, now=0, lease_microseconds=10**9)
+        lease = await store.summaries.claim("s", SUMMARIZE, now=0, lease_microseconds=10**9)
         assert lease is not None
-        assert await store.record_segment(lease, segment("s", 1, 4), [fact(2)], Summary(covered_seq=4, version=1))
-        assert await store.extend(lease, IndexPart(conversation_id="s", start_seq=1, end_seq=4, entries=()))
-        await store.put_layout("s", layout(4), budget=0, settings_fingerprint="")
-        await store.renew(lease, now=0, lease_microseconds=10**9)
-        await store.release(lease, due_at=None)
+        assert await store.summaries.record_segment(
+            lease, segment("s", 1, 4), [fact(2)], Summary(covered_seq=4, version=1)
+        )
+        assert await store.index.extend(lease, IndexPart(conversation_id="s", start_seq=1, end_seq=4, entries=()))
+        await store.summaries.put_layout("s", layout(4), budget=0, settings_fingerprint="")
+        await store.summaries.renew(lease, now=0, lease_microseconds=10**9)
+        await store.summaries.release(lease, due_at=None)
         await store.withdraw("s", None, seq=None, now=0, refold=lambda ledger: Summary())
         await store.delete("s", None, now=0, purge=True)
         assert levels == ["FULL", "NORMAL", "FULL", *["NORMAL"] * 4, "FULL", "FULL"]
@@ -138,7 +140,7 @@ class TestConnections:
         await append_messages(store, "s", numbered(2))
         levels = levels_of_commits(store)
         with pytest.raises(StoreError):
-            await store.claim("s", SUMMARIZE, now=0, lease_microseconds=2**70)
+            await store.summaries.claim("s", SUMMARIZE, now=0, lease_microseconds=2**70)
         await append_messages(store, "s", numbered(2))
         assert levels == ["FULL"]
 
@@ -198,7 +200,7 @@ class TestFaults:
     async def test_a_locked_file_and_after(self, store: SqlStore, tmp_path: Path) -> None:
         other = sqlite3.connect(tmp_path / "memory.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        for refused in (append_messages(store, "s", numbered(1)), store.forget(["s"])):
+        for refused in (append_messages(store, "s", numbered(1)), store.summaries.forget(["s"])):
             with pytest.raises(StoreUnavailableError, match=r"locked|in time"), within(0.2):
                 await refused
         assert await store.get_session("s", None) is None
@@ -448,7 +450,7 @@ class TestReadingTheWindow:
         return [message.seq for message in (await store.read_context(replace(self.QUERY, **changes))).messages]
 
     async def put(self, store: SqlStore, start: int, session_id: str = "s") -> None:
-        await store.put_layout(
+        await store.summaries.put_layout(
             session_id, Layout(seq=10, window_start_seq=start), budget=self.QUERY.budget, settings_fingerprint=""
         )
 
@@ -476,7 +478,9 @@ class TestReadingTheWindow:
         await store.fork("s", None, at_seq=8, fork_id="s~f", now=1)
         await append_messages(store, "s~f", numbered(2))
         for start, seqs in ((6, [6, 7, 8, 9]), (8, [8, 9])):
-            await store.put_layout("s~f", Layout(seq=start, window_start_seq=start), budget=0, settings_fingerprint="")
+            await store.summaries.put_layout(
+                "s~f", Layout(seq=start, window_start_seq=start), budget=0, settings_fingerprint=""
+            )
             assert await self.seqs(store, session_id="s~f") == seqs
 
 

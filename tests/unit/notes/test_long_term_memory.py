@@ -11,7 +11,7 @@ from reactor_memory.models import Notes
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
-from tests.faulty_store import FaultyStore
+from tests.faulty_database import FaultyDatabase
 from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
@@ -137,7 +137,7 @@ class TestSeveralWriters:
         assert await text_of(memory) == "coffeeother\n"
 
     async def test_a_store_that_fails_is_not_hidden(self, store: SqlStore) -> None:
-        memory = memory_on(FaultyStore(store, at=1, mode="before", for_ever=True))
+        memory = memory_on(FaultyDatabase(store, at=1, mode="before", for_ever=True))
         with pytest.raises(StoreUnavailableError):
             await memory.apply(USER, AGENT, "read")
 

@@ -11,7 +11,7 @@ from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
-from tests.faulty_store import FaultyStore
+from tests.faulty_database import FaultyDatabase
 from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
@@ -107,7 +107,7 @@ class TestCalling:
             async def read_notes(self, *_: object) -> None:
                 raise error or AssertionError
 
-        faulty = FaultyStore(store, at=1, mode="before", for_ever=True) if error is None else Broken()
+        faulty = FaultyDatabase(store, at=1, mode="before", for_ever=True) if error is None else Broken()
         with caplog.at_level(logging.DEBUG):
             answer = await tool_on(faulty)(operation="append", content=SECRET)
         assert answer.startswith("Error: the notes cannot be reached")

@@ -19,7 +19,7 @@ from reactor_memory.errors import (
 from reactor_memory.sessions.directory import Resolved, SessionDirectory
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages, numbered
-from tests.faulty_store import FaultyStore, Mode
+from tests.faulty_database import FaultyDatabase, Mode
 from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
@@ -154,7 +154,7 @@ class TestAnOutage:
     ) -> None:
         await store.get_or_create_active(USER, AGENT, "active", now=1)
         before = await store.get_active(USER, AGENT)
-        faulty = FaultyStore(store, at=at, mode=mode, for_ever=for_ever)
+        faulty = FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)
         resolved = await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="cached")
         expected = Resolved(session_id="cached", source="unverified")
         assert resolved == (expected if faulty.failures else Resolved(session_id="active", source="active"))
@@ -165,7 +165,7 @@ class TestAnOutage:
     async def test_without_one_it_is_loud_and_the_next_try_agrees(
         self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
-        faulty = FaultyStore(store, at=at, mode=mode, for_ever=for_ever)
+        faulty = FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)
         directory = directory_on(faulty, clock)
         found: list[str] = []
         try:
@@ -179,20 +179,20 @@ class TestAnOutage:
     async def test_what_a_store_has_made_although_it_did_not_say_so_is_found(
         self, store: SqlStore, clock: FakeClock
     ) -> None:
-        faulty = FaultyStore(store, at=1, mode="after", methods={"get_or_create_active"})
+        faulty = FaultyDatabase(store, at=1, mode="after", operations={"get_or_create_active"})
         directory = directory_on(faulty, clock)
         with pytest.raises(StoreUnavailableError):
             await directory.resolve(USER, AGENT)
         assert await directory.resolve(USER, AGENT) == Resolved(session_id="new-1", source="active")
 
     async def test_a_cache_that_holds_no_id_does_not_count(self, store: SqlStore, clock: FakeClock) -> None:
-        faulty = FaultyStore(store, at=1, mode="before", for_ever=True)
+        faulty = FaultyDatabase(store, at=1, mode="before", for_ever=True)
         with pytest.raises(StoreUnavailableError):
             await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="not\nan id")
 
     async def test_the_log_alone_may_be_out_of_reach(self, store: SqlStore, clock: FakeClock) -> None:
         await store.get_or_create_active(USER, AGENT, "active", now=1)
-        directory = directory_on(store, clock, FaultyStore(store, at=1, mode="before", for_ever=True))
+        directory = directory_on(store, clock, FaultyDatabase(store, at=1, mode="before", for_ever=True))
         assert (await directory.resolve(USER, AGENT, cached_id="cached")).source == "unverified"
         assert await active_id(store) == "active"
 

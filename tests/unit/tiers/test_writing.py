@@ -6,6 +6,7 @@ import pytest
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Message
+from reactor_memory.storage import derived
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
@@ -101,6 +102,6 @@ async def test_where_a_cap_is_reached_somebody_writes_who_costs_nothing(store: S
     writer = writer_over(store, condenser, cap=11)
     writing = Writing(kind=CONDENSED, start_seq=1, end_seq=2, messages=talk(1, 2))
     await writer.write("s", writing)
-    assert (await store.read_spending("s", day=day_of(FakeClock()()))).session == 11
+    assert (await store.database.read(derived.read_spending, "s", day=day_of(FakeClock()()))).session == 11
     assert (await writer.write("s", writing)).text == "m1 m2"
     assert len(condenser.condensed) == 1

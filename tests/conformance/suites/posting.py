@@ -19,6 +19,7 @@ from reactor_memory.errors import (
 from reactor_memory.ledger.merging import refold
 from reactor_memory.models import Message, PostedSummary, Summary
 from reactor_memory.protocols import AppendRequest, ContextQuery, PostRequest
+from reactor_memory.storage import derived, erasing, posting
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 from reactor_memory.testing.log import seqs, texts
@@ -57,21 +58,25 @@ async def post(
         idempotency_key=key,
         fingerprint=f"{text} {until_seq}",
     )
-    return await store.post_summary(PostRequest(batch=batch, until_seq=until_seq, title=title), refold=telling)
+    return await store.database.write(
+        posting.post_summary, PostRequest(batch=batch, until_seq=until_seq, title=title), refold=telling
+    )
 
 
 async def ruling_in(store: Store, session_id: str) -> PostedSummary | None:
-    return await store.read_posted((await session_of(store, session_id)).branch)
+    return await store.database.read(derived.read_posted, (await session_of(store, session_id)).branch)
 
 
 async def told(store: Store, session_id: str) -> list[str]:
     """The lines of the narrative."""
-    summary = await store.get_summary(session_id)
+    summary = await store.summaries.get_summary(session_id)
     return [] if summary is None else summary.narrative.splitlines()
 
 
 async def erase(store: Store, session_id: str, *ranges: tuple[int, int]) -> int:
-    erased = await store.erase(session_id, None, ranges=ranges, now=wall_clock(), refold=telling)
+    erased = await store.database.write(
+        erasing.erase, session_id, None, ranges=ranges, now=wall_clock(), refold=telling
+    )
     return erased.message_count
 
 
@@ -101,7 +106,7 @@ class Posted:
     async def test_a_session_without_a_summary_gets_one_that_covers_nothing(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await post(store, "s", "They met. They\ntalked.", 3)
-        summary = await store.get_summary("s")
+        summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert (summary.covered_seq, summary.stale_ranges, summary.facts()) == (0, (), ())
         assert (summary.version, summary.epoch, summary.truncated) == (1, 1, False)
@@ -110,16 +115,16 @@ class Posted:
 
     async def test_only_the_narrative_changes(self, store: Store) -> None:
         await sealed(store)
-        await store.put_layout("s", layout(8), budget=0, settings_fingerprint="")
-        before = await store.get_summary("s")
+        await store.summaries.put_layout("s", layout(8), budget=0, settings_fingerprint="")
+        before = await store.summaries.get_summary("s")
         assert before is not None
         await post(store, "s", "They met.", 4)
-        after = await store.get_summary("s")
+        after = await store.summaries.get_summary("s")
         assert after is not None
         assert after.narrative == "They met.\ns 5 to 8."
         same = replace(before, narrative=after.narrative, version=3, epoch=1, updated_at=after.updated_at)
         assert after == same
-        assert await store.get_layout("s", budget=0, settings_fingerprint="") is None
+        assert await store.summaries.get_layout("s", budget=0, settings_fingerprint="") is None
 
     async def test_a_segment_that_ends_behind_it_is_told_whole(self, store: Store) -> None:
         await sealed(store)
@@ -139,12 +144,12 @@ class Posted:
     async def test_a_worker_that_read_before_it_writes_no_summary(self, store: Store) -> None:
         await sealed(store)
         lease = await claimed(store, "s")
-        before = await store.get_summary("s") or Summary()
+        before = await store.summaries.get_summary("s") or Summary()
         await post(store, "s", "They met.", 4)
         late = replace(before, version=before.version + 1, covered_seq=10)
-        assert not await store.record_segment(lease, segment("s", 9, 10), (), late)
+        assert not await store.summaries.record_segment(lease, segment("s", 9, 10), (), late)
         known = replace(late, version=before.version + 2)
-        assert await store.record_segment(lease, segment("s", 9, 10), (), known)
+        assert await store.summaries.record_segment(lease, segment("s", 9, 10), (), known)
 
     async def test_the_title_is_set_with_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(2))
@@ -155,11 +160,11 @@ class Posted:
     async def test_a_repetition_gives_the_first_one(self, store: Store) -> None:
         await append_messages(store, "s", numbered(2))
         first = await post(store, "s", "They met.", 2, title="one", key="k")
-        epoch = (await store.get_summary("s") or Summary()).epoch
+        epoch = (await store.summaries.get_summary("s") or Summary()).epoch
         assert await post(store, "s", "They met.", 2, title="two", key="k") == first
         session = await session_of(store, "s")
         assert (session.last_seq, session.title) == (3, "one")
-        assert (await store.get_summary("s") or Summary()).epoch == epoch
+        assert (await store.summaries.get_summary("s") or Summary()).epoch == epoch
         with pytest.raises(IdempotencyConflictError):
             await post(store, "s", "They parted.", 2, key="k")
         await erase(store, "s", (3, 3))
@@ -172,7 +177,7 @@ class Posted:
         with pytest.raises(InvalidInputError, match="until_seq"):
             await post(store, "s", "They met.", until_seq, title="no")
         assert (await session_of(store, "s")).last_seq == 2
-        assert await store.get_summary("s") is None
+        assert await store.summaries.get_summary("s") is None
         assert (await session_of(store, "s")).title is None
 
     async def test_it_is_refused_where_an_append_is(self, store: Store) -> None:
@@ -191,7 +196,7 @@ class Posted:
         await post(store, "s~f", "They met.", 2)
         branch = (await session_of(store, "s~f")).branch
         await store.delete("s~f", None, now=wall_clock(), purge=True)
-        assert await store.read_posted(branch) is None
+        assert await store.database.read(derived.read_posted, branch) is None
         assert await erase(store, "s", (1, 1)) == 1
 
     async def test_a_window_is_read_as_if_it_cost_nothing(self, store: Store) -> None:
@@ -257,7 +262,7 @@ class PostedInForks:
         for session_id in ("s", "s~f"):
             assert await ruling_in(store, session_id) is None
             assert await told(store, session_id) == []
-            assert (await store.get_summary(session_id) or Summary()).epoch == 2
+            assert (await store.summaries.get_summary(session_id) or Summary()).epoch == 2
         assert await told(store, "s~other") == ["other"]
         assert seqs(await store.read("s~f", None)) == [1, 2, 4, 5, 6, 8]
         for session_id, seq in (("s", 7), ("s~f", 9)):
@@ -271,7 +276,7 @@ class PostedInForks:
         branch = (await session_of(store, "s~f")).branch
         await store.delete("s~f", None, now=wall_clock(), purge=False)
         assert await erase(store, "s", (2, 2)) == 2
-        assert await store.read_posted(branch) is None
+        assert await store.database.read(derived.read_posted, branch) is None
         assert await told(store, "s~f") == []
 
 
@@ -289,7 +294,7 @@ class PostedThenErased:
         await sealed(store)
         await post(store, "s", "They met.", 10)
         assert await erase(store, "s", (9, 9)) == 2
-        summary = await store.get_summary("s")
+        summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert summary.narrative == "s 1 to 4.\ns 5 to 8."
         assert [each.value for each in summary.facts()] == ["value 1", "value 5"]
@@ -310,7 +315,10 @@ class PostedThenErased:
         assert await told(store, "s") == ["They met.", "s 5 to 8."]
         assert await erase(store, "s", (11, 11)) == 1
         assert await told(store, "s") == ["s 1 to 4.", "s 5 to 8."]
-        assert [each.value for each in (await store.get_summary("s") or Summary()).facts()] == ["value 1", "value 5"]
+        assert [each.value for each in (await store.summaries.get_summary("s") or Summary()).facts()] == [
+            "value 1",
+            "value 5",
+        ]
 
     async def test_one_that_tells_of_it_goes_with_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
@@ -341,9 +349,9 @@ class PostedThenErased:
         await sealed(store)
         await post(store, "s", "They met.", 4)
         await erase(store, "s", (2, 2))
-        before = await store.get_summary("s")
+        before = await store.summaries.get_summary("s")
         assert await erase(store, "s", (2, 2)) == 0
-        assert await store.get_summary("s") == before
+        assert await store.summaries.get_summary("s") == before
 
 
 @dataclass
@@ -374,7 +382,7 @@ class _Model:
 
     def __init__(self, store: Store, seed: int) -> None:
         self.store = store
-        self.random = Random(seed)  # noqa: S311
+        self.random = Random(seed)
         self.branches = [_Branch("s")]
 
     async def step(self) -> None:
@@ -427,7 +435,7 @@ class _Model:
             assert await ruling_in(self.store, branch.session_id) == rules
             in_view = [seq for seq, each in enumerate(branch.entries, start=1) if not each.gone]
             assert seqs(await self.store.read(branch.session_id, None)) == in_view
-            summary = await self.store.get_summary(branch.session_id)
+            summary = await self.store.summaries.get_summary(branch.session_id)
             if summary is not None:
                 assert summary.narrative == (rules.text if rules else "")
 

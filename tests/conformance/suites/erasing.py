@@ -29,11 +29,11 @@ from reactor_memory.protocols import (
     SummaryStore,
     UserData,
 )
+from reactor_memory.storage import erasing, log
 from reactor_memory.storage.branches import root_branch
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
-from reactor_memory.testing.posting import post, ruling_in
 from reactor_memory.testing.range_summaries import summary_of
 from reactor_memory.testing.summaries import (
     MINUTE,
@@ -47,6 +47,7 @@ from reactor_memory.testing.summaries import (
     segment,
     session_of,
 )
+from tests.conformance.suites.posting import post, ruling_in
 
 
 class Everything(
@@ -65,7 +66,7 @@ async def erase(
     store: Store, session_id: str, *ranges: tuple[int, int], user_id: str | None = None, now: int | None = None
 ) -> Erased:
     at = wall_clock() if now is None else now
-    return await store.erase(session_id, user_id, ranges=ranges, now=at, refold=folded)
+    return await store.database.write(erasing.erase, session_id, user_id, ranges=ranges, now=at, refold=folded)
 
 
 class ErasedFromTheLog:
@@ -140,14 +141,16 @@ class ErasedFromTheLog:
     async def test_a_pin_of_it_goes_and_none_is_made_late(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         for seq in (1, 2, 4):
-            await store.pin("s", None, pin_of(seq), max_pins=9, max_pin_tokens=99)
-        await store.pin("s", None, pin_of(2, "v", fact=("user", "key")), max_pins=9, max_pin_tokens=99)
+            await store.database.write(log.pin, "s", None, pin_of(seq), max_pins=9, max_pin_tokens=99)
+        await store.database.write(
+            log.pin, "s", None, pin_of(2, "v", fact=("user", "key")), max_pins=9, max_pin_tokens=99
+        )
         await fork(store, "s", "s~f", 4)
         await erase(store, "s", (2, 3))
-        assert [pin.seq for pin in await store.read_pins("s", None)] == [1, 4]
-        assert [pin.seq for pin in await store.read_pins("s~f", None)] == [1]
+        assert [pin.seq for pin in await store.database.read(log.read_pins, "s", None)] == [1, 4]
+        assert [pin.seq for pin in await store.database.read(log.read_pins, "s~f", None)] == [1]
         with pytest.raises(InvalidInputError):
-            await store.pin("s", None, pin_of(2), max_pins=9, max_pin_tokens=99)
+            await store.database.write(log.pin, "s", None, pin_of(2), max_pins=9, max_pin_tokens=99)
 
     async def test_the_list_of_sessions_does_not_show_it(self, store: Store) -> None:
         await append_messages(store, "s", [Message.user("secret"), Message.assistant("ok"), Message.user("next")])
@@ -199,7 +202,7 @@ class ErasedFromBranches:
         await store.delete("s~f", None, now=wall_clock(), purge=False)
         erased = await erase(store, "s", (2, 2))
         assert "s~f" in {branch.session.session_id for branch in erased.branches}
-        summary = await store.get_summary("s~f")
+        summary = await store.summaries.get_summary("s~f")
         assert summary is not None
         assert "value 2" not in summary.facts_json
 
@@ -214,10 +217,10 @@ class ErasedFromMemory:
         await fork(store, "s", "s~g", 9)
         lease = await claimed(store, "s~g")
         inherited = replace(folded(await ledger_of(store, "s~g")), covered_seq=8, version=1)
-        assert await store.put_summary(lease, inherited)
-        await store.release(lease, due_at=None)
+        assert await store.summaries.put_summary(lease, inherited)
+        await store.summaries.release(lease, due_at=None)
         for session_id in ("s", "s~g"):
-            await store.put_layout(session_id, layout(12), budget=0, settings_fingerprint="")
+            await store.summaries.put_layout(session_id, layout(12), budget=0, settings_fingerprint="")
 
     async def test_segments_keep_their_borders_and_nothing_else(self, store: Store) -> None:
         await self.sealed(store)
@@ -236,28 +239,28 @@ class ErasedFromMemory:
         await self.sealed(store)
         await erase(store, "s", (6, 6))
         for session_id, covered, rest in (("s", 12, [1, 2, 3, 4, 9, 10, 11, 12]), ("s~g", 8, [1, 2, 3, 4])):
-            summary = await store.get_summary(session_id)
+            summary = await store.summaries.get_summary(session_id)
             assert summary is not None
             assert (summary.covered_seq, summary.epoch, summary.stale_ranges) == (covered, 1, ((5, 8),))
             assert [each.source_seq for each in summary.facts()] == rest
-            assert await store.get_layout(session_id, budget=0, settings_fingerprint="") is None
-            assert session_id in await store.due("summarize", now=wall_clock())
+            assert await store.summaries.get_layout(session_id, budget=0, settings_fingerprint="") is None
+            assert session_id in await store.summaries.due("summarize", now=wall_clock())
 
     async def test_a_summary_that_does_not_reach_it_stays(self, store: Store) -> None:
         await self.sealed(store)
-        before = await store.get_summary("s~g")
+        before = await store.summaries.get_summary("s~g")
         await erase(store, "s", (10, 10))
-        assert await store.get_summary("s~g") == before
+        assert await store.summaries.get_summary("s~g") == before
 
     async def test_what_was_read_before_is_not_recorded(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         lease = await claimed(store, "s")
         await erase(store, "s", (2, 2))
         found = replace(folded(Ledger(segments=(segment("s", 1, 4),), facts=(fact(2),))), covered_seq=4, version=1)
-        assert not await store.record_segment(lease, segment("s", 1, 4), (fact(2),), found)
-        assert not await store.put_summary(lease, found)
+        assert not await store.summaries.record_segment(lease, segment("s", 1, 4), (fact(2),), found)
+        assert not await store.summaries.put_summary(lease, found)
         assert await ledger_of(store, "s") == Ledger()
-        assert await store.get_summary("s") is None
+        assert await store.summaries.get_summary("s") is None
 
     async def test_what_was_read_before_a_second_erasure_is_not_recorded_either(self, store: Store) -> None:
         """The segment was stale already, and is being read again."""
@@ -265,30 +268,30 @@ class ErasedFromMemory:
         await erase(store, "s", (5, 5))
         lease = await claimed(store, "s")
         await erase(store, "s", (6, 6))
-        before = await store.get_summary("s") or Summary()
+        before = await store.summaries.get_summary("s") or Summary()
         late = replace(before, version=before.version + 1, facts_json=folded(Ledger(facts=(fact(6),))).facts_json)
-        assert not await store.record_segment(lease, segment("s", 5, 8), (fact(6),), late)
-        assert await store.get_summary("s") == before
+        assert not await store.summaries.record_segment(lease, segment("s", 5, 8), (fact(6),), late)
+        assert await store.summaries.get_summary("s") == before
 
     async def test_a_layout_that_was_made_before_is_not_stored(self, store: Store) -> None:
         await self.sealed(store)
         await erase(store, "s", (6, 6))
-        await store.put_layout("s", layout(13), budget=0, settings_fingerprint="")
-        assert await store.get_layout("s", budget=0, settings_fingerprint="") is None
+        await store.summaries.put_layout("s", layout(13), budget=0, settings_fingerprint="")
+        assert await store.summaries.get_layout("s", budget=0, settings_fingerprint="") is None
 
     async def test_asking_again_ends_in_the_same_state(self, store: Store) -> None:
         await self.sealed(store)
         await erase(store, "s", (6, 6))
-        ledger, summary = await ledger_of(store, "s"), await store.get_summary("s")
+        ledger, summary = await ledger_of(store, "s"), await store.summaries.get_summary("s")
         await erase(store, "s", (6, 6))
-        assert (await ledger_of(store, "s"), await store.get_summary("s")) == (ledger, summary)
+        assert (await ledger_of(store, "s"), await store.summaries.get_summary("s")) == (ledger, summary)
 
-    async def test_a_store_of_summaries_alone_forgets_what_it_is_told(self, store: Store) -> None:
+    async def test_summaries_that_are_told_again_forget_again(self, store: Store) -> None:
         await self.sealed(store)
         erased = await erase(store, "s", (12, 12))
         await append_messages(store, "s", numbered(1))
         await seal(store, "s", 9, 12, [])
-        await store.forget_messages(erased.branches, now=wall_clock(), refold=folded)
+        await store.summaries.invalidate(erased.branches, now=wall_clock(), refold=folded)
         assert [each.stale for each in (await ledger_of(store, "s")).segments] == [False, False, True]
 
 
@@ -349,15 +352,15 @@ class ErasedFromTheIndex:
         for start in (1, 5):
             await seal(store, "s", start, start + 3)
             lease = await claimed(store, "s")
-            assert await store.extend(lease, self.part(start))
-            await store.release(lease, due_at=None)
+            assert await store.index.extend(lease, self.part(start))
+            await store.summaries.release(lease, due_at=None)
         lease = await claimed(store, "s")
         await erase(store, "s", (6, 6))
-        assert await store.indexed_until("s") == 4
-        assert not await store.extend(lease, self.part(5))
+        assert await store.index.indexed_until("s") == 4
+        assert not await store.index.extend(lease, self.part(5))
         branch = (await session_of(store, "s")).branch
         query = RecallQuery(session_id="s", branch=branch, text="secret6", terms=("secret6",))
-        assert (await store.search(query)).found == ()
+        assert (await store.index.search(query)).found == ()
 
     def part(self, start: int) -> IndexPart:
         entries = tuple(IndexEntry(seq=seq, turn=(seq, seq), text=f"secret{seq}") for seq in range(start, start + 4))
@@ -374,11 +377,11 @@ class ErasedUsers:
         await store.delete("a", "u", now=wall_clock(), purge=False)
         await store.delete("b~f", "u", now=wall_clock(), purge=True)
         await store.delete("d", "u", now=wall_clock(), purge=True)
-        assert await store.owned_groups("u") == (("a",), ("b", "b~f"), ("d",))
-        assert await store.owned_groups("u", limit=1) == (("a",),)
-        assert await store.owned_groups("u", after="a", limit=1) == (("b", "b~f"),)
-        assert await store.owned_groups("u", after="d") == ()
-        assert await store.owned_groups("nobody") == ()
+        assert await store.database.read(erasing.owned_groups, "u") == (("a",), ("b", "b~f"), ("d",))
+        assert await store.database.read(erasing.owned_groups, "u", limit=1) == (("a",),)
+        assert await store.database.read(erasing.owned_groups, "u", after="a", limit=1) == (("b", "b~f"),)
+        assert await store.database.read(erasing.owned_groups, "u", after="d") == ()
+        assert await store.database.read(erasing.owned_groups, "nobody") == ()
 
     @pytest.mark.parametrize("deleted", [None, "marked", "purged"])
     async def test_a_group_goes_whole_and_nobody_owns_it_any_more(self, store: Everything, deleted: str | None) -> None:
@@ -387,31 +390,33 @@ class ErasedUsers:
         await fork(store, "s", "s~f", 3, own=["f3"], user_id="u")
         if deleted:
             await store.delete("s", "u", now=wall_clock(), purge=deleted == "purged")
-        assert set(await store.erase_group("s", "u", now=wall_clock())) == {"s", "s~f"}
-        assert await store.owned_groups("u") == ()
-        assert await store.get_summary("s") is None
-        assert (await store.read_ledger("s", root_branch("s"))).facts == ()
+        assert set(await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())) == {"s", "s~f"}
+        assert await store.database.read(erasing.owned_groups, "u") == ()
+        assert await store.summaries.get_summary("s") is None
+        assert (await store.summaries.read_ledger("s", root_branch("s"))).facts == ()
         for session_id in ("s", "s~f"):
             with pytest.raises(SessionDeletedError):
                 await append_messages(store, session_id, numbered(1), user_id="u")
         assert await store.purge_deleted(before=wall_clock() + MINUTE) == 0
-        assert await store.erase_group("s", "u", now=wall_clock()) == ()
+        assert await store.database.write(erasing.erase_group, "s", "u", now=wall_clock()) == ()
 
     async def test_no_worker_writes_to_an_erased_group(self, store: Everything) -> None:
         await append_messages(store, "s", numbered(4), user_id="u")
         lease = await claimed(store, "s")
-        await store.erase_group("s", "u", now=wall_clock())
-        assert not await store.record_segment(lease, segment("s", 1, 4), (), Summary(covered_seq=4, version=1))
+        await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())
+        assert not await store.summaries.record_segment(
+            lease, segment("s", 1, 4), (), Summary(covered_seq=4, version=1)
+        )
 
     async def test_another_users_group_stays(self, store: Everything) -> None:
         await append_messages(store, "s", numbered(2), user_id="other")
         with pytest.raises(SessionOwnershipError):
-            await store.erase_group("s", "u", now=wall_clock())
+            await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())
         assert seqs(await store.read("s", "other")) == [1, 2]
 
     async def test_an_open_session_is_nobodys(self, store: Everything) -> None:
         await append_messages(store, "s", numbered(2))
-        assert await store.erase_group("s", "u", now=wall_clock()) == ()
+        assert await store.database.write(erasing.erase_group, "s", "u", now=wall_clock()) == ()
         assert seqs(await store.read("s", None)) == [1, 2]
 
     async def test_notes_go_with_every_version_and_a_late_one_is_refused(self, store: Everything) -> None:

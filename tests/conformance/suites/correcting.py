@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from reactor_memory.ledger.amending import amended
 from reactor_memory.models import FactCorrection, Ledger, Session, Summary
+from reactor_memory.storage import derived, erasing, log
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.summaries import Store, claimed, fact, folded, layout, ledger_of, seal, segment, session_of
@@ -32,7 +33,9 @@ class Said:
         correction = FactCorrection(
             anchor="user", key="key", value=value, seq=own.last_seq, source_seq=source, author_id="u", created_at=7
         )
-        return await self.store.put_correction(own, correction, now=wall_clock(), refold=amending)
+        return await self.store.database.write(
+            derived.put_correction, own, correction, now=wall_clock(), refold=amending
+        )
 
 
 async def stated(store: Store) -> Said:
@@ -47,30 +50,30 @@ class Corrections:
 
     async def test_it_is_kept_in_order_and_the_summary_follows_at_once(self, store: Store) -> None:
         say = await stated(store)
-        await store.put_layout("s", layout(8), budget=0, settings_fingerprint="")
+        await store.summaries.put_layout("s", layout(8), budget=0, settings_fingerprint="")
         assert await say("s", "first")
         assert await say("s", None)
         assert await say("s", "caf\u00e9 \U0001f600")
-        kept = await store.read_corrections("s")
+        kept = await store.database.read(derived.read_corrections, "s")
         assert [(each.ordinal, each.value) for each in kept] == [(1, "first"), (2, None), (3, "caf\u00e9 \U0001f600")]
         assert (kept[0].seq, kept[0].source_seq, kept[0].author_id, kept[0].created_at) == (8, 2, "u", 7)
         assert (await ledger_of(store, "s")).corrections == kept
-        summary = await store.get_summary("s")
+        summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert (summary.version, summary.epoch, summary.covered_seq) == (4, 3, 4)
         values = {each.key: (each.value, each.amended) for each in summary.facts()}
         assert values == {"key": ("caf\u00e9 \U0001f600", True), "other": ("value 3", False)}
-        assert await store.get_layout("s", budget=0, settings_fingerprint="") is None
+        assert await store.summaries.get_layout("s", budget=0, settings_fingerprint="") is None
 
     async def test_facts_about_an_anchor_are_as_they_were_corrected(self, store: Store) -> None:
         say = await stated(store)
         branch = (await session_of(store, "s")).branch
         await say("s", "right")
-        about = await store.read_facts_about("s", branch, ["user"])
+        about = await store.summaries.read_facts_about("s", branch, ["user"])
         assert {each.key: each.value for each in about} == {"key": "right", "other": "value 3"}
         await say("s", None)
-        assert [each.key for each in await store.read_facts_about("s", branch, ["user"])] == ["other"]
-        assert await store.read_facts_about("s", branch, ["else"]) == ()
+        assert [each.key for each in await store.summaries.read_facts_about("s", branch, ["user"])] == ["other"]
+        assert await store.summaries.read_facts_about("s", branch, ["else"]) == ()
 
     async def test_a_fork_takes_along_what_was_said_before_it(self, store: Store) -> None:
         say = await stated(store)
@@ -78,13 +81,13 @@ class Corrections:
         await fork(store, "s", "s~f", 9)
         await fork(store, "s", "s~early", 8)
         await say("s", "after")
-        assert [each.value for each in await store.read_corrections("s~f")] == ["before"]
-        assert await store.read_corrections("s~early") == ()
+        assert [each.value for each in await store.database.read(derived.read_corrections, "s~f")] == ["before"]
+        assert await store.database.read(derived.read_corrections, "s~early") == ()
         branch = (await session_of(store, "s~f")).branch
-        about = await store.read_facts_about("s~f", branch, ["user"])
+        about = await store.summaries.read_facts_about("s~f", branch, ["user"])
         assert {each.key: each.value for each in about} == {"key": "before", "other": "value 3"}
         assert await say("s~f", "own")
-        assert [(each.ordinal, each.value) for each in await store.read_corrections("s~f")] == [
+        assert [(each.ordinal, each.value) for each in await store.database.read(derived.read_corrections, "s~f")] == [
             (1, "before"),
             (2, "own"),
         ]
@@ -92,25 +95,27 @@ class Corrections:
     async def test_a_pin_of_the_fact_goes(self, store: Store) -> None:
         say = await stated(store)
         for key in ("key", "other"):
-            await store.pin("s", None, pin_of(2, key, fact=("user", key)), max_pins=9, max_pin_tokens=9)
+            await store.database.write(
+                log.pin, "s", None, pin_of(2, key, fact=("user", key)), max_pins=9, max_pin_tokens=9
+            )
         await say("s", "right")
-        assert [pin.fact for pin in await store.read_pins("s", None)] == [("user", "other")]
+        assert [pin.fact for pin in await store.database.read(log.read_pins, "s", None)] == [("user", "other")]
 
     async def test_a_worker_that_did_not_know_it_writes_no_summary(self, store: Store) -> None:
         say = await stated(store)
         lease = await claimed(store, "s")
-        before = await store.get_summary("s") or Summary()
+        before = await store.summaries.get_summary("s") or Summary()
         await say("s", "right")
         late = replace(before, version=before.version + 1, covered_seq=8)
-        assert not await store.record_segment(lease, segment("s", 5, 8), (), late)
-        assert not await store.put_summary(lease, late)
+        assert not await store.summaries.record_segment(lease, segment("s", 5, 8), (), late)
+        assert not await store.summaries.put_summary(lease, late)
 
     async def test_it_outlives_an_invalidation(self, store: Store) -> None:
         say = await stated(store)
         await seal(store, "s", 5, 8)
         await say("s", "right")
         await store.withdraw("s", None, seq=8, now=wall_clock(), refold=amending)
-        summary = await store.get_summary("s")
+        summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert ("right", True) in [(each.value, each.amended) for each in summary.facts()]
 
@@ -118,12 +123,12 @@ class Corrections:
         say = await stated(store)
         await say("s", "right")
         await fork(store, "s", "s~f", 9)
-        await store.erase("s", None, ranges=[(5, 6)], now=wall_clock(), refold=amending)
-        assert len(await store.read_corrections("s")) == 1
-        await store.erase("s", None, ranges=[(1, 2)], now=wall_clock(), refold=amending)
+        await store.database.write(erasing.erase, "s", None, ranges=[(5, 6)], now=wall_clock(), refold=amending)
+        assert len(await store.database.read(derived.read_corrections, "s")) == 1
+        await store.database.write(erasing.erase, "s", None, ranges=[(1, 2)], now=wall_clock(), refold=amending)
         for session_id in ("s", "s~f"):
-            assert await store.read_corrections(session_id) == ()
-        summary = await store.get_summary("s")
+            assert await store.database.read(derived.read_corrections, session_id) == ()
+        summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert "right" not in summary.facts_json
         assert not await say("s", "right again")
@@ -131,9 +136,9 @@ class Corrections:
     async def test_it_goes_from_the_summary_also_where_nothing_is_left_of_its_segment(self, store: Store) -> None:
         say = await stated(store)
         await say("s", "right")
-        await store.erase("s", None, ranges=[(3, 3)], now=wall_clock(), refold=amending)
-        await store.erase("s", None, ranges=[(2, 2)], now=wall_clock(), refold=amending)
-        summary = await store.get_summary("s")
+        await store.database.write(erasing.erase, "s", None, ranges=[(3, 3)], now=wall_clock(), refold=amending)
+        await store.database.write(erasing.erase, "s", None, ranges=[(2, 2)], now=wall_clock(), refold=amending)
+        summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert "right" not in summary.facts_json
 
@@ -149,8 +154,8 @@ class Corrections:
     async def test_it_goes_with_the_session(self, store: Store) -> None:
         say = await stated(store)
         await say("s", "right")
-        await store.forget(["s"])
-        assert await store.read_corrections("s") == ()
+        await store.summaries.forget(["s"])
+        assert await store.database.read(derived.read_corrections, "s") == ()
 
 
 class Outdated:
@@ -160,14 +165,14 @@ class Outdated:
         await append_messages(store, "s", numbered(8))
         for start in (1, 5):
             await seal(store, "s", start, start + 3)
-        before = await store.get_summary("s")
+        before = await store.summaries.get_summary("s")
         assert before is not None
-        assert await store.outdated_ranges("s") == ()
-        assert await store.mark_outdated("s", now=wall_clock()) == 2
-        assert await store.mark_outdated("s", now=wall_clock()) == 0
-        assert await store.outdated_ranges("s") == ((1, 4), (5, 8))
-        assert await store.get_summary("s") == before
-        assert "s" in await store.due("summarize", now=wall_clock())
+        assert await store.database.read(derived.outdated_ranges, "s") == ()
+        assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 2
+        assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 0
+        assert await store.database.read(derived.outdated_ranges, "s") == ((1, 4), (5, 8))
+        assert await store.summaries.get_summary("s") == before
+        assert "s" in await store.summaries.due("summarize", now=wall_clock())
         ledger = await ledger_of(store, "s")
         assert [(each.stale, each.outdated, each.narrative) for each in ledger.segments] == [
             (False, True, "s 1 to 4."),
@@ -175,8 +180,8 @@ class Outdated:
         ]
         new = replace(segment("s", 1, 4), narrative="anew")
         next_one = replace(before, version=before.version + 1)
-        assert await store.record_segment(await claimed(store, "s"), new, (fact(1, key="anew"),), next_one)
-        assert await store.outdated_ranges("s") == ((5, 8),)
+        assert await store.summaries.record_segment(await claimed(store, "s"), new, (fact(1, key="anew"),), next_one)
+        assert await store.database.read(derived.outdated_ranges, "s") == ((5, 8),)
         ledger = await ledger_of(store, "s")
         assert ledger.segments[0] == new
         assert [each.key for each in ledger.facts] == ["anew", "key", "key", "key", "key"]
@@ -185,14 +190,14 @@ class Outdated:
         await append_messages(store, "s", numbered(8))
         for start in (1, 5):
             await seal(store, "s", start, start + 3)
-        await store.mark_outdated("s", now=wall_clock())
-        await store.erase("s", None, ranges=[(6, 6)], now=wall_clock(), refold=amending)
-        assert await store.outdated_ranges("s") == ((1, 4),)
+        await store.database.write(derived.mark_outdated, "s", now=wall_clock())
+        await store.database.write(erasing.erase, "s", None, ranges=[(6, 6)], now=wall_clock(), refold=amending)
+        assert await store.database.read(derived.outdated_ranges, "s") == ((1, 4),)
         assert [each.stale for each in (await ledger_of(store, "s")).segments] == [False, True]
 
     async def test_of_an_unknown_or_deleted_session_there_are_none(self, store: Store) -> None:
-        assert await store.mark_outdated("unknown", now=wall_clock()) == 0
+        assert await store.database.write(derived.mark_outdated, "unknown", now=wall_clock()) == 0
         await append_messages(store, "s", numbered(4))
         await seal(store, "s", 1, 4)
         await store.delete("s", None, now=wall_clock(), purge=False)
-        assert await store.mark_outdated("s", now=wall_clock()) == 0
+        assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 0

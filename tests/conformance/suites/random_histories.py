@@ -10,6 +10,7 @@ import pytest
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
 from reactor_memory.models import Message
 from reactor_memory.protocols import MessageStore
+from reactor_memory.storage import log
 from reactor_memory.testing.builders import append_messages, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left
 
@@ -44,7 +45,7 @@ class Model:
 
     def __init__(self, store: MessageStore, seed: int) -> None:
         self.store = store
-        self.random = Random(seed)  # noqa: S311
+        self.random = Random(seed)
         self.made = 0
         self.deleted: list[str] = []
         self.root = self._new_root()
@@ -98,14 +99,16 @@ class Model:
         branch = self._any_branch()
         if visible := branch.visible():
             seq, text = self.random.choice(visible)
-            await self.store.pin(branch.session_id, None, pin_of(seq, text), max_pins=STEPS, max_pin_tokens=STEPS)
+            await self.store.database.write(
+                log.pin, branch.session_id, None, pin_of(seq, text), max_pins=STEPS, max_pin_tokens=STEPS
+            )
             branch.pins += [] if seq in branch.pins else [seq]
 
     async def unpin(self) -> None:
         branch = self._any_branch()
         if branch.pins:
             seq = self.random.choice(branch.pins)
-            assert await self.store.unpin(branch.session_id, None, seq)
+            assert await self.store.database.write(log.unpin, branch.session_id, None, seq)
             branch.pins.remove(seq)
 
     async def _withdraw(self, branch: Branch) -> int | None:
@@ -150,7 +153,7 @@ class Model:
             assert [(message.seq, message.content) for message in found] == part
 
     async def _compare_pins(self, branch: Branch) -> None:
-        found = await self.store.read_pins(branch.session_id, None)
+        found = await self.store.database.read(log.read_pins, branch.session_id, None)
         assert [(pin.seq, pin.text) for pin in found] == [(seq, branch.entries[seq - 1].text) for seq in branch.pins]
 
 

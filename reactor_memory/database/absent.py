@@ -1,0 +1,29 @@
+"""No database: a plug-in's store keeps the log and the summaries, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+from reactor_memory.database.database import Database, Engine
+from reactor_memory.errors import ConfigurationError
+
+
+class AbsentDatabase(Database):
+    """Every verb raises `ConfigurationError`: `scheme` names a store of a plug-in, and this needs a database."""
+
+    engine: ClassVar[Engine] = "sqlite"
+
+    def __init__(self, scheme: str) -> None:
+        self._scheme = scheme
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        problem = f"{self._scheme}:// keeps the log and summaries only: use sqlite:///file.db or postgresql:// for this"
+        raise ConfigurationError("store.url", problem)
+
+    read = read_long = write = write_relaxed = one = write_grouped = _refuse

@@ -1,0 +1,38 @@
+"""What people and agents said of a session beside its messages, in the database of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactor_memory.database.database import Database
+from reactor_memory.models import BranchRange, FactCorrection, PostedSummary
+from reactor_memory.storage import derived
+
+
+class SqlAmendments:
+    """`Amendments` over the database of the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        return await self._database.read(derived.read_posted, branch)
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        return await self._database.read(derived.read_corrections, session_id)
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return await self._database.read(derived.outdated_ranges, session_id)
+
+
+class NoAmendments:
+    """A store that is no database keeps none."""
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> None:
+        return None
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        return ()
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return ()
