@@ -6,7 +6,9 @@ DEV := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
-PYTEST := $(PY) -m pytest -n auto
+PYTEST := $(PY) -m pytest -n auto --dist worksteal
+# Hundreds of processes would compile the package and the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
