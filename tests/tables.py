@@ -59,5 +59,5 @@ def _noted(row: dict[str, Any], failures: list[BaseException]) -> Generator[None
     try:
         yield
     except (Exception, pytest.fail.Exception) as failure:
-        failure.add_note(f"row: {row!r}")
+        failure.add_note(f"row: {row!r:.1000}")
         failures.append(failure)

@@ -12,6 +12,7 @@ import pytest
 import reactor_memory
 from reactor_memory.cli import commands
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
+from tests.tables import each_row
 
 COMMANDS = (
     "demo",
@@ -66,7 +67,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [
         ["--help"],
