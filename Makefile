@@ -33,7 +33,7 @@ ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test coverage test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,11 @@ install: $(DEV)  ## .venv with everything for development
 
 test: $(DEV)  ## all tests but the long proofs
 	$(PYTEST) --ignore=tests/adapters -m 'not slow'
+
+coverage: $(DEV)  ## how much of the package the tests of `make test` run through, in percent of lines and of branches
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(PYTEST) --ignore=tests/adapters -m 'not slow' -q --cov --cov-report=json:build/coverage/report.json --cov-report=
+	@$(PY) tests/coverage_percentages.py build/coverage/report.json
 
 test-slow: $(DEV)  ## the long proofs, and more examples of every property
 	$(PYTEST) --ignore=tests/adapters -m slow
