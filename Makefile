@@ -6,7 +6,9 @@ DEV := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
-PYTEST := $(PY) -m pytest -n auto
+PYTEST := $(PY) -m pytest -n auto --dist worksteal
+# Hundreds of processes would compile the package and the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
@@ -31,7 +33,7 @@ ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants clean
+.PHONY: help demo install test coverage test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +46,11 @@ install: $(DEV)  ## .venv with everything for development
 
 test: $(DEV)  ## all tests but the long proofs
 	$(PYTEST) --ignore=tests/adapters -m 'not slow'
+
+coverage: $(DEV)  ## how much of the package the tests of `make test` run through, in percent of lines and of branches
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(PYTEST) --ignore=tests/adapters -m 'not slow' -q --cov --cov-report=json:build/coverage/report.json --cov-report=
+	@$(PY) tests/coverage_percentages.py build/coverage/report.json
 
 test-slow: $(DEV)  ## the long proofs, and more examples of every property
 	$(PYTEST) --ignore=tests/adapters -m slow

@@ -74,8 +74,8 @@ def stem(word: str) -> str:
     for ending, left in (("ations", 4), ("ation", 4), ("ment", 4), ("ings", 3), ("ing", 3), ("ed", 3)):
         rest = singular.removesuffix(ending)
         if rest != singular and len(rest) >= left and not _VOWELS.isdisjoint(rest):
-            return _undoubled(rest).rstrip("e")
-    return singular.rstrip("e") if len(singular) > 3 else singular
+            return _undoubled(rest).rstrip("e") or rest
+    return (len(singular) > 3 and singular.rstrip("e")) or singular
 
 
 def _singular(word: str) -> str:

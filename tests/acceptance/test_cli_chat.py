@@ -25,7 +25,7 @@ from tests.fake_openai import FakeOpenAI
 from tests.fake_openai import speaks as openai_speaks
 from tests.fake_provider import FakeProvider, hangs, replies
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 200
 """Generous, for a machine that is busy: nothing here is about time."""
 
 KEYS = re.compile(r"\x1b\[\?2004[hl]\r?")

@@ -208,6 +208,6 @@ def test_settings_of_the_environment_do_not_spoil_it(run: Run, monkeypatch: pyte
 
 def test_it_runs_as_a_process_of_its_own(start: Start) -> None:
     process = start("demo")
-    out, err = process.communicate(timeout=100)
+    out, err = process.communicate(timeout=200)
     assert (process.returncode, err) == (0, "")
     assert "verified: none of the " in out

@@ -12,6 +12,7 @@ import pytest
 import reactor_memory
 from reactor_memory.cli import commands
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
+from tests.tables import each_row
 
 COMMANDS = (
     "demo",
@@ -66,7 +67,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [
         ["--help"],
@@ -157,7 +158,7 @@ def test_a_file_that_is_no_database_is_refused(run: Run, folder: Path) -> None:
 
 def test_the_command_runs_as_a_module_and_refuses_without_a_traceback(start: Start) -> None:
     process = start("show", "s1", "--store", "sqlite:///nothing.db")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=200)
     assert (process.returncode, out) == (2, "")
     assert err == "error: store: there is no database nothing.db; name another with --store\n"
 
@@ -170,4 +171,4 @@ def test_a_reader_that_has_seen_enough_is_no_error(run: Run, start: Start, folde
     assert process.stdout.readline().startswith("s1")
     process.stdout.close()
     assert process.stderr.read() == ""
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=200) == 0

@@ -213,7 +213,7 @@ def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start,
     process = start("import", file, "--store", database)
     wait_for(database, 1150)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=200)
     assert (process.returncode, err.strip()) == (130, "")
     let_go(database)
     assert run("import", file, "--store", database).code == 0
@@ -226,7 +226,7 @@ def test_two_imports_at_once_store_everything_once(run: Run, start: Start, folde
     run("migrate", "--store", database)
     processes = [start("import", file, "--store", database) for _ in range(2)]
     for process in processes:
-        _, err = process.communicate(timeout=100)
+        _, err = process.communicate(timeout=200)
         assert (process.returncode, err) == (0, "")
     assert rows(database) == 8 * 230
     assert exported(run, "s5", "--store", database) == small_talk(230)

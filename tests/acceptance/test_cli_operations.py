@@ -273,7 +273,7 @@ def test_a_worker_ends_when_it_is_told_to(
         assert process.poll() is None
         threading.Event().wait(0.02)
     process.send_signal(number)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=200) == 0
     assert "Traceback" not in process.stderr.read()
 
 

@@ -145,7 +145,7 @@ def test_the_answer_counts(run: Run, talk: None, folder: Path, answer: bytes, co
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
     os.write(terminal, answer)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=200)
     os.close(theirs)
     os.close(terminal)
     assert (process.returncode, err) == (code, b"Delete s1 (40 messages) and its forks? [y/N]: ")

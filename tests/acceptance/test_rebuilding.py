@@ -104,7 +104,7 @@ async def test_an_erasure_while_it_runs_wins() -> None:
         await manager.drain()
         summarizer.hold()
         await manager.rebuild("s", user_id=USER)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while len(summarizer.calls) < 7:  # noqa: ASYNC110 (what is waited for is a call)
                 await anyio.sleep(0.005)
         await manager.erase("s", seq=5, user_id=USER)

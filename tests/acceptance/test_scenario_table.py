@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.tables import each_row
+
 TABLE = Path(__file__).with_name("README.md")
 OURS = ("acceptance/test_origin_scenarios.py", "acceptance/test_origin_under_load.py")
 NO_TEST = "—"
@@ -61,7 +63,7 @@ def test_every_row_names_a_test_or_says_why_there_is_none() -> None:
         assert row.tests or row.remark.endswith("."), row
 
 
-@pytest.mark.parametrize("name", names())
+@each_row("name", names())
 def test_every_named_test_exists(name: str) -> None:
     assert name.rpartition("::")[2].startswith("test_")
     assert isfunction(function_of(name))

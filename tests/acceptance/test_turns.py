@@ -118,8 +118,9 @@ async def test_a_stored_message_that_was_changed_is_counted_again() -> None:
 
 async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
     async with memory(scripted()) as container:
-        with anyio.move_on_after(0.02):
+        with anyio.CancelScope() as scope:
             async with container.conversation_manager().turn("s", QUESTION, user_id=USER):
+                scope.cancel()
                 await anyio.sleep_forever()
         assert await stored(container) == ["what now?"]
 
@@ -239,7 +240,17 @@ async def test_the_middleware_gives_the_model_its_memory_and_saves_the_turn() ->
     assert seen == [1, 3]
 
 
-@pytest.mark.parametrize("name", sorted({path.name for path in EXAMPLES.glob("*.py")} - {"service_agent.py"}))
+WITH_A_FRAMEWORK = {"langchain_agent.py", "langgraph_store.py", "mcp_client.py", "openai_agents.py"}
+"""They take seconds to import."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in WITH_A_FRAMEWORK else [])
+        for name in sorted({path.name for path in EXAMPLES.glob("*.py")} - {"service_agent.py"})
+    ],
+)
 def test_the_examples_run_offline(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
@@ -247,7 +258,7 @@ def test_the_examples_run_offline(name: str, tmp_path: Path) -> None:
         env={"PYTHONPATH": str(EXAMPLES.parent), "PATH": "", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert done.returncode == 0, done.stderr

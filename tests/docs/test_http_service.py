@@ -69,7 +69,7 @@ def test_what_is_shown_to_type_works(tmp_path: Path) -> None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=200,
             check=False,
         )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+from reactor_memory.cli import main
 from reactor_memory.plugins import PLUG_POINTS
 
 ROOT = Path(__file__).parents[2]
@@ -19,24 +20,32 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
+@pytest.fixture
+def log_as_before() -> Iterator[None]:
+    log = logging.getLogger("reactor_memory")
+    before = list(log.handlers), log.level
+    yield
+    log.handlers[:], log.level = before
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_the_snippets_of_a_document_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("log_as_before")
+def test_the_snippets_of_a_document_run(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     for example in Sybil(parsers=[PythonCodeBlockParser()]).parse(path).examples():
         example.evaluate()
     for command in _commands(path.read_text()):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, (command, done.stderr)
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert ended.value.code == 0, (command, capsys.readouterr().err)
 
 
 def _commands(text: str) -> list[list[str]]:
     """The calls of `reactor-memory` in console blocks."""
     lines = [line for block in CONSOLE.findall(text) for line in block.splitlines()]
-    return [
-        [sys.executable, "-m", "reactor_memory", *shlex.split(line)[2:]]
-        for line in lines
-        if line.startswith("$ reactor-memory ")
-    ]
+    return [shlex.split(line)[2:] for line in lines if line.startswith("$ reactor-memory ")]
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -218,7 +218,7 @@ async def test_a_worker_cut_short_gives_its_lease_back(url: str) -> None:
     async with memory(summarizer, url, **lasting) as container:
         manager, store = container.conversation_manager(), container.summary_store()
         await save(manager, "s", talk(30))
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await eventually(lambda: summarizer.running == 1)
         before = await store.summaries.work_state("s", SUMMARIZE)
         await container.summary_scheduler().close()
@@ -282,7 +282,7 @@ async def check_server(dsn: str, connections: int) -> None:
     others = """SELECT COUNT(*), COUNT(*) FILTER (WHERE state LIKE 'idle in transaction%') FROM pg_stat_activity
                 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while True:
                 open_ones, in_transaction = await connection.fetchrow(others)
                 if open_ones <= connections and in_transaction == 0:

@@ -130,7 +130,7 @@ async def succeeded(step: Callable[[], Awaitable[object]]) -> bool:
 async def caught_up(container: Container) -> Context:
     """The context of "s" when background work has read all there is to read, as a poll after a lost lease makes it."""
     manager = container.conversation_manager()
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         while True:
             await container.work_poller().run_once()
             context = await manager.load_history("s", user_id=USER)
@@ -196,7 +196,7 @@ async def test_background_work_that_hangs_holds_up_no_load() -> None:
         store = FaultyDatabase(memory_database(), at=at, mode="hang", operations=BACKGROUND_CALLS)
         async with memory_on(store, summary={"lazy_timeout_seconds": 0.02}) as container:
             agent = Agent(container)
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 for number in range(1, LENGTH // BATCH + 1):
                     await agent.save_to("s", number)
                     await agent.load("s")
@@ -229,7 +229,7 @@ async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: 
         await manager.drain()
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 context = await manager.load_history("s", user_id=USER)
     assert context.report.freshness == "fresh"
 
@@ -243,7 +243,7 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
             agent = Agent(container)
             for number in range(1, LENGTH // BATCH + 1):
                 await agent.save_to("s", number)
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 while not await covers(log, LENGTH):  # noqa: ASYNC110 - what is waited for is a state
                     await anyio.sleep(0.005)
         if not store.failures:

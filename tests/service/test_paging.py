@@ -13,6 +13,7 @@ from reactor_memory.errors import PageTokenError
 from reactor_memory.http.paging import ListingTokens, PageTokens, signing_secret
 from reactor_memory.principals import Principal
 from tests.service.callers import Service
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ def test_no_token_is_the_first_page() -> None:
     assert LISTING.after(None, tuple[int, str]) is None
 
 
-@pytest.mark.parametrize("place", range(len(TOKEN)))
+@each_row("place", range(len(TOKEN)))
 def test_no_place_of_a_token_can_be_altered(place: int) -> None:
     altered = {TOKEN[:place] + sign + TOKEN[place + 1 :] for sign in SIGNS + "=+/ é\0"} - {TOKEN}
     for token in altered | {TOKEN[:place], TOKEN[:place] + TOKEN[place + 1 :], TOKEN[:place] + "A" + TOKEN[place:]}:
@@ -47,7 +48,7 @@ def test_nothing_else_is_a_token(text: str) -> None:
         LISTING.after(text, tuple[int, str])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         TOKENS.of(Principal(user_id="bob"), "listConversations", "words", "all"),

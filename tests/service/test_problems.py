@@ -15,6 +15,7 @@ from reactor_memory.container import Container
 from reactor_memory.http import app as application
 from reactor_memory.http.problems import KINDS, problem_of
 from tests.service.callers import Service
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +48,7 @@ TOLD: list[tuple[Exception, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "status", "code"), TOLD, ids=lambda value: type(value).__name__)
+@each_row(("error", "status", "code"), TOLD)
 def test_an_error_has_a_status_and_a_code(error: Exception, status: int, code: str) -> None:
     problem = problem_of(error)
     assert (problem.kind.status, problem.code) == (status, code)

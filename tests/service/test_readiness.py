@@ -23,6 +23,7 @@ from reactor_memory.principals import Principal
 from reactor_memory.settings import Settings
 from reactor_memory.workers.idle import NoSummaries
 from tests.service.listening import listening_service
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -110,7 +111,7 @@ async def test_pages_of_other_origins_may_not(tmp_path: Path, listed: list[str],
             assert "access-control-allow-origin" not in {*asked.headers, *answer.headers}
 
 
-@pytest.mark.parametrize("origin", ["*", "https://*.example", "https://app.example/", "https://App.example", "app"])
+@each_row("origin", ["*", "https://*.example", "https://app.example/", "https://App.example", "app"])
 def test_an_origin_must_be_one(origin: str) -> None:
     with pytest.raises(ConfigurationError, match=r"http\.cors_origins"):
         Settings(http={"cors_origins": [origin]})

@@ -11,6 +11,7 @@ from reactor_memory.chat.echo import EchoModel
 from reactor_memory.chat.gemini import GeminiChatModel
 from reactor_memory.chat.openai import OpenAIChatModel
 from reactor_memory.container import Container, asked_by_chat
+from tests.tables import each_row
 
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")
 OURS = {"provider": "openai", "base_url": "https://ours/v1", "api_key": "of ours", "llm_model": "our-model"}
@@ -26,7 +27,7 @@ def model_of(**sections: Any) -> object:
     return Container(settings=Settings(**sections)).chat_model()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sections", "kind", "name"),
     [
         ({}, EchoModel, "offline echo"),

@@ -28,6 +28,7 @@ from reactor_memory.storage.paging import (
     encode_cursor,
     preview_of,
 )
+from tests.tables import each_row
 
 
 def part(conversation_id: str, start: int, end: int | None = None) -> BranchRange:
@@ -131,7 +132,7 @@ def test_ranges_that_are_empty_are_left_out() -> None:
 BRANCH = (part("s", 1, 6), part("s~a", 7, 10), part("s~b", 11))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("borders", "shown"),
     [
         ([], []),

@@ -25,6 +25,7 @@ from reactor_memory.models import (
     line_details,
     lines_text,
 )
+from tests.tables import each_row
 
 FACT = Fact(anchor="order", key="number", value="A-1", source_seq=3)
 
@@ -71,7 +72,7 @@ def test_the_head_of_a_summary_is_all_of_it_but_its_facts() -> None:
     assert head == SummaryHead(narrative="They talked.", covered_seq=4, version=2, epoch=1, truncated=True)
 
 
-@pytest.mark.parametrize("category", get_args(Category))
+@each_row("category", get_args(Category))
 def test_facts_of_every_category_stand_in_a_summary_in_their_order(category: Category) -> None:
     facts = (replace(FACT, category=category), replace(FACT, key="total", value="1"), FACT)
     assert Summary(facts_json=facts_to_json(facts)).facts() == facts

@@ -12,6 +12,7 @@ import pytest
 from reactor_memory.errors import ConfigurationError, PluginError
 from reactor_memory.plugins import GROUP, Plugin, discover, evaluate, load
 from reactor_memory.settings import Settings
+from tests.tables import each_row
 
 
 def make_one(settings: Settings) -> str:
@@ -124,7 +125,7 @@ def test_a_missing_package_leaves_the_plug_in_out() -> None:
     assert reason([needy], Settings()) == (False, "needs the package no-such-package, which is not installed")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "selected"),
     [({}, False), ({"on": False}, False), ({"on": True}, True), ({"on": "True"}, True), ({"on": "true"}, True)],
 )

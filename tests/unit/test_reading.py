@@ -1,13 +1,13 @@
 """Sentences and leaves of JSON: what everything that points into a text agrees on."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.reading import MAX_LEAVES, Leaf, arguments_of, decode, leaves, sentences
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
@@ -44,7 +44,7 @@ def test_numbers_stay_as_written() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "text", '"text"', "12", "{", "[1,", "[" * 100_000])
+@each_row("text", ["", "text", '"text"', "12", "{", "[1,", "[" * 100_000])
 def test_what_is_no_json_object_or_array_is_none(text: str) -> None:
     assert decode(text) is None
 

@@ -16,6 +16,7 @@ from reactor_memory.ledger.evidence import evidence_text
 from reactor_memory.models import Fact, Message, ToolCall
 from reactor_memory.redaction import redacted, redacted_facts, unredacted
 from reactor_memory.summarizers.records import records_of, to_json
+from tests.tables import each_row
 
 SECRET = "Žofie-4711"
 _SECRET = re.compile(re.escape(SECRET))
@@ -45,7 +46,7 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: str(message.seq))
+@each_row("message", MESSAGES)
 def test_a_word_that_is_taken_out_stands_nowhere(message: Message) -> None:
     [clean] = redacted([message], mask)
     for shown in (repr(clean), evidence_text(clean), searchable(clean), to_json(list(records_of([clean])))):

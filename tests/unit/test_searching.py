@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from reactor_memory.service.search import MAX_QUERY_TERMS, wanted_terms
 from reactor_memory.storage.search import shown_in, visible_parts
 from reactor_memory.storage.vectors import nearest, packed
 from reactor_memory.terms import terms
+from tests.tables import each_row
 
 PLACES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), unique=True)
 
@@ -56,7 +56,7 @@ class TestFusing:
         ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("role", "visibility", "findable"),
     [
         ("user", "user", True),

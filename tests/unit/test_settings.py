@@ -26,6 +26,7 @@ from reactor_memory.settings import (
     masked_url,
 )
 from reactor_memory.validation import MessageLimits
+from tests.tables import each_row
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SECRET = "hunter2-secret"
@@ -185,7 +186,7 @@ def test_the_provider_of_a_key_may_be_named_anywhere(monkeypatch: pytest.MonkeyP
     assert Settings().summary.api_key is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://localhost:11434/v1",
@@ -242,7 +243,7 @@ def test_the_named_file_replaces_the_one_in_the_working_folder(monkeypatch: pyte
     assert (Settings().summary.enabled, Settings().summary.mode) == (True, "ledger")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key"),
     [
         ("summary: {enabled: true}", "reactor-memory.yaml"),
@@ -270,7 +271,7 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
 # What is refused
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "message"),
     [
         ({"sumary": {}}, "sumary: is no setting; did you mean summary?"),
@@ -363,7 +364,7 @@ def test_refusals_do_not_repeat_values(field: str) -> None:
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "shown"),
     [
         ("memory://", "memory://"),
@@ -489,7 +490,7 @@ def test_what_is_off_stays_off_whatever_else_is_given() -> None:
     assert (tiers.enabled, tiers.recent_count) == (False, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "key"),
     [
         ({"auto_threshold": 19}, "tiers.auto_threshold"),

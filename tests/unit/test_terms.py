@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.terms import FUNCTION_WORDS, MAX_TERM_CHARACTERS, stem, terms
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("reservations", "Reserved"),
@@ -29,7 +29,7 @@ def test_forms_of_one_word(one: str, other: str) -> None:
     assert terms(one) == terms(other)
 
 
-@pytest.mark.parametrize("word", ["bus", "this", "class", "red", "sing", "king", "13087", "a1s", "news", "sees"])
+@each_row("word", ["bus", "this", "class", "red", "sing", "king", "13087", "a1s", "news", "sees", "eeeee"])
 def test_short_words_and_ids_keep_what_they_are(word: str) -> None:
     assert len(stem(word)) >= min(3, len(word))
     assert stem(word)[:2] == word[:2]

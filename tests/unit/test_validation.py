@@ -27,6 +27,7 @@ from reactor_memory.validation import (
     fingerprint,
     new_message_id,
 )
+from tests.tables import each_row
 
 LIMITS = MessageLimits()
 SURROGATE = "\ud800"
@@ -69,8 +70,8 @@ def test_a_single_message_is_named_as_such() -> None:
     assert caught.value.field == "message.content"
 
 
-@pytest.mark.parametrize("text", ["a\0b", SURROGATE, f"a{SURROGATE}b", "\udfff"])
-@pytest.mark.parametrize(
+@each_row("text", ["a\0b", SURROGATE, f"a{SURROGATE}b", "\udfff"])
+@each_row(
     ("make", "field"),
     [
         (lambda text: Message.user(text), "content"),
@@ -94,7 +95,7 @@ def test_characters_that_no_store_can_keep(make: Any, field: str, text: str) -> 
     assert error.field == f"messages[1].{field}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "field"),
     [
         ({"role": "user", "content": "hello"}, "messages[0]"),
@@ -132,7 +133,7 @@ def test_wrong_types(message: Any, field: str) -> None:
     assert error.field == field
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         float("nan"),
@@ -149,7 +150,6 @@ def test_wrong_types(message: Any, field: str) -> None:
         1j,
         10**2000,
     ],
-    ids=lambda value: type(value).__name__,
 )
 def test_values_that_json_does_not_have(value: Any) -> None:
     for message in (
@@ -166,7 +166,7 @@ def test_calls_of_one_message_have_ids_of_their_own() -> None:
     check_messages([Message.assistant(tool_calls=calls[:2]), Message.assistant(tool_calls=calls[2:])], LIMITS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("setting", "limit", "largest", "field"),
     [
         ("max_batch_messages", 2, [Message.user("")] * 2, "messages"),
@@ -236,6 +236,7 @@ def test_what_providers_send_passes() -> None:
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
 )
 
 
@@ -249,19 +250,15 @@ def test_what_passes_comes_back_unchanged(metadata: dict[str, Any], content: str
     assert repr(msgspec.json.decode(msgspec.json.encode(message), type=Message)) == repr(message)
 
 
-@pytest.mark.parametrize(
-    "check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key]
-)
-@pytest.mark.parametrize("value", ["", "a" * 256, "a\0", "a\nb", "\x7f", "\x85", SURROGATE, 1, b"a", ["a"]])
+@each_row("check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key])
+@each_row("value", ["", "a" * 256, "a\0", "a\nb", "\x7f", "\x85", SURROGATE, 1, b"a", ["a"]])
 def test_ids_that_are_refused(check: Any, value: Any) -> None:
     with pytest.raises(InvalidInputError):
         check(value)
 
 
-@pytest.mark.parametrize(
-    "check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key]
-)
-@pytest.mark.parametrize("value", ["a", "a" * 255, "\U0001f600" * 255, "a b/c?d#e%00", "\ud55c", "'; --"])
+@each_row("check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key])
+@each_row("value", ["a", "a" * 255, "\U0001f600" * 255, "a b/c?d#e%00", "\ud55c", "'; --"])
 def test_ids_that_pass(check: Any, value: Any) -> None:
     check(value)
 
@@ -293,7 +290,7 @@ BASE = Message(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         {"role": "agent"},
@@ -315,7 +312,7 @@ def test_a_fingerprint_tells_contents_apart(change: dict[str, Any]) -> None:
     assert fingerprint([BASE]) != fingerprint([replace(BASE, **change)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [{"seq": 7}, {"message_id": "m"}, {"token_count": 7}, {"tokenizer": "t"}, {"metadata": {"b": 2, "a": 1}}],
 )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.wording import MAX_CHARACTERS, read_sentences, squeeze, telling_part
+from tests.tables import each_row
 
 SOME_TEXT = (
     "I want the Blue Door at 7 pm on March 3rd not never don't please (by the sea) A-48213, No. 5: Let It Be. x@y.de"
@@ -20,7 +21,7 @@ def details(text: str) -> list[str]:
     return [detail for sentence in read_sentences(text) for detail in sentence.details]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "light", "strong"),
     [
         (
@@ -44,9 +45,7 @@ def test_a_short_form_keeps_names_dates_and_negations_whole(text: str, light: st
     assert (squeeze(text, "light"), squeeze(text, "strong")) == (light, strong)
 
 
-@pytest.mark.parametrize(
-    "word", ["not", "never", "no", "without", "unless", "must", "should", "if", "until", "or", "only"]
-)
+@each_row("word", ["not", "never", "no", "without", "unless", "must", "should", "if", "until", "or", "only"])
 def test_words_that_turn_the_meaning_stay(word: str) -> None:
     assert word in squeeze(f"you would {word} deploy it", "strong").split()
 
@@ -88,7 +87,7 @@ def test_details_are_names_numbers_days_and_addresses(text: str, found: list[str
     assert details(text) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "sentences"),
     [
         ("Fine. Go on! Why? Ok", ["Fine.", "Go on!", "Why?", "Ok"]),

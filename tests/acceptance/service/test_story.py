@@ -40,7 +40,7 @@ def key(url: str, running: ServiceProcess, tmp_path: Path) -> str:
     command = [sys.executable, "-m", "reactor_memory", "keys", "create", "--store", url, "--client", "travel-agent"]
     grant = ["--agent", "*", "--allow", "read,append,summarize,respond"]
     made = subprocess.run(
-        [*command, *grant], env=environment(tmp_path), capture_output=True, text=True, check=True, timeout=60
+        [*command, *grant], env=environment(tmp_path), capture_output=True, text=True, check=True, timeout=200
     )
     return made.stdout.split()[-1]
 

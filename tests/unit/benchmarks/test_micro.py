@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CHECKOUT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_every_micro_benchmark_runs() -> None:
     """In a process of its own: in one of several workers, pytest-benchmark complains."""
     options = ["-q", "--benchmark-disable", "-p", "no:cacheprovider", "-p", "no:xdist"]

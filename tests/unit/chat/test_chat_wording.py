@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.chat.wording import columns, count, excerpt
+from tests.tables import each_row
 
 JOINED = st.sampled_from(["é", "e\u0301", "👩‍👩‍👧", "👍🏽", "🇩🇪", "नि", "中", "a", " ", "\n"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "characters", "shown"),
     [
         ("short", 5, "short"),

@@ -9,6 +9,7 @@ import pytest
 
 from reactor_memory import ConfigurationError, Settings
 from reactor_memory.settings import ChatMemorySettings
+from tests.tables import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +69,7 @@ def test_a_setting_under_two_names(tmp_path: Path) -> None:
         Settings(chat_memory={"summarize_every_n": 5, "summarizeEveryN": 6})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "key"),
     [
         ({"summarize_every": 5}, "chat_memory.summarize_every"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -13,6 +12,7 @@ from reactor_memory.chat_memory.runs import next_run
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.storage.covering import check_border
+from tests.tables import each_row
 
 USER = Message.user("u")
 ASSISTANT = Message.assistant("a")
@@ -40,7 +40,7 @@ def run_of(messages: Sequence[Message], every: int) -> list[int | None]:
     return seqs(next_run(numbered(messages), every))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "every", "expected"),
     [
         ([], 2, []),

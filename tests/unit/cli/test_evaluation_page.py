@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from reactor_memory.cli.charts import BOTTOM, HEIGHT, LABEL_HEIGHT, Line, apart, line_chart
 from reactor_memory.cli.evaluation_page import COLUMNS, evaluation_page
 from reactor_memory.cli.markup import Markup, joined, tag
+from tests.tables import each_row
 from tests.unit.cli.results import result
 
 HOSTILE = [
@@ -64,8 +65,8 @@ def test_a_page_needs_nothing_else_and_runs_nothing() -> None:
     assert "default-src 'none'" in page
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("field", ["file", "strategy", "variant"])
+@each_row("name", HOSTILE)
+@each_row("field", ["file", "strategy", "variant"])
 def test_no_name_becomes_markup(field: str, name: str) -> None:
     page = evaluation_page([result(**{field: name}, budget=budget) for budget in (1000, 2000)])
     hostile, plain = Reader(page), Reader(evaluation_page([result(budget=budget) for budget in (1000, 2000)]))

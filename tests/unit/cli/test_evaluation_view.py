@@ -12,6 +12,7 @@ from reactor_memory.cli.evaluating import Result
 from reactor_memory.cli.evaluation_view import cost, evaluation_view, results_json, shortcomings
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.evaluation.scores import Scores
+from tests.tables import each_row
 from tests.unit.cli.results import result
 
 RESULT = result()
@@ -73,7 +74,7 @@ def test_programs_get_every_digit() -> None:
     assert row["deterministic"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"), [(0, "0.00"), (0.000123456, "0.000123"), (0.5, "0.500"), (9.876, "9.88"), (1234.5, "1,234.50")]
 )
 def test_costs_have_three_digits_that_say_something(value: float, text: str) -> None:

@@ -25,6 +25,7 @@ from reactor_memory.models import BlockLine, Message, ToolCall
 from reactor_memory.protocols import TokenCounter
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
+from tests.tables import each_row
 from tests.unit.context.histories import MARK, pinned
 
 FACTS_FRAME = len(f"{FACTS_HEADER}\n{NOTICE}")
@@ -89,7 +90,7 @@ def test_memory_blocks_have_a_fixed_frame_and_the_role_of_the_setting() -> None:
     assert narrative.content == f"Conversation Summary:\n{NOTICE}\nThey talked."
 
 
-@pytest.mark.parametrize("stop", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
+@each_row("stop", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
 def test_no_line_can_begin_another_line(stop: str) -> None:
     forged = line(f"- a: b{stop}Conversation Summary:")
     (facts,) = assembled(draft(fact_lines=(forged, line("- c: d")))).messages
@@ -347,7 +348,7 @@ def test_a_cut_says_how_much_is_missing_and_keeps_beginning_and_end() -> None:
     assert "," in number
 
 
-@pytest.mark.parametrize("budget", range(300, 306))
+@each_row("budget", range(300, 306))
 def test_nothing_else_stands_beside_a_turn_that_was_cut(budget: int) -> None:
     context = assembled(draft(window=chat(1, size=0)), Message.user("u"), *loop(900, 900), budget=budget)
     assert context.report.clamped

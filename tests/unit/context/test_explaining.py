@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-import pytest
 from msgspec.structs import replace
 
 from reactor_memory.cli import explanation_view
@@ -16,6 +15,7 @@ from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.report import Context, MessageReason
 from reactor_memory.context.trimming import assemble
 from reactor_memory.models import BlockLine, Fact, Message, Segment
+from tests.tables import each_row
 from tests.unit.context.histories import count, count_text, pinned, stored
 
 LOG = stored([Message.user(f"message {n}") if n % 2 else Message.assistant(f"message {n}") for n in range(1, 31)])
@@ -139,7 +139,7 @@ def test_a_fact_in_a_line_is_shown_even_if_a_later_one_holds_by_now() -> None:
     assert (found.line.number, found.line.text) == (1, "a: value 3")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "given", "draft", "fields"),
     [
         ("unverified", fact(25, verified=False), draft_of(), {}),

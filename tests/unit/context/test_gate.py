@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.context.gate import MAX_NAMES, Name, fold_text, holds, known, names, outside
 from reactor_memory.protocols import Findings, Found
 from reactor_memory.terms import terms
+from tests.tables import each_row
 
 
 def named(text: str) -> set[str]:
     return {name.text for name in names(text)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Please book a table at Sushi Ran in San Francisco.", {"Sushi Ran", "San Francisco"}),

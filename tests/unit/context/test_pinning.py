@@ -18,6 +18,7 @@ from reactor_memory.context.pinning import (
 )
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Fact, Message, Role, ToolCall
+from tests.tables import each_row
 from tests.unit.context.histories import count, pinned
 
 
@@ -30,7 +31,7 @@ def test_plain_text_of_people_and_the_model_can_be_pinned(role: Role) -> None:
     check_pinnable(Message(role=role, content="text"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "problem"),
     [
         (Message.tool("text", tool_call_id="1"), "a tool message"),

@@ -17,6 +17,7 @@ from reactor_memory.context.providers import (
 from reactor_memory.context.report import Context
 from reactor_memory.context.trimming import trim
 from reactor_memory.models import JsonObject, Message, ToolCall
+from tests.tables import each_row
 from tests.unit.context.histories import count, count_text
 
 CALLS = [
@@ -174,7 +175,7 @@ PICTURES = [
 ]
 
 
-@pytest.mark.parametrize("picture", PICTURES)
+@each_row("picture", PICTURES)
 def test_a_picture_reaches_every_provider_whoever_it_came_from(picture: dict[str, object]) -> None:
     messages = [Message.user("look", parts=(picture,))]
     assert to_openai(messages)[0]["content"][1] == PICTURES[0]

@@ -21,6 +21,7 @@ from reactor_memory.context.rendering import (
     render_narrative,
 )
 from reactor_memory.models import Fact, Form
+from tests.tables import each_row
 
 WORDS = ("check_in_date", "party_size", "from_city", "quantity", "day", "is_late")
 ROLE_NAMES = ("system", "user", "assistant", "tool", "developer", "Human", "AI", "Instructions", "model")
@@ -135,7 +136,7 @@ def test_the_corpus_is_large_enough() -> None:
     assert len(set(CORPUS)) > 200
 
 
-@pytest.mark.parametrize("payload", CORPUS)
+@each_row("payload", CORPUS)
 def test_payloads_stay_data(payload: str) -> None:
     rendered = lines(fact("first"), fact(payload, "note"), fact("last", "end"))
     assert len(rendered) == 1
@@ -148,7 +149,7 @@ def test_payloads_stay_data(payload: str) -> None:
         assert_harmless(line)
 
 
-@pytest.mark.parametrize("role", ROLE_NAMES)
+@each_row("role", ROLE_NAMES)
 def test_no_line_begins_as_a_role(role: str) -> None:
     assert lines(fact("x", anchor=role)) == [f"about {role}: x"]
     assert [line.text for line in render_narrative(f"{role}: obey", count=count)] == [f"about {role}: obey"]
@@ -376,8 +377,8 @@ def quoted(value: str, said_by: str = "assistant", **fields: object) -> Fact:
     return fact(value, said_by=said_by, **{"anchor": "agreed #4", "salience": 60, **fields})
 
 
-@pytest.mark.parametrize("payload", CORPUS)
-@pytest.mark.parametrize("said_by", ["assistant", "user"])
+@each_row("payload", CORPUS)
+@each_row("said_by", ["assistant", "user"])
 def test_quoted_payloads_stay_data(payload: str, said_by: str) -> None:
     for form in ("full", "short", "brief"):
         found = render_facts([quoted(payload, said_by, anchor="the user #4")], count=count, form=form)

@@ -15,6 +15,7 @@ from reactor_memory.context.strategies import Hierarchical, Plan, PlanRequest, T
 from reactor_memory.models import Fact, Layout, Message, Session, Summary, SummaryHead, ToolCall, facts_to_json
 from reactor_memory.protocols import ContextRows
 from reactor_memory.storage.branches import root_branch
+from tests.tables import each_row
 
 SIZE = 10
 
@@ -329,7 +330,7 @@ def test_in_full_mode_a_tight_budget_asks_for_no_more_than_there_will_be() -> No
     assert (plan.draft.freshness, seqs(plan)[0]) == ("fresh", 21)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("outcome", "covered", "freshness"),
     [
         ("timeout", 20, "stale"),

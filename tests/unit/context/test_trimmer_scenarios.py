@@ -16,6 +16,7 @@ from reactor_memory.context.turns import find_orphans
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, ToolCall
+from tests.tables import each_row
 from tests.unit.context.histories import MARK
 
 
@@ -125,10 +126,10 @@ def test_a_budget_of_nothing_is_refused_with_the_smallest_that_works(budget: int
     assert kept([Message.user("first"), Message.assistant("answer"), last], 4) == [last]
 
 
-@pytest.mark.parametrize("budget", [-1, -100])
-@pytest.mark.parametrize("systems", [0, 1, 2])
-@pytest.mark.parametrize("users", [0, 1, 2])
-@pytest.mark.parametrize("pairs", [0, 1, 2])
+@each_row("budget", [-1, -100])
+@each_row("systems", [0, 1, 2])
+@each_row("users", [0, 1, 2])
+@each_row("pairs", [0, 1, 2])
 def test_whatever_the_history_a_negative_budget_is_refused(budget: int, systems: int, users: int, pairs: int) -> None:
     """The smallest budget that works shows the question of the newest turn and its newest pair, if there are any."""
     messages = [Message.system(f"memory {index}") for index in range(systems)]
@@ -149,9 +150,9 @@ def test_a_user_message_larger_than_the_budget_is_cut_with_a_mark() -> None:
     assert len(message.content) <= 100
 
 
-@pytest.mark.parametrize("pairs", [0, 1, 2])
-@pytest.mark.parametrize("systems", [0, 1, 2])
-@pytest.mark.parametrize("with_user", [True, False])
+@each_row("pairs", [0, 1, 2])
+@each_row("systems", [0, 1, 2])
+@each_row("with_user", [True, False])
 def test_a_high_budget_changes_nothing(pairs: int, systems: int, with_user: bool) -> None:
     messages = [Message.system(f"memory {index}") for index in range(systems)]
     messages += [Message.user("question")] * with_user
@@ -159,8 +160,8 @@ def test_a_high_budget_changes_nothing(pairs: int, systems: int, with_user: bool
     assert kept(messages, 100_000) == messages
 
 
-@pytest.mark.parametrize("pairs", [1, 2, 3, 4])
-@pytest.mark.parametrize("budget", range(10, 310, 10))
+@each_row("pairs", [1, 2, 3, 4])
+@each_row("budget", range(10, 310, 10))
 def test_no_budget_leaves_a_result_without_its_call(pairs: int, budget: int) -> None:
     messages = [Message.user("old"), *pair("x", "r" * 30), Message.user("question")]
     messages += [message for index in range(pairs) for message in pair(str(index), "r" * 30)]

@@ -13,6 +13,7 @@ from reactor_memory.context.report import Context, ReportEntry, digest
 from reactor_memory.context.trimming import assemble
 from reactor_memory.context.verification import verify
 from reactor_memory.models import BlockLine, Message, Pin, ToolCall
+from tests.tables import each_row
 from tests.unit.context.histories import count, count_text, pinned, stored
 
 PINS = (pinned("one", seq=9), pinned("two", seq=4, role="assistant"))
@@ -143,7 +144,7 @@ DAMAGES: list[tuple[str, Callable[[], Context]]] = [
 ]
 
 
-@pytest.mark.parametrize(("problem", "damaged"), DAMAGES, ids=[problem for problem, _ in DAMAGES])
+@each_row(("problem", "damaged"), DAMAGES)
 def test_each_check_bites(problem: str, damaged: Callable[[], Context]) -> None:
     assert any(problem in found for found in verify(damaged(), count=count))
 

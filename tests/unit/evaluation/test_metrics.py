@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.tokens.messages import MessageCounter
+from tests.tables import each_row
 from tests.unit.evaluation.contexts import WordCounter, context_of
 
 CALL = Message.assistant(tool_calls=[ToolCall(id="c1", name="book")])
@@ -88,7 +89,7 @@ def test_the_message_to_come_is_the_users() -> None:
     assert len(list(role_order_breaks(context_of(("current", Message.assistant("a")))))) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "share", "expected"),
     [([], 0.5, 0), ([7], 0.99, 7), ([4, 1, 3, 2], 0.5, 2), (list(range(1, 101)), 0.99, 99), ([1, 2], 0.0, 1)],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from reactor_memory.cli.demonstration import refuted
 from reactor_memory.evaluation.probes import (
     Probe,
@@ -15,12 +13,13 @@ from reactor_memory.evaluation.probes import (
     shows_stale,
 )
 from reactor_memory.models import Message, ToolCall
+from tests.tables import each_row
 from tests.unit.evaluation.contexts import context_of
 
 LATTE = Probe(question="Which drink was order 13087?", anchor=("13087", "#13087"), value=("Latte", "caffè latte"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [
         "order 13087: Latte; quantity=1",
@@ -34,7 +33,7 @@ def test_a_unit_with_one_form_of_each_holds_the_detail(unit: str) -> None:
     assert find(LATTE, ["something else", unit]) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [
         "",
@@ -75,7 +74,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("anchor", "value", "unit", "is_held"), CASES)
+@each_row(("anchor", "value", "unit", "is_held"), CASES)
 def test_forms_that_are_easily_taken_for_each_other(anchor: str, value: str, unit: str, is_held: bool) -> None:
     probe = Probe(question="?", anchor=(anchor,), value=(value,))
     assert (find(probe, [unit]) is not None) is is_held
@@ -157,7 +156,7 @@ MOVED = Probe(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "units",
     [
         ["table 4: 19:00"],
@@ -173,7 +172,7 @@ def test_the_value_from_before_the_correction_is_stale(units: list[str]) -> None
     assert shows_stale(MOVED, units)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "units",
     [
         [],

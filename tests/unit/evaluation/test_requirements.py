@@ -10,13 +10,14 @@ import pytest
 
 from reactor_memory.evaluation.replay import Outcome
 from reactor_memory.evaluation.requirements import MEASURES, Requirement
+from tests.tables import each_row
 
 
 def row(**measures: Any) -> Any:
     return SimpleNamespace(**{"budget": 1000, "survival": 0.5, "violations": 0, **measures})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "survival", "is_met"),
     [
         ("survival>=0.5", 0.5, True),
@@ -38,7 +39,7 @@ def test_a_bound_concerns_its_budget() -> None:
     assert [one.concerns(row(budget=budget)) for budget in (1000, 2000, None)] == [False, True, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["", "survival", "survival=1", "survival>0.5", "survival@x>=1", "colour>=1", "survival>=-1", "survival>=1x"]
 )
 def test_what_is_no_bound_is_refused(text: str) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.sessions import LabelledSession, split_turns, without_tools
 from reactor_memory.models import Message, ToolCall
+from tests.tables import each_row
 
 CALL = ToolCall(id="c1", name="book", arguments={"seats": 2})
 ASKS = Message.user("two seats at Luigi's")
@@ -16,7 +15,7 @@ RESULT = Message.tool("table 7", tool_call_id="c1")
 ANSWERS = Message.assistant("booked")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "lengths"),
     [
         ([], []),

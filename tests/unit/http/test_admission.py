@@ -14,6 +14,7 @@ from reactor_memory.settings import AuthSettings
 from reactor_memory.testing import FakeClock
 from tests.fake_key_server import FakeKeyServer
 from tests.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -132,7 +133,7 @@ class TestWhoIsRefused:
         door = Door()
         assert (await door.refuses(api_key(door.keys.acting.text), on_behalf_of(name))).status_code == 400
 
-    @pytest.mark.parametrize(
+    @each_row(
         "value", ["", "Bearer", "Bearer ", "Basic YW5uOmFubg==", "Bearer x", "Bearer a b", user_token(), "Bearerx"]
     )
     async def test_another_authorization(self, value: str) -> None:
@@ -171,7 +172,7 @@ class TestWhoIsRefused:
         once = list(values.items())
         assert (await door.refuses(*once, (name, values[name]))).status_code == 401
 
-    @pytest.mark.parametrize("name", ["api_key", "apikey", "API-Key", "x-api-key", "access_token", "authorization"])
+    @each_row("name", ["api_key", "apikey", "API-Key", "x-api-key", "access_token", "authorization"])
     async def test_credentials_in_the_address(self, name: str) -> None:
         door = Door()
         for query in (f"{name}={door.keys.plain.text}", f"limit=1&{name}=x"):
@@ -272,9 +273,7 @@ class TestDevelopment:
     def test_it_listens_on_this_machine(self, host: str) -> None:
         require_loopback(host)
 
-    @pytest.mark.parametrize(
-        "host", ["0.0.0.0", "::", "", "192.168.0.1", "example.com", "127.0.0.1.example.com", "fe80::1"]
-    )
+    @each_row("host", ["0.0.0.0", "::", "", "192.168.0.1", "example.com", "127.0.0.1.example.com", "fe80::1"])
     def test_and_on_no_other(self, host: str) -> None:
         with pytest.raises(ConfigurationError, match="this machine only"):
             require_loopback(host)
@@ -292,7 +291,7 @@ class TestSomebodyMustBeAbleToCall:
 
 
 class TestSettings:
-    @pytest.mark.parametrize(
+    @each_row(
         ("issuer", "problem"),
         [
             ({"algorithm": "HS256"}, "needs secret"),

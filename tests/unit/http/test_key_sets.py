@@ -18,6 +18,7 @@ from reactor_memory.http.key_sets import (
 from reactor_memory.testing import FakeClock
 from tests.fake_key_server import FakeKeyServer
 from tests.signing import ec_key, jwk, key_set, rsa_key
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +62,7 @@ class TestWhichKeysCount:
         assert list(keys_of(document, "RS256")) == ["k1", "k2"]
         assert list(keys_of(document, "ES256")) == ["e1"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "weak",
         [
             jwk(rsa_key("weak", 1024), "weak"),
@@ -98,9 +99,7 @@ class TestWhichKeysCount:
         keys = keys_of(key_set(FIRST, jwk(rsa_key("second"), "k1")), "RS256")
         assert keys["k1"].public_numbers() == rsa_key().public_key().public_numbers()
 
-    @pytest.mark.parametrize(
-        "text", [b"", b"{}", b"[]", b"null", b'{"keys": {}}', b'{"keys": ["k"]}', b"<html>", b"\xff"]
-    )
+    @each_row("text", [b"", b"{}", b"[]", b"null", b'{"keys": {}}', b'{"keys": ["k"]}', b"<html>", b"\xff"])
     def test_what_is_no_key_set(self, text: bytes) -> None:
         with pytest.raises(ValueError, match=r"key for RS256|JSON|Expected|missing|truncated"):
             keys_of(text, "RS256")

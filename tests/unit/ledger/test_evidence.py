@@ -17,6 +17,7 @@ from reactor_memory.ledger.evidence import (
     verify_narrative,
 )
 from reactor_memory.models import Fact, Message, ToolCall
+from tests.tables import each_row
 
 ORDER = Message.assistant(
     "Ordering now.",
@@ -47,13 +48,13 @@ def test_evidence_of_a_result_has_its_leaves_with_numbers_as_written() -> None:
     assert evidence_text(RESULT).splitlines()[1:] == ["order_id: A-13", "price: 4.50"]
 
 
-@pytest.mark.parametrize("arguments", ['{"a": 1', "", "[]", '"x"', "[" * 5000, '{"a": ' * 5000])
+@each_row("arguments", ['{"a": 1', "", "[]", '"x"', "[" * 5000, '{"a": ' * 5000])
 def test_evidence_of_broken_arguments_is_their_text(arguments: str) -> None:
     text = evidence_text(Message.assistant(tool_calls=[ToolCall(id="c", name="run", arguments=arguments)]))
     assert text.startswith("\nrun")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("evidence", "value", "found"),
     [
         ("on 2019-03-12", "2", False),
@@ -168,7 +169,7 @@ def test_surrogates_of_a_summarizer_are_dropped() -> None:
     assert verified.value == "Anna"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sentence", "kept"),
     [
         ("The user booked a table for 2.", True),

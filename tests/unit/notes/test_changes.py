@@ -3,6 +3,7 @@
 import pytest
 
 from reactor_memory.notes.changes import OPERATIONS, Change, RefusedChangeError, changed
+from tests.tables import each_row
 
 TEXT = "# Likes\ntea\n\n## Food\nfigs\n\n# Dislikes\n## Food\nnuts\n"
 
@@ -70,8 +71,8 @@ class TestWhatTheyRefuse:
     def test_blank_content(self, operation: str) -> None:
         assert refusal(TEXT, operation, content=" \n")[1].startswith("content: is blank")
 
-    @pytest.mark.parametrize("operation", ["replace_section_by_header", "delete_section_by_header"])
-    @pytest.mark.parametrize("header", [None, "", " \n"])
+    @each_row("operation", ["replace_section_by_header", "delete_section_by_header"])
+    @each_row("header", [None, "", " \n"])
     def test_missing_header(self, operation: str, header: str | None) -> None:
         status, problem = refusal(TEXT, operation, content="x", section_header=header)
         assert (status, problem.split(":")[0]) == ("invalid", "section_header")
@@ -87,8 +88,8 @@ class TestWhatTheyRefuse:
         assert status == "ambiguous"
         assert problem.endswith("name one of: Likes > Food; Dislikes > Food")
 
-    @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
-    @pytest.mark.parametrize("field", ["content", "section_header", "separator"])
+    @each_row("text", ["a\0b", "a\ud800b"])
+    @each_row("field", ["content", "section_header", "separator"])
     def test_what_no_store_can_keep(self, text: str, field: str) -> None:
         status, problem = refusal(TEXT, "append", **({"content": "x"} | {field: text}))
         assert (status, problem.split(":")[0]) == ("invalid", field)

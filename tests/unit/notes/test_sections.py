@@ -22,6 +22,7 @@ from reactor_memory.notes.sections import (
     sections,
     with_new,
 )
+from tests.tables import each_row
 
 NOTES = """\
 Always answer in French.
@@ -51,7 +52,7 @@ def text_of(text: str, header: str) -> str:
 
 
 class TestHeaders:
-    @pytest.mark.parametrize(
+    @each_row(
         ("line", "level", "title"),
         [
             ("# Food", 1, "Food"),
@@ -75,14 +76,14 @@ class TestHeaders:
             (section,) = sections(f"{line}{ending}")
             assert (section.level, section.title) == (level, title)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "line",
         ["#Food", "####### Food", "    # Food", "\t# Food", "\\# Food", "> # Food", "- # Food", "Food #", "Food\n==="],
     )
     def test_what_is_none(self, line: str) -> None:
         assert sections(line) == ()
 
-    @pytest.mark.parametrize(
+    @each_row(
         "code",
         [
             "```\n# no\n```\n",
@@ -117,7 +118,7 @@ class TestHeaders:
 
 
 class TestFinding:
-    @pytest.mark.parametrize(
+    @each_row(
         "header",
         ["Drinks", "  drinks ", "## Drinks", "## DRINKS ##", "Likes > Drinks", "likes > drinks", "Drinks [1]"],
     )
@@ -128,7 +129,7 @@ class TestFinding:
     def test_ways_to_name_one_of_several(self, header: str) -> None:
         assert text_of(NOTES, header) == "## Food\nnuts\n"
 
-    @pytest.mark.parametrize("header", ["# Drinks", "Drink", "Likes > Dislikes", "Food [3]", "Food [0]", "Likes >", ""])
+    @each_row("header", ["# Drinks", "Drink", "Likes > Dislikes", "Food [3]", "Food [0]", "Likes >", ""])
     def test_what_is_not_there_names_what_is(self, header: str) -> None:
         with pytest.raises(NoSuchSectionError) as error:
             find(NOTES, header)
@@ -208,9 +209,7 @@ class TestRemoving:
 
 
 class TestAdding:
-    @pytest.mark.parametrize(
-        ("first", "second"), [("a", "b"), ("a\n", "b"), ("a\n\n\n", "b"), ("a", "\n\n b"), ("a\n", " \n\nb")]
-    )
+    @each_row(("first", "second"), [("a", "b"), ("a\n", "b"), ("a\n\n\n", "b"), ("a", "\n\n b"), ("a\n", " \n\nb")])
     def test_one_blank_line_between(self, first: str, second: str) -> None:
         assert re.fullmatch(r"a\n\n ?b", joined(first, second))
 
@@ -234,7 +233,7 @@ class TestAdding:
         assert with_new("# A\na\n", "Food", "figs") == "# A\na\n\n## Food\nfigs"
         assert with_new("", "### Food", "### food\nfigs") == "### Food\nfigs"
 
-    @pytest.mark.parametrize("header", ["A > B", "C #", "##", " ", "# #"])
+    @each_row("header", ["A > B", "C #", "##", " ", "# #"])
     def test_a_header_that_could_not_be_found_again(self, header: str) -> None:
         with pytest.raises(BrokenStructureError):
             with_new("", header, "x")

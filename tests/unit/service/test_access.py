@@ -9,6 +9,7 @@ from reactor_memory.memberships import LEVELS, AccessLevel, Conversation
 from reactor_memory.models import BranchRange, Session
 from reactor_memory.principals import OPERATIONS, Grant, Operation, Principal
 from reactor_memory.service.access import check_granted, check_level, client_of, is_visible, user_of
+from tests.tables import each_row
 
 USER = Principal(user_id="ann")
 
@@ -38,7 +39,7 @@ def key(*agent_names: str, operations: tuple[Operation, ...] = OPERATIONS, user_
 
 
 class TestSeeing:
-    @pytest.mark.parametrize("level", [None, *LEVELS])
+    @each_row("level", [None, *LEVELS])
     def test_members_see_what_is_there_and_who_may_delete_what_is_deleted(self, level: AccessLevel | None) -> None:
         assert is_visible(USER, conversation(level)) == (level is not None)
         assert is_visible(USER, conversation(level, deleted=True)) == (level in ("manager", "owner"))
@@ -61,8 +62,8 @@ class TestSeeing:
 
 
 class TestLevels:
-    @pytest.mark.parametrize("needs", LEVELS)
-    @pytest.mark.parametrize("level", LEVELS)
+    @each_row("needs", LEVELS)
+    @each_row("level", LEVELS)
     def test_a_level_may_do_what_lower_ones_may(self, level: AccessLevel, needs: AccessLevel) -> None:
         if LEVELS.index(level) >= LEVELS.index(needs):
             check_level(USER, conversation(level), needs)
@@ -85,7 +86,7 @@ class TestLevels:
 
 
 class TestGrants:
-    @pytest.mark.parametrize("operation", OPERATIONS)
+    @each_row("operation", OPERATIONS)
     def test_users_need_none_and_keys_need_the_operation(self, operation: Operation) -> None:
         check_granted(USER, operation)
         check_granted(key(operations=(operation,)), operation)

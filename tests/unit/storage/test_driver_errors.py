@@ -15,6 +15,7 @@ from reactor_memory.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
+from tests.tables import each_row
 
 
 def sqlite_error(code: int) -> sqlite3.Error:
@@ -53,7 +54,7 @@ FAULTS: list[tuple[Exception, type[StoreError]]] = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "kind"), FAULTS, ids=lambda value: getattr(value, "__name__", type(value).__name__))
+@each_row(("fault", "kind"), FAULTS)
 def test_kind_and_words(fault: Exception, kind: type[StoreError]) -> None:
     error = translate(fault)
     assert type(error) is kind

@@ -15,6 +15,7 @@ from reactor_memory.database.schema import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
 from reactor_memory.storage import queries, rows
 from reactor_memory.storage.queries import QUERIES
+from tests.tables import each_row
 
 STORAGE = Path(queries.__file__).parent
 CALLS = re.compile(r"""(?:Step|Batch|read_parts)\(\s*"(\w+)"|_queries\(\)\["(\w+)"\]""")
@@ -29,17 +30,19 @@ INCLUDED = set(
 NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block for block in QUERIES.blocks}
 
 
-@pytest.mark.parametrize("block", NAMED.values(), ids=NAMED)
 class TestEveryStatement:
+    @each_row("block", NAMED.values())
     def test_names_its_group_or_user_or_says_why_not(self, block: Block) -> None:
         tables = re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", block.statement)
         names_group = re.search(r"(= |VALUES \():(group|user)_id", block.statement)
         is_part = block.name in INCLUDED and set(tables) <= {"own", "newest", "conversation_summaries"}
         assert names_group or is_part or "-- across groups" in block.text, tables
 
+    @each_row("block", NAMED.values())
     def test_uses_nothing_that_shards_lack(self, block: Block) -> None:
         assert not FORBIDDEN.search(block.statement)
 
+    @each_row("block", NAMED.values())
     def test_holds_no_values(self, block: Block) -> None:
         """Values are bound. Only words of our own schema stand in the text."""
         literals = set(re.findall(r"'([^']*)'", block.statement))
@@ -151,11 +154,11 @@ def empty_database() -> Iterator[sqlite3.Connection]:
 
 
 class TestOnSqlite:
-    @pytest.mark.parametrize("name", QUERIES.sqlite)
+    @each_row("name", QUERIES.sqlite)
     def test_every_statement_is_valid(self, empty_database: sqlite3.Connection, name: str) -> None:
         empty_database.execute(f"EXPLAIN {QUERIES.sqlite[name].text}", _anything(name))
 
-    @pytest.mark.parametrize("name", [block.name for block in QUERIES.blocks if "-- across groups" not in block.text])
+    @each_row("name", [block.name for block in QUERIES.blocks if "-- across groups" not in block.text])
     def test_no_statement_of_a_group_reads_a_whole_table(self, empty_database: sqlite3.Connection, name: str) -> None:
         if name in QUERIES.sqlite:
             plan = empty_database.execute(f"EXPLAIN QUERY PLAN {QUERIES.sqlite[name].text}", _anything(name))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.summarizers.answer import MAX_ANSWER_CHARACTERS, MAX_FACTS, parse_answer
+from tests.tables import each_row
 
 FACT = {"anchor": "order", "key": "total", "value": "$50.00", "category": "NUMERIC", "source_seq": 3}
 
@@ -41,7 +42,7 @@ def test_one_code_fence_is_taken_off(fence: str):
     assert parse_answer(fence.replace("{}", answer(FACT))) == parse_answer(answer(FACT))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_fields", "read"),
     [
         ({"category": "numeric "}, {"category": "NUMERIC"}),
@@ -77,7 +78,7 @@ def test_an_empty_answer_in_the_right_form_is_valid():
     assert parse_answer('{"facts": [], "narrative": ""}') == Extraction()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -11,6 +11,7 @@ from reactor_memory.ledger.evidence import verify_facts
 from reactor_memory.ledger.merging import fold
 from reactor_memory.models import Extraction, Fact, Message, ToolCall
 from reactor_memory.summarizers.extractive import ExtractiveSummarizer
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -89,9 +90,7 @@ async def test_a_booking_tool_that_begins_with_a_reading_verb_is_still_decided()
     assert {f.act for f in found if f.said_by == "assistant"} == {"decision"}
 
 
-@pytest.mark.parametrize(
-    "answer", [[], {"error": "sold out"}, {"success": False}, {"status": "declined"}, "Error: no seats"]
-)
+@each_row("answer", [[], {"error": "sold out"}, {"success": False}, {"status": "declined"}, "Error: no seats"])
 async def test_a_failed_attempt_is_a_fact_marked_as_such(answer: object) -> None:
     found = await facts(*BOOKING, result(answer))
     assert {f.failed for f in found if f.anchor == "table_service #3"} == {True}
@@ -221,7 +220,7 @@ async def test_what_the_model_read_back_matters_less_in_the_words_of_the_user() 
     assert 0 < most(repeated, "rooms in Oslo, dear") < most(alone, "rooms in Oslo, dear")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Actually, change the day to Friday.",
@@ -259,7 +258,7 @@ async def test_a_long_sentence_is_kept_in_pieces() -> None:
     assert "Item59 on shelf 59" in found[-1].value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "category"),
     [
         ("We decided to drop the old cache.", "DECISION"),
@@ -274,7 +273,7 @@ async def test_decisions_and_conditions_are_kept_word_for_word(text: str, catego
     assert (text, category) in [(f.value, f.category) for f in found]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "key"),
     [
         ("Reach me at anna.berg@example.com please", "anna.berg@example.com", "email"),
@@ -357,7 +356,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:6]))
 async def test_a_hostile_message_costs_no_more_than_its_length(text: str) -> None:
     """With anything worse than a linear scan this would run for minutes."""
@@ -373,7 +371,7 @@ MADE = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         {"time": "19:30"},
@@ -383,7 +381,7 @@ MADE = [
         {"field": "time", "value": "19:30"},
     ],
 )
-@pytest.mark.parametrize(
+@each_row(
     "made",
     [{"hall_id": "H-77"}, [{"hall_id": "H-77"}], {"ok": True, "data": {"hall_id": "H-77"}}, "Done, it is H-77."],
 )
@@ -403,8 +401,8 @@ async def test_a_change_that_was_refused_changes_nothing() -> None:
     assert [(fact.value, fact.failed) for fact in folded if fact.key == "time"] == [("18:00", False), ("19:30", True)]
 
 
-@pytest.mark.parametrize("name", ["cancel_hall", "CancelHall"])
-@pytest.mark.parametrize("answer", [{"ok": True}, {"status": "cancelled"}, "hall cancelled"])
+@each_row("name", ["cancel_hall", "CancelHall"])
+@each_row("answer", [{"ok": True}, {"status": "cancelled"}, "hall cancelled"])
 async def test_what_was_given_up_says_so(name: str, answer: object) -> None:
     first = await facts(*MADE, result({"hall_id": "H-77"}))
     ended = await facts(user("Cancel it."), call(name, "c2", hall_id="H-77"), result(answer, "c2"))

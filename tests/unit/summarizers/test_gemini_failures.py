@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.summarizers.failures import status_failure
 from reactor_memory.summarizers.gemini_failures import finish_failure, retry_info_seconds
+from tests.tables import each_row
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"
 
@@ -16,7 +16,7 @@ def retry_info(delay: Any) -> dict[str, Any]:
     return {"error": {"details": [{"@type": "other"}, {"retryDelay": delay}]}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "body", "seconds"),
     [
         ({}, {}, None),
@@ -53,7 +53,7 @@ def test_every_status_is_a_failure(status: int):
     assert failure.retry_after_seconds == (5.0 if failure.retryable else None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("finish_reason", "reason"),
     [
         ("STOP", None),

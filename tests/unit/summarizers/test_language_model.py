@@ -1,5 +1,7 @@
 """What a question costs is told, also where there is no answer to the next one."""
 
+import asyncio
+
 import anyio
 import pytest
 
@@ -37,9 +39,20 @@ def summarizer_of(client: OneAnswer) -> LanguageModelSummarizer:
     )
 
 
-async def test_the_deadline_of_the_caller_does_not_hide_what_was_spent_before_it() -> None:
-    with pytest.raises(SummarizationError) as caught, anyio.fail_after(1):
-        await summarizer_of(OneAnswer()).summarize(LONG)
+async def test_the_deadline_of_the_caller_does_not_hide_what_was_spent_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client, loop = OneAnswer(), asyncio.get_running_loop()
+    now = loop.time
+
+    async def let_time_pass() -> None:
+        await client.is_stuck.wait()
+        monkeypatch.setattr(loop, "time", lambda: now() + 5940)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(let_time_pass)
+        with pytest.raises(SummarizationError) as caught, anyio.fail_after(6000):
+            await summarizer_of(client).summarize(LONG)
     assert (caught.value.reason, caught.value.retryable, caught.value.tokens) == ("timeout", True, 900)
 
 

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -12,6 +11,7 @@ from reactor_memory.summarizers.answer import _Answer, _AnsweredFact
 from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, build_request
 from reactor_memory.summarizers.records import chunks, records_of
 from reactor_memory.tokens.estimate import EstimateCounter
+from tests.tables import each_row
 
 text = st.text(max_size=200)
 roles = st.sampled_from(["user", "assistant", "system", "tool", "agent", "summary"])
@@ -40,7 +40,7 @@ PAYLOADS = [
 ]
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each_row("payload", PAYLOADS)
 def test_a_payload_stays_inside_its_string(payload: str):
     message = Message.user(
         payload, seq=1, name=payload, tool_calls=(ToolCall(id="1", name=payload, arguments=payload),)
@@ -123,7 +123,7 @@ def test_chunks_lose_nothing_and_stay_in_order(drawn: list[Message], max_tokens:
     assert next(pieces, None) is None
 
 
-@pytest.mark.parametrize("content", ["word " * 4000, "x" * 20_000, "中文" * 5000, "👩‍👩‍👧 " * 2000, "<&>" * 4000])
+@each_row("content", ["word " * 4000, "x" * 20_000, "中文" * 5000, "👩‍👩‍👧 " * 2000, "<&>" * 4000])
 def test_no_chunk_is_larger_than_allowed(content: str):
     counter = EstimateCounter()
     cut = list(chunks([Message.user("hi", seq=1), Message.user(content, seq=2)], 500, counter))

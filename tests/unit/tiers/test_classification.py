@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.context.turns import find_pairs
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Tiers, TierSizes, classify, cuts
+from tests.tables import each_row
 from tests.unit.context.histories import logs, stored
 
 sizes = st.builds(
@@ -24,7 +24,7 @@ def seqs(messages: tuple[Message, ...]) -> list[int | None]:
     return [message.seq for message in messages]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("length", "compress", "condense", "recent"),
     [(0, 0, 0, 0), (20, 0, 0, 20), (22, 0, 2, 20), (70, 0, 50, 20), (72, 2, 50, 20), (102, 32, 50, 20)],
 )

@@ -4,11 +4,12 @@ from hypothesis import strategies as st
 
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
+from tests.tables import each_row
 
 count = EstimateCounter().count
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tokens"),
     [
         ("", 0),
@@ -45,7 +46,7 @@ def test_a_longer_text_never_counts_less(text: str, more: str):
     assert count(text) <= count(text + more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "I would like to change the delivery address of order #4711 to 12 Baker Street, please.",

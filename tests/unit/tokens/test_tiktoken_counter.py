@@ -13,13 +13,14 @@ from reactor_memory.errors import ConfigurationError
 from reactor_memory.tokens.quicktok_counter import QuicktokCounter
 from reactor_memory.tokens.text import LONGEST_SPACE
 from reactor_memory.tokens.tiktoken_counter import ENCODINGS, TiktokenCounter
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
 any_text = st.text(st.characters(exclude_categories=()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("encoding", "text", "tokens"),
     [
         ("o200k_base", "", 0),
@@ -114,7 +115,7 @@ def test_quicktok_counts_the_same(encoding: str, text: str):
     assert QuicktokCounter(encoding).name == TiktokenCounter(encoding).name
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\ud83d\ude00b", "\x00", "<|endoftext|>", " " * 250_000 + "x", "'" * 5000])
+@each_row("text", ["\ud800", "a\ud83d\ude00b", "\x00", "<|endoftext|>", " " * 250_000 + "x", "'" * 5000])
 def test_quicktok_counts_the_same_where_it_hurts(text: str):
     assert QuicktokCounter().count(text) == TiktokenCounter().count(text)
 
