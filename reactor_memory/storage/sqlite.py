@@ -252,7 +252,7 @@ def _execute(connection: sqlite3.Connection, step: Step | Batch | Statement) -> 
     query = sqlite_queries()[step.name]
     if isinstance(step, Step):
         return connection.execute(query.text, query.arguments(step.values)).fetchall()
-    connection.executemany(query.text, [query.arguments(values) for values in step.values])
+    connection.executemany(query.text, map(query.arguments, step.values))
     return ()
 
 

@@ -26,7 +26,10 @@ class Step(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Run the query `name` once for each of `values`. Gives no rows."""
+    """Run the query `name`, which returns no rows, once for each of `values`.
+
+    SQLite's driver refuses the second of `values` after a row that nobody fetched.
+    """
 
     name: str
     values: Sequence[Values]
