@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -114,16 +115,20 @@ class SqliteStore(SqlStore):
 
     async def close(self) -> None:
         with anyio.CancelScope(shield=True):
-            await self._appends.finish()
-            reader, self._reader = self._reader, None
-            scanner, self._scanner = self._scanner, None
-            writer, self._writer = self._writer, None
-            inline, self._inline = self._inline, None
-            if inline is not None:
-                inline.close()
-            for connection in (scanner, reader, writer):
+            try:
+                await self._appends.finish()
+            finally:
+                await self._close_connections()
+
+    async def _close_connections(self) -> None:
+        """Each of them, also when the task is cancelled while it waits for one."""
+        async with AsyncExitStack() as closing:
+            for connection in (self._writer, self._reader, self._scanner):
                 if connection is not None:
-                    await connection.close()
+                    closing.push_async_callback(connection.close)
+            if self._inline is not None:
+                closing.callback(self._inline.close)
+            self._writer = self._reader = self._scanner = self._inline = None
 
     async def append(self, request: AppendRequest) -> Appended:
         if self._writer is None:

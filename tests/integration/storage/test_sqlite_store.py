@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ from reactor_memory.storage.group_commit import GroupCommit, Outcome
 from reactor_memory.storage.sqlite import SqliteStore, run_on_thread
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summaries import fact, layout, segment
+from tests.interruption import cancelled_at
 
 pytestmark = pytest.mark.anyio
 
@@ -154,6 +156,19 @@ class TestConnections:
         await asyncio.sleep(0)
         await store.close()
         assert sorted([(await each).first_seq for each in appends]) == list(range(1, 101))
+
+    async def test_a_cancelled_close_leaves_no_connection_open(self, tmp_path: Path) -> None:
+        for at in count():
+            store = SqliteStore(tmp_path / "memory.db")
+            await store.open()
+            opened = [each._conn for each in (writer_of(store), reader_of(store))]
+            cancelled = await cancelled_at(store.close(), at, "task")
+            for connection in opened:
+                with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+                    connection.execute("SELECT 1")
+            if not cancelled:
+                break
+        assert at > 1
 
     async def test_a_program_that_forgets_to_close_ends(self, tmp_path: Path) -> None:
         program = "import sys, anyio\nfrom reactor_memory.storage.sqlite import SqliteStore\n"
