@@ -7,6 +7,8 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 PYTEST := $(PY) -m pytest -n auto
+# The versions of Python that the package says it supports, the oldest first.
+SUPPORTED := $(shell sed -n 's/.*Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
@@ -59,10 +61,11 @@ test-adapter-%: build/adapters/%/.installed
 test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q
 
-test-all: test-3.11 test-3.12 test-3.13  ## test on each supported version of Python
+test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
-test-3.%:
-	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python"
+test-3.%: $(DEV)
+	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
+		PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
 
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
