@@ -9,6 +9,8 @@ export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS
 PYTEST := $(PY) -m pytest -n auto --dist worksteal
 # Hundreds of processes would compile the package and the tests anew.
 unexport PYTHONDONTWRITEBYTECODE
+# The versions of Python that the package says it supports, the oldest first.
+SUPPORTED := $(shell sed -n 's/.*Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
 
@@ -66,10 +68,11 @@ test-adapter-%: build/adapters/%/.installed
 test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q
 
-test-all: test-3.11 test-3.12 test-3.13  ## test on each supported version of Python
+test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
-test-3.%:
-	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python"
+test-3.%: $(DEV)
+	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
+		PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
 
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism

@@ -28,7 +28,10 @@ class Step(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Run the statement `name` once for each of `values`. Gives no rows."""
+    """Run the statement `name`, which returns no rows, once for each of `values`.
+
+    SQLite's driver refuses the second of `values` after a row that nobody fetched.
+    """
 
     name: str
     values: Sequence[Values]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar, Literal, TypeAlias
@@ -139,16 +140,20 @@ class SqliteDatabase(Database):
     async def close(self) -> None:
         ends = end_of_call(self._timeout_seconds)
         with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends) + GRACE_SECONDS):
-            await self._writes.finish()
-            reader, self._reader = self._reader, None
-            scanner, self._scanner = self._scanner, None
-            writer, self._writer = self._writer, None
-            inline, self._inline = self._inline, None
-            if inline is not None:
-                inline.connection.close()
-            for thread in (scanner, reader, writer):
+            try:
+                await self._writes.finish()
+            finally:
+                await self._close_connections()
+
+    async def _close_connections(self) -> None:
+        """Each of them, also when the task is cancelled while it waits for one."""
+        async with AsyncExitStack() as closing:
+            for thread in (self._writer, self._reader, self._scanner):
                 if thread is not None:
-                    await thread.close()
+                    closing.push_async_callback(thread.close)
+            if self._inline is not None:
+                closing.callback(self._inline.connection.close)
+            self._writer = self._reader = self._scanner = self._inline = None
 
     # -- the verbs ----------------------------------------------------------------------------------------------
 

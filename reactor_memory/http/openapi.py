@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from inspect import cleandoc
 from typing import Any, TypeAlias
 
 import msgspec
@@ -160,6 +161,9 @@ def _schemas(found: Document) -> Document:
     """The schemas of the bodies in the words of what decodes them, so that the two cannot differ."""
     types = [getattr(models, name) for name in sorted({*found, "Problem"}) if hasattr(models, name)]
     _, exact = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    for schema in exact.values():
+        if "description" in schema:  # a docstring: Python 3.13 stores it without its indentation, older ones with it
+            schema["description"] = cleandoc(schema["description"])
     return dict(sorted({**found, **exact}.items()))
 
 

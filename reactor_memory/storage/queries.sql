@@ -1238,6 +1238,11 @@ INSERT INTO fact_corrections (group_id, conversation_id, ordinal, anchor, key, v
                               created_at)
 VALUES (:group_id, :conversation_id, :ordinal, :anchor, :key, :value, :seq, :source_seq, :author_id, :now)
 
+-- name: import_membership
+INSERT INTO memberships (group_id, user_id, access_level, created_at)
+VALUES (:group_id, :user_id, :access_level, :created_at)
+ON CONFLICT (group_id, user_id) DO NOTHING
+
 -- name: import_message
 INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
                       tool_calls, tool_call_id, name, metadata, token_count, tokenizer, created_at,

@@ -116,7 +116,7 @@ def import_conversation(stored: StoredConversation) -> Steps[bool]:
         [key | correction_values(each) | {"ordinal": each.ordinal} for each in stored.corrections],
     )
     yield from user_rows.name_all_users()
-    yield Batch("add_membership", [structs.asdict(each) for each in stored.memberships])
+    yield Batch("import_membership", [structs.asdict(each) for each in stored.memberships])
     if stored.transfer is not None:
         yield from memberships.add_transfer(stored.transfer)
     yield Batch("add_audit", [memberships.audit_values(each) for each in stored.audit])

@@ -15,7 +15,16 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import FactCorrection, ItemChange, Message, Notes, PostedSummary, ToolCall
+from reactor_memory.models import (
+    AuditRecord,
+    FactCorrection,
+    ItemChange,
+    Membership,
+    Message,
+    Notes,
+    PostedSummary,
+    ToolCall,
+)
 from reactor_memory.protocols import (
     SUMMARIZE,
     ActiveSessionStore,
@@ -382,6 +391,31 @@ class Imports:
             await copier(store, target).copy(ignore)
         await target.delete("s", None, now=wall_clock(), purge=True)
         assert (await copier(store, target).copy(ignore)).copied == 0
+
+    async def test_all_members_and_records_of_a_shared_group_arrive(self, store: Store, target: Store) -> None:
+        await append_messages(store, "s", numbered(2), user_id="u")
+        (alone,) = await store.export_group("s")
+        shared = replace(
+            alone,
+            memberships=tuple(
+                Membership(group_id="s", user_id=user_id, access_level="reader", created_at=1) for user_id in "abc"
+            ),
+            audit=tuple(
+                AuditRecord(
+                    record_id=f"r{number}",
+                    group_id="s",
+                    conversation_id="s",
+                    actor_id="u",
+                    action="share",
+                    details={"number": number},
+                    created_at=number,
+                )
+                for number in range(3)
+            ),
+        )
+        assert await target.import_conversation(shared)
+        (arrived,) = await target.export_group("s")
+        assert (arrived.memberships, arrived.audit) == (shared.memberships, shared.audit)
 
     async def test_messages_are_exported_in_pages(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(5))

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
@@ -36,6 +37,7 @@ from reactor_memory.storage.appends import APPENDS
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summaries import fact, layout, segment
+from tests.interruption import cancelled_at
 from tests.stores import sqlite_store
 
 pytestmark = pytest.mark.anyio
@@ -176,6 +178,19 @@ class TestConnections:
         await asyncio.sleep(0)
         await store.close()
         assert sorted([(await each).first_seq for each in appends]) == list(range(1, 101))
+
+    async def test_a_cancelled_close_leaves_no_connection_open(self, tmp_path: Path) -> None:
+        for at in count():
+            store = sqlite_store(tmp_path / "memory.db")
+            await store.open()
+            opened = [each.session.connection for each in (writer_of(store), reader_of(store))]
+            cancelled = await cancelled_at(store.close(), at, "task")
+            for connection in opened:
+                with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+                    connection.execute("SELECT 1")
+            if not cancelled:
+                break
+        assert at > 1
 
     async def test_a_program_that_forgets_to_close_ends(self, tmp_path: Path) -> None:
         program = "import sys, anyio\nfrom tests.stores import sqlite_store\n"

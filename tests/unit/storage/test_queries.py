@@ -91,6 +91,12 @@ class TestTheFile:
         used |= set(re.findall(r'"(merge_\w+|rewrite|checkpoint)"', sources))
         assert used == {block.name for block in QUERIES.blocks}
 
+    def test_none_of_a_batch_returns_rows(self) -> None:
+        sources = "\n".join(path.read_text() for path in STORAGE.glob("*.py"))
+        batched = set(re.findall(r'Batch\(\s*"(\w+)"', sources))
+        assert len(batched) > 20
+        assert [block.name for block in blocks() if block.name in batched and "RETURNING" in block.statement] == []
+
     def test_a_twin_stands_directly_below_its_block(self) -> None:
         for before, block in zip(QUERIES.blocks, QUERIES.blocks[1:], strict=False):
             if block.only_postgres and block.name in QUERIES.sqlite:
