@@ -117,7 +117,7 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
-	$(PY) tests/mutants.py
+	$(PY) -m tests.mutants
 
 clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

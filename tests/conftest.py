@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
 
 from tests.fake_gemini import FakeGemini
@@ -23,6 +23,13 @@ for name, max_examples in (("reactor-memory", 30), ("thorough", 100)):
         max_examples=max_examples,
         suppress_health_check=[HealthCheck.too_slow],
     )
+hypothesis_settings.register_profile(  # for code that was changed: that a test fails is all there is to know
+    "mutants",
+    hypothesis_settings.get_profile("reactor-memory"),
+    derandomize=True,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+)
 hypothesis_settings.load_profile("reactor-memory")
 
 
