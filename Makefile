@@ -30,8 +30,12 @@ ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
+# `make mutate` works on a copy that mutmut makes of these, with the settings in pyproject.toml.
+MUTATED := reactor_memory tests migrations config pyproject.toml
+MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
+
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock mutants clean
+.PHONY: help demo install test test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -119,6 +123,12 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) -m tests.mutants
 
+mutate: build/mutmut/.installed  ## what the unit tests of the pure modules do not notice (MUTATE='*.ledger.merging.*' for less)
+	@mkdir -p build/mutate
+	@ln -sfn $(MUTATED:%=$(CURDIR)/%) build/mutate/
+	cd build/mutate && $(MUTMUT) run $(if $(MUTATE),'$(MUTATE)')
+	@cd build/mutate && $(MUTMUT) results
+
 clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
@@ -153,4 +163,9 @@ build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | 
 	@$(PY) -m venv --clear build/adapters/$*
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python -r $<
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build/mutmut/.installed: tests/requirements-mutmut.txt | $(DEV)
+	@echo "Installing mutmut into build/mutmut"
+	@$(PY) -m uv pip install -q --no-deps --target build/mutmut -r $<
 	@touch $@

@@ -28,6 +28,7 @@ hypothesis_settings.register_profile(  # for code that was changed: that a test 
     hypothesis_settings.get_profile("reactor-memory"),
     derandomize=True,
     database=None,
+    max_examples=10,
     phases=(Phase.explicit, Phase.generate),
 )
 hypothesis_settings.load_profile("reactor-memory")

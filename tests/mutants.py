@@ -50,7 +50,7 @@ def run_tests(folder: Path, arguments: list[str]) -> tuple[int, str]:
         done = subprocess.run(
             [*COMMAND, *HANGING, *arguments],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder)},
+            env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": ""},  # most files never change
             capture_output=True,
             text=True,
             timeout=TIMEOUT_SECONDS,
