@@ -30,7 +30,9 @@ ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
-# `make mutate` works on a copy that mutmut makes of these, with the settings in pyproject.toml.
+# `make mutate-NAME` works on a copy that mutmut makes of these, with the unit tests that have the name of the module.
+# Forked from a process that ran no test: what is remembered of texts would hide changes.
+PURE := ledger context reading terms validation wording
 MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
@@ -123,11 +125,17 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) -m tests.mutants
 
-mutate: build/mutmut/.installed  ## what the unit tests of the pure modules do not notice (MUTATE='*.ledger.merging.*' for less)
-	@mkdir -p build/mutate
-	@ln -sfn $(MUTATED:%=$(CURDIR)/%) build/mutate/
-	cd build/mutate && $(MUTMUT) run $(if $(MUTATE),'$(MUTATE)')
-	@cd build/mutate && $(MUTMUT) results
+mutate: $(PURE:%=mutate-%)  ## what the unit tests of the pure modules do not notice (`make mutate-ledger MUTATE='*.merging.*'` for less)
+
+mutate-%: build/mutmut/.installed
+	@mkdir -p build/mutate/$*
+	@ln -sfn $(MUTATED:%=$(CURDIR)/%) build/mutate/$*/
+	@printf '%s\n' '[mutmut]' 'source_paths = reactor_memory' 'only_mutate = reactor_memory/$**' 'track_dependencies = false' 'process_isolation = forkserver' \
+		'also_copy =' ' migrations' ' config' \
+		'pytest_add_cli_args =' ' -p' ' no:cacheprovider' ' --hypothesis-profile=mutants' \
+		'pytest_add_cli_args_test_selection = $(wildcard tests/unit/$* tests/unit/test_$*.py)' >build/mutate/$*/setup.cfg
+	cd build/mutate/$* && $(MUTMUT) run $(if $(MUTATE),'$(MUTATE)')
+	@cd build/mutate/$* && $(MUTMUT) results
 
 clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
