@@ -34,8 +34,14 @@ ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
+# `make mutate-NAME` works on a copy that mutmut makes of these, with the unit tests that have the name of the module.
+# Forked from a process that ran no test: what is remembered of texts would hide changes.
+PURE := ledger context reading terms validation wording
+MUTATED := reactor_memory tests migrations config pyproject.toml
+MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
+
 .DEFAULT_GOAL := help
-.PHONY: help demo install test coverage test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants clean
+.PHONY: help demo install test coverage test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -130,7 +136,19 @@ schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases 
 	@mkdir -p build && $(PY) -m reactor_memory.database.schema > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
-	$(PY) tests/mutants.py
+	$(PY) -m tests.mutants
+
+mutate: $(PURE:%=mutate-%)  ## what the unit tests of the pure modules do not notice (`make mutate-ledger MUTATE='*.merging.*'` for less)
+
+mutate-%: build/mutmut/.installed
+	@mkdir -p build/mutate/$*
+	@ln -sfn $(MUTATED:%=$(CURDIR)/%) build/mutate/$*/
+	@printf '%s\n' '[mutmut]' 'source_paths = reactor_memory' 'only_mutate = reactor_memory/$**' 'track_dependencies = false' 'process_isolation = forkserver' \
+		'also_copy =' ' migrations' ' config' \
+		'pytest_add_cli_args =' ' -p' ' no:cacheprovider' ' --hypothesis-profile=mutants' \
+		'pytest_add_cli_args_test_selection = $(wildcard tests/unit/$* tests/unit/test_$*.py)' >build/mutate/$*/setup.cfg
+	cd build/mutate/$* && $(MUTMUT) run $(if $(MUTATE),'$(MUTATE)')
+	@cd build/mutate/$* && $(MUTMUT) results
 
 clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -166,4 +184,9 @@ build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | 
 	@$(PY) -m venv --clear build/adapters/$*
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python -r $<
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build/mutmut/.installed: tests/requirements-mutmut.txt | $(DEV)
+	@echo "Installing mutmut into build/mutmut"
+	@$(PY) -m uv pip install -q --no-deps --target build/mutmut -r $<
 	@touch $@

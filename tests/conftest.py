@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
 
 from tests.fake_gemini import FakeGemini
@@ -39,6 +39,14 @@ for name, max_examples in (("reactor-memory", 30), ("thorough", 100)):
         max_examples=max_examples,
         suppress_health_check=[HealthCheck.too_slow],
     )
+hypothesis_settings.register_profile(  # for code that was changed: that a test fails is all there is to know
+    "mutants",
+    hypothesis_settings.get_profile("reactor-memory"),
+    derandomize=True,
+    database=None,
+    max_examples=10,
+    phases=(Phase.explicit, Phase.generate),
+)
 hypothesis_settings.load_profile("reactor-memory")
 
 

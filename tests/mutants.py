@@ -1,8 +1,8 @@
 """Do the tests bite? Every guard that is named in `mutants.toml` is removed in turn, and its tests must fail then.
 
-Run it with ``make mutants``, or ``python tests/mutants.py WORD`` for the guards that have the word in their name. It
-works on copies of the checkout. A guard that is removed unnoticed, one whose text is no longer there, and tests that
-fail or are missing without any change make it fail.
+Run it with ``make mutants``, or ``python -m tests.mutants WORD`` for the guards that have the word in their name. It
+works on copies of the checkout. A guard that is removed unnoticed, one whose place is not found or not the only one,
+and tests that fail or are missing without any change make it fail.
 """
 
 from __future__ import annotations
@@ -14,33 +14,24 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
+from tests.mutation import Mutant, PlaceError, mutated, read
+
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "tests" / "mutants.toml"
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "docs")
-COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
-HANGING = ["--timeout=30", "--timeout-method=thread"]  # ends the process, whatever hangs
-TIMEOUT_SECONDS = 120
+COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+HANGING = ["--timeout=60", "--timeout-method=thread"]  # ends the process, whatever hangs
+TIMEOUT_SECONDS = 300
 PASSED, FAILED = 0, 1
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class Mutant(NamedTuple):
-    """A guard, the text that makes it, what stands there without it, and the tests that must notice."""
-
-    guard: str
-    file: str
-    find: str
-    replace: str
-    tests: str
 
 
 class Verdict(NamedTuple):
@@ -59,7 +50,7 @@ def run_tests(folder: Path, arguments: list[str]) -> tuple[int, str]:
         done = subprocess.run(
             [*COMMAND, *HANGING, *arguments],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder)},
+            env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": ""},  # most files never change
             capture_output=True,
             text=True,
             timeout=TIMEOUT_SECONDS,
@@ -73,11 +64,12 @@ def run_tests(folder: Path, arguments: list[str]) -> tuple[int, str]:
 def judge(mutant: Mutant, folder: Path) -> Verdict:
     """Try a mutant in a copy of the checkout."""
     begun = time.monotonic()
-    file = folder / mutant.file
+    try:
+        file, text = mutated(mutant, folder)
+    except PlaceError as error:
+        return Verdict(mutant, str(error), 0.0)
     original = file.read_text(encoding="utf-8")
-    if original.count(mutant.find) != 1:
-        return Verdict(mutant, f"text found {original.count(mutant.find)} times", 0.0)
-    file.write_text(original.replace(mutant.find, mutant.replace), encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     code, _ = run_tests(folder, shlex.split(mutant.tests))
     file.write_text(original, encoding="utf-8")
     outcome = {PASSED: "SURVIVED", FAILED: "noticed"}.get(code, f"tests did not run (exit code {code})")
@@ -116,18 +108,16 @@ def fault_of(tests: str, copy: Path) -> str:
 
 
 def main(words: list[str]) -> int:
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))["mutant"]
-    mutants = [Mutant(**row) for row in table]
-    chosen = [mutant for mutant in mutants if all(word in mutant.guard for word in words)]
+    chosen = [mutant for mutant in read(TABLE) if all(word in mutant.guard for word in words)]
     with tempfile.TemporaryDirectory(prefix="reactor-memory-mutants-") as folder:
         copies = Copies(Path(folder))
         verdicts = copies.map(judged, chosen)
         noticing = dict.fromkeys(verdict.mutant.tests for verdict in verdicts if verdict.is_good)
-        unusable = list(filter(None, copies.map(fault_of, noticing)))
+        unusable = [fault for fault in copies.map(fault_of, noticing) if fault]
     bad = [verdict for verdict in verdicts if not verdict.is_good]
     print(f"\n{len(verdicts)} guards removed, {len(verdicts) - len(bad)} noticed")
     for verdict in bad:
-        print(f"{verdict.outcome}: {verdict.mutant.guard} ({verdict.mutant.file})\n    {verdict.mutant.tests}")
+        print(f"{verdict.outcome}: {verdict.mutant.guard} ({verdict.mutant.at})\n    {verdict.mutant.tests}")
     for text in unusable:
         print(f"fails without any change: {text}")
     return 1 if bad or unusable or not verdicts else 0

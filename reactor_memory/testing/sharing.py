@@ -488,6 +488,7 @@ class HandingOver:
         await share(store, "c", "cyd")
         first = await offer(store, "c", MEMBER, name="t1")
         assert await offer(store, "c", "cyd", name="t2") == first
+        assert await store.accept_ownership("t1", "cyd", audit("c")) is None
         assert await store.decline_ownership("t1", STRANGER, audit("c")) is None
         assert await store.decline_ownership("t1", MEMBER, audit("c", "decline", now=30)) == first
         assert await store.accept_ownership("t1", MEMBER, audit("c")) is None

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reactor_memory.ledger.evidence import (
     MAX_FACTS,
@@ -127,6 +128,17 @@ def test_text_of_a_tool_decides_nothing(category: str) -> None:
     assert (verified.category, verified.act) == ("GENERAL", "statement")
 
 
+def test_what_a_person_said_keeps_its_category_and_its_act() -> None:
+    (verified,) = verify_facts([fact("Anna", category="CONDITION", act="decision")], [USER])
+    assert (verified.category, verified.act) == ("CONDITION", "decision")
+
+
+def test_a_fact_is_looked_up_where_it_is_said_to_stand() -> None:
+    source = Message.user("tea, tea, tea, tea", seq=3)
+    (verified,) = verify_facts([fact("tea", span=(5, 16))], [source])
+    assert verified.span == (5, 8)
+
+
 def test_unknown_categories_and_acts_fall_back() -> None:
     (verified,) = verify_facts([fact("Anna", category="SYSTEM", act="command")], [USER])
     assert (verified.category, verified.act) == ("GENERAL", "statement")
@@ -179,6 +191,10 @@ def test_surrogates_of_a_summarizer_are_dropped() -> None:
         ("A guest called Anna comes.", True),
         ("A guest called Berta comes.", False),
         ("Everything is settled.", True),
+        ("The table is for 02.", True),
+        ("The table is for 20.", False),
+        ("A table in hall B waits.", True),
+        ("A guest called Bo comes.", False),
     ],
 )
 def test_sentences_with_numbers_dates_or_names_of_their_own_are_dropped(sentence: str, kept: bool) -> None:
@@ -196,3 +212,14 @@ def test_a_quotation_is_the_line_around_the_value() -> None:
     assert "my number is A-17, yes" in quoted
     assert len(quoted) <= 44
     assert quote(Fact(anchor="a", key="k", value="v", source_seq=1), text) == ""
+
+
+def test_a_quotation_ends_with_its_line_and_is_of_the_words_of_the_fact() -> None:
+    text = "first line\nroom  A-17 is\tfree\nlast A-18"
+    for value, line in (("first", "first line"), ("a-17 IS FREE", "room A-17 is free"), ("A-18", "last A-18")):
+        span = find_span(text, value)
+        assert span is not None
+        said = fact(value, span=span, verified=True)
+        assert quote(said, text) == line
+        assert quote(replace(said, value="another"), text) == ""
+        assert quote(replace(said, verified=False), text) == ""

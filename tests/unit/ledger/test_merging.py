@@ -13,6 +13,7 @@ from reactor_memory.ledger.merging import (
     fold,
     fold_into,
     fold_narrative,
+    next_working_set,
     refold,
     successors,
     working_set,
@@ -110,6 +111,35 @@ def test_a_working_set_says_when_it_leaves_something_out(facts: list[Fact], limi
     assert list(kept) == [f for f in facts if f in kept]
     assert list(spare) == [f for f in facts if f in spare]
     assert not set(kept) & set(spare)
+
+
+def test_a_segment_of_the_first_message_alone_is_told() -> None:
+    first = segment(1, "A table was booked.", end_seq=1)
+    whole = refold(Ledger(segments=(first,)), **LIMITS)  # type: ignore[arg-type]
+    assert whole.narrative == first.narrative
+    folded = fold_into(Summary(), [], first, **LIMITS)  # type: ignore[arg-type]
+    assert folded is not None
+    assert folded.narrative == first.narrative
+
+
+def test_of_facts_of_the_same_worth_those_that_say_more_for_their_tokens_are_kept() -> None:
+    cheap, dear = fact("Monday", 1, anchor="a"), fact("in the early afternoon of the third day", 2, anchor="b")
+    assert working_set([cheap, dear], max_tokens=10, count=words).kept == (cheap,)
+    two = [fact("on Monday", 3, anchor="c"), fact("at noon", 3, anchor="c", key="hour", span=(9, 12))]
+    one = fact("a large table", 4, anchor="d")
+    assert working_set([*two, one], max_tokens=6, count=words).kept == tuple(two)
+
+
+def test_what_ranks_lowest_stays_spare_when_more_is_said_of_its_anchor() -> None:
+    facts = [fact("Monday morning", seq, anchor=f"a{seq}") for seq in range(1, 9)]
+    before = working_set(facts, max_tokens=12, count=words)
+    newest, lowest = before.kept[-1], before.spare[-1]
+    shorter = replace(newest, value="noon", source_seq=9)
+    more = fact("fine", 10, anchor=lowest.anchor, key="weather", said_by="tool")
+    found = next_working_set(before, [shorter, more], [newest, lowest], max_tokens=12, count=words)
+    assert found == working_set(fold([*facts, shorter, more]), max_tokens=12, count=words)
+    assert found is not None
+    assert lowest in found.spare
 
 
 def test_what_is_spare_ranks_next_and_is_little() -> None:
