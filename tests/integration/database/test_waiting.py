@@ -32,6 +32,8 @@ CALLERS = 64
 LIMIT_SECONDS = 1.0
 PROMISED_SECONDS = LIMIT_SECONDS + 1
 POOL = 4
+LONG = "and so on " * 400
+"""So that what all save does not fit into what a file has left."""
 
 _prefixes = count()
 
@@ -59,7 +61,7 @@ class Callers:
         self._prefix = f"test-{next(_prefixes)}"
 
     async def save(self, number: int) -> Any:
-        batch = [Message.user(f"question {number}"), Message.assistant(f"answer {number}")]
+        batch = [Message.user(f"question {number} {LONG}"), Message.assistant(f"answer {number}")]
         return await self._manager.save_history(self.session(number), batch, idempotency_key=f"key {number}")
 
     async def load(self, number: int) -> Any:
