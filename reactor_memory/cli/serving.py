@@ -27,13 +27,14 @@ SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "summary.enabled": True, "sea
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of http.port; 0 takes a free one.")
 @click.option("--dev", is_flag=True, help="For trying it on this machine: print a token that is ready to use.")
 @with_invocation
-def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> None:
+def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> int:
     """Serve the memory over HTTP, for many users and agents.
 
     Users come with the tokens of auth.issuers, agents with keys of `reactor-memory keys`. With --dev there is a token
     for --user (or "dev"), and nobody beyond this machine is answered.
 
-    Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds. Deleted conversations
+    Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds, or cut off: then the
+    exit code is 1. Deleted conversations
     can be restored for 30 days, summaries are written, and messages are indexed for search, unless
     store.delete_grace_days, summary.enabled or search.enabled say otherwise. Logs to stderr, as JSON without --dev.
     """
@@ -48,7 +49,7 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
         raise MissingExtraError("serve", package=(error.name or "litestar").partition(".")[0], extra="http") from None
     issuer = DevelopmentIssuer() if dev else None
     serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
-    anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
+    return anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
 
 
 def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Container, address: str) -> None:

@@ -44,7 +44,7 @@ class Doorstep:
         if len(request["path"]) + len(request["query_string"]) > MAX_ADDRESS_BYTES:
             await _refuse(scope, receive, send)
         elif request["method"] == "HEAD":
-            exchange = _WithoutBody(receive, send)
+            exchange = _WithoutBody(request, receive, send)
             request["method"] = "GET"
             await self._app(scope, exchange.receive, exchange.send)
         else:
@@ -54,7 +54,8 @@ class Doorstep:
 class _WithoutBody:
     """The head of an answer goes out, its body does not. To what goes on and on, the caller seems to have left."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, request: dict[str, Any], receive: Receive, send: Send) -> None:
+        self._request = request
         self._receive = receive
         self._send = send
         self._is_over = False
@@ -63,6 +64,8 @@ class _WithoutBody:
         return {"type": "http.disconnect"} if self._is_over else await self._receive()
 
     async def send(self, message: Message) -> None:
+        # The server reads the method when it sends: an answer to GET without its body would be an error.
+        self._request["method"] = "HEAD"
         if message["type"] == "http.response.body":
             if self._is_over:
                 return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from litestar import Controller, Response, get, post
@@ -12,6 +12,7 @@ from litestar.enums import MediaType
 from litestar.openapi import ResponseSpec
 from litestar.params import HeaderParameter, JSONBody, PathParameter, QueryParameter
 from litestar.response import ServerSentEventMessage, Stream
+from litestar.types import Receive, Scope, Send
 
 from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import StreamPositionError
@@ -189,7 +190,7 @@ class ResponseReadingController(Controller):
             if last_event_id:
                 raise event_ids.not_of_this_stream() from None
             raise
-        return Stream(
+        return _EventStream(
             _messages(events, response_id), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
         )
 
@@ -209,6 +210,19 @@ class RunningResponseController(Controller):
 
 def _listed(responses: Any) -> models.ResponseList:
     return models.ResponseList(data=[showing.response(response) for response in responses])
+
+
+class _EventStream(Stream):
+    """Closes its source with the answer: a caller that leaves while an event waits to be sent would leave it open."""
+
+    def to_asgi_response(self, *args: Any, **parts: Any) -> Any:
+        answer = super().to_asgi_response(*args, **parts)  # pyright: ignore[reportUnknownMemberType]
+
+        async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+            async with aclosing(cast("AsyncGenerator[bytes]", self.iterator)):
+                await answer(scope, receive, send)
+
+        return closing
 
 
 async def _messages(events: AsyncGenerator[StreamEvent], response_id: str) -> AsyncGenerator[bytes]:

@@ -1,22 +1,20 @@
 """A process that serves: from an open container to a listening server, and in good order to its end.
 
 The first SIGTERM or SIGINT begins the end: readiness says `stopping`, after `http.drain_delay_seconds` the listener
-closes, streams are ended, requests and background work finish. The second one, and the end of the grace time, end the
-process at once; nothing acknowledged is lost by that.
+closes, streams are ended, requests and background work finish (`reactor_memory.http.shutdown`). The second one, and the
+end of the grace time, end the process at once; nothing acknowledged is lost by that.
 """
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import logging
 import math
 import os
-import signal
 import socket
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager, nullcontext
-from typing import Any, cast
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Literal, cast
 
 import anyio
 import uvicorn
@@ -32,16 +30,10 @@ from reactor_memory.http.development import DevelopmentIssuer, require_loopback
 from reactor_memory.http.observing import Observed, Observer, RequestLog
 from reactor_memory.http.pace import BoundedBodies
 from reactor_memory.http.readiness import Probe, Probes
+from reactor_memory.http.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.settings import HttpSettings, Settings
 
 log = logging.getLogger(__name__)
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
-TOO_LATE = 1
-"""The exit code of a process that could not end in good order in its time."""
-
-RESERVED_SECONDS = 2.0
-"""Of the grace time, for what is left to do when the last request was answered or given up."""
 
 BACKLOG = 2048
 
@@ -80,46 +72,6 @@ def address_listened_on(listener: socket.socket) -> str:
     return address_of(*listener.getsockname()[:2])
 
 
-# -- how it ends ------------------------------------------------------------------------------------------------------
-
-
-def check_grace(settings: Settings) -> None:
-    """Raises `ConfigurationError` if what has to end takes longer than it may."""
-    http, background = settings.http, settings.background
-    least = max(http.drain_delay_seconds + 1, background.close_grace_seconds) + RESERVED_SECONDS
-    if http.shutdown_grace_seconds < least:
-        problem = f"must be at least {least:g}, because of http.drain_delay_seconds and background.close_grace_seconds"
-        raise ConfigurationError("http.shutdown_grace_seconds", problem)
-
-
-@contextmanager
-def stopping(grace_seconds: float) -> Generator[asyncio.Event]:
-    """An event that the first signal sets. From then on a signal ends the process, and so does the end of the time."""
-    loop = asyncio.get_running_loop()
-    event = asyncio.Event()
-    deadline = ExitStack()
-
-    def stop() -> None:
-        for each in SIGNALS:
-            loop.remove_signal_handler(each)
-            signal.signal(each, signal.SIG_DFL)
-        deadline.callback(loop.call_later(grace_seconds, _give_up).cancel)
-        event.set()
-
-    for each in SIGNALS:
-        loop.add_signal_handler(each, stop)
-    with deadline:
-        yield event
-    for each in SIGNALS:
-        loop.remove_signal_handler(each)
-
-
-def _give_up() -> None:
-    log.error("could not end in time")
-    logging.shutdown()
-    os._exit(TOO_LATE)
-
-
 # -- what it serves ---------------------------------------------------------------------------------------------------
 
 
@@ -154,30 +106,21 @@ def observed_app(container: Container, admission: Admission, probes: Probes, obs
 # -- the process ------------------------------------------------------------------------------------------------------
 
 
-class _Server(uvicorn.Server):
-    """Leaves the signals alone: uvicorn would raise them again before the memory is closed."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
-def _server(app: ASGIApp, http: HttpSettings) -> _Server:
-    grace = http.shutdown_grace_seconds - http.drain_delay_seconds - RESERVED_SECONDS
+def _server(app: ASGIApp, http: HttpSettings, stop: Stop, *, lifespan: Literal["on", "off"]) -> Server:
+    requests = Requests(app)
     config = uvicorn.Config(
-        cast("Any", app),
+        cast("Any", requests),
         http=patient(http.head_timeout_seconds),
         ws="none",
-        lifespan="on",
+        lifespan=lifespan,
         backlog=BACKLOG,
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=math.ceil(http.idle_timeout_seconds),
-        timeout_graceful_shutdown=max(1, int(grace)),
     )
-    return _Server(config)
+    return Server(config, requests, stop)
 
 
 async def run(
@@ -185,11 +128,12 @@ async def run(
     *,
     development: DevelopmentIssuer | None = None,
     ready: Callable[[Container, str], None] | None = None,
-) -> None:
-    """Open the memory and serve it until a signal says to stop.
+) -> int:
+    """Open the memory and serve it until a signal says to stop; the exit code that the process is to end with.
 
     With `development` an issuer of this process counts beside those of the settings, and only this machine is answered.
-    `ready` is called with the open container and the address. Raises `ConfigurationError` for settings that cannot be
+    `ready` is called with the open container and the address. From the signal on the process has
+    `http.shutdown_grace_seconds`: then it ends, wherever it is. Raises `ConfigurationError` for settings that cannot be
     met, and `StoreError` if the database cannot be opened.
     """
     http = settings.http
@@ -213,43 +157,49 @@ async def run(
                 ready(container, address)
             await serve(container, admission, listener, stop, metrics=metrics)
     log.info("stopped")
+    return stop.exit_code
 
 
 async def serve(
     container: Container,
     admission: Admission,
     listener: socket.socket,
-    stop: asyncio.Event,
+    stop: Stop,
     *,
     metrics: socket.socket | None = None,
 ) -> None:
     """Answer requests until `stop` is set and everything that was begun has ended. Those at `metrics` get metrics."""
     settings = container.settings()
     probes = probes_of(container, admission)
-    async with AsyncExitStack() as closing, anyio.create_task_group() as beside:
-        observers = _observe(container, beside, metrics)
+    async with anyio.create_task_group() as beside:
+        observers = _observe(container, beside, metrics, stop)
         if settings.background.enabled:
-            closing.push_async_callback(container.response_streams().close)
-            await container.response_streams().open()
             beside.start_soon(container.work_poller().run)
-        server = _server(observed_app(container, admission, probes, observers), settings.http)
-        async with anyio.create_task_group() as serving:
-            serving.start_soon(_end_in_order, container, server, probes, stop)
+        server = _server(observed_app(container, admission, probes, observers), settings.http, stop, lifespan="on")
+        async with anyio.create_task_group() as ending:
+            ending.start_soon(_end_background, container, stop)
+            ending.start_soon(_end_serving, container, server, probes, stop)
             await server.serve(sockets=[listener])
         beside.cancel_scope.cancel()
 
 
-async def _end_in_order(container: Container, server: _Server, probes: Probes, stop: asyncio.Event) -> None:
+async def _end_background(container: Container, stop: Stop) -> None:
+    """Let steps that run finish within `background.close_grace_seconds`, give back the rest, and begin no more."""
+    await stop.wait()
+    await container.search_workers().close()
+    await container.summary_scheduler().close()
+
+
+async def _end_serving(container: Container, server: Server, probes: Probes, stop: Stop) -> None:
     await stop.wait()
     log.info("stopping")
     probes.stop()
     await anyio.sleep(container.settings().http.drain_delay_seconds)
     server.should_exit = True
     container.response_streams().drain()
-    await container.summary_scheduler().close()
 
 
-def _observe(container: Container, tasks: TaskGroup, listener: socket.socket | None) -> Sequence[Observer]:
+def _observe(container: Container, tasks: TaskGroup, listener: socket.socket | None, stop: Stop) -> Sequence[Observer]:
     """Serve metrics where they are asked for: whoever observes requests for them."""
     if listener is None:
         return ()
@@ -258,10 +208,11 @@ def _observe(container: Container, tasks: TaskGroup, listener: socket.socket | N
 
     metrics = ServiceMetrics(GAUGES, Readings(container).read)
     log.info("metrics", extra={"address": f"{address_listened_on(listener)}/metrics"})
-    tasks.start_soon(_serve_metrics, metrics_app(metrics), container.settings().http, listener)
+    server = _server(metrics_app(metrics), container.settings().http, stop, lifespan="off")
+    tasks.start_soon(_serve_metrics, server, listener)
     return (metrics,)
 
 
-async def _serve_metrics(app: ASGIApp, http: HttpSettings, listener: socket.socket) -> None:
+async def _serve_metrics(server: Server, listener: socket.socket) -> None:
     """Until it is cancelled: they can be read until the very end."""
-    await _server(app, http).serve(sockets=[listener])
+    await server.serve(sockets=[listener])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,13 +13,14 @@ from reactor_memory.container import Container, open_memory
 from reactor_memory.http.admission import admission_of
 from reactor_memory.http.development import DevelopmentIssuer
 from reactor_memory.http.serving import address_listened_on, listening, metrics_listening, serve
+from reactor_memory.http.shutdown import Stop
 from reactor_memory.settings import Settings
 
 
 class Listening:
     """A service that answers at `address` until `stop` is set, or the block ends."""
 
-    def __init__(self, container: Container, address: str, issuer: DevelopmentIssuer, stop: asyncio.Event) -> None:
+    def __init__(self, container: Container, address: str, issuer: DevelopmentIssuer, stop: Stop) -> None:
         self.container = container
         self.address = address
         self.stop = stop
@@ -43,7 +43,7 @@ async def listening_service(
     settings = Settings(
         **{"store": {"url": url}, "background": {"enabled": False}, "tokens": {"counter": "estimate"}, **sections}
     )
-    issuer, stop = DevelopmentIssuer(), asyncio.Event()
+    issuer, stop = DevelopmentIssuer(), Stop(settings.http.shutdown_grace_seconds)
     with listening("127.0.0.1", 0) as listener, metrics_listening(settings.http) as metrics:
         async with open_memory(settings, configure=configure) as container, anyio.create_task_group() as tasks:
             admission = admission_of(

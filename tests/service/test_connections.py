@@ -8,10 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from anyio.abc import SocketStream
 
+from reactor_memory.http.api_keys import new_key
 from reactor_memory.http.connections import MAX_HEAD_BYTES
+from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
 from tests.service.listening import Listening, listening_service
 
 pytestmark = pytest.mark.anyio
@@ -98,3 +101,32 @@ async def test_only_what_keeps_us_waiting_ends_a_connection(tmp_path: Path) -> N
         assert await status_of_answer(connection) == b"200"
         await connection.send(b"POST /v1/user/conversations HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         assert (await until_closed(connection)).startswith(b"HTTP/1.1 401 ")
+
+
+async def running_stream(running: Listening) -> str:
+    """The path of a stream of events that does not end by itself."""
+    made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=running.container.clock()())
+    await running.container.api_key_store().add_api_key(made.key)
+    async with httpx2.AsyncClient(base_url=running.address) as client:
+        created = await client.post("/v1/user/conversations", json={}, headers=running.user("ann"))
+        path = f"conversations/{created.json()['id']}/responses"
+        started = await client.post(f"/v1/agent/{path}", json={}, headers={"X-API-Key": made.text})
+    return f"/v1/user/{path}/{started.json()['id']}/events"
+
+
+async def test_a_connection_goes_on_after_the_head_of_an_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(tmp_path) as (connection, running):
+        stream = await running_stream(running)
+        for path in (stream, stream, "/v1/user/conversations", "/v1/user/absent"):
+            head = "".join(f"{name}: {value}\r\n" for name, value in running.user("ann").items())
+            await connection.send(f"HEAD {path} HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
+            answer = await connection.receive()
+            assert answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 404 "))
+            assert answer.endswith(b"\r\n\r\n")
+            assert answer.count(b"\r\n\r\n") == 1
+        await connection.send(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await status_of_answer(connection) == b"200"
+        assert running.container.response_streams().open_streams == 0
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
+from dependency_injector import providers
 from litestar.testing import AsyncTestClient
 
-from reactor_memory.container import open_memory
+from reactor_memory.container import Container, open_memory
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
 from reactor_memory.http.app import create_app
 from reactor_memory.http.guards import Connection
@@ -19,6 +21,8 @@ from reactor_memory.http.models import Readiness
 from reactor_memory.http.readiness import NO_PROBES, Probe, Probes
 from reactor_memory.principals import Principal
 from reactor_memory.settings import Settings
+from reactor_memory.workers.idle import NoSummaries
+from tests.service.listening import listening_service
 
 pytestmark = pytest.mark.anyio
 
@@ -115,3 +119,30 @@ def test_an_origin_must_be_one(origin: str) -> None:
 def test_origins_come_from_the_environment_as_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_HTTP__CORS_ORIGINS", f"{PAGE},http://localhost:5173")
     assert Settings().http.cors_origins == (PAGE, "http://localhost:5173")
+
+
+class Background(NoSummaries):
+    """Tells when it was closed."""
+
+    def __init__(self) -> None:
+        self.closed = anyio.Event()
+
+    async def close(self) -> None:
+        self.closed.set()
+
+
+async def test_background_work_ends_at_once_and_requests_go_on_for_the_delay(tmp_path: Path) -> None:
+    background = Background()
+
+    def configure(container: Container) -> None:
+        container.summary_scheduler.override(providers.Object(background))
+
+    async with (
+        listening_service(tmp_path, configure=configure, http={"drain_delay_seconds": 2}) as running,
+        httpx2.AsyncClient(base_url=running.address) as client,
+    ):
+        running.stop.set()
+        with anyio.fail_after(30):
+            await background.closed.wait()
+        assert (await client.get("/v1/health")).status_code == 200
+        assert (await client.get("/v1/ready")).json()["status"] == "stopping"
