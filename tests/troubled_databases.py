@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -42,7 +42,7 @@ class OwnServer:
         self.dsn: str = self._server.get_uri()
 
     @contextmanager
-    def stopped(self) -> Iterator[None]:
+    def stopped(self) -> Generator[None]:
         """No process of the server runs; the system goes on to take connections for it."""
         postmaster = psutil.Process(self._server.get_pid())
         processes = [postmaster]
@@ -82,7 +82,7 @@ def _signal(processes: Any, number: signal.Signals) -> None:
 
 
 @contextmanager
-def own_server() -> Iterator[OwnServer]:
+def own_server() -> Generator[OwnServer]:
     server = OwnServer(tempfile.mkdtemp(prefix="reactor-memory-postgres-"))
     try:
         yield server
@@ -91,7 +91,7 @@ def own_server() -> Iterator[OwnServer]:
 
 
 @contextmanager
-def held(path: Path, statements: str) -> Iterator[None]:
+def held(path: Path, statements: str) -> Generator[None]:
     """While another process has run these statements and keeps its connection open."""
     command = [sys.executable, "-c", _HOLDER, str(path), statements]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -124,7 +124,7 @@ class Stalls:
 
 
 @asynccontextmanager
-async def stalls() -> AsyncIterator[Stalls]:
+async def stalls() -> AsyncGenerator[Stalls]:
     watched = Stalls()
     task = asyncio.create_task(watched.watch())
     await asyncio.sleep(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,6 @@ CALLS: dict[str, Call] = {
     "read_facts": lambda manager: manager.read_facts("s", user_id=USER),
     "search": lambda manager: manager.search("s", "order", user_id=USER),
     "pin": lambda manager: manager.pin("s", fact=("order 1", "number"), user_id=USER),
-    "load_history": lambda manager: manager.load_history("s", query="order", user_id=USER),
 }
 
 
@@ -69,6 +68,18 @@ async def test_several_reads_have_one_deadline(url: str, monkeypatch: pytest.Mon
         monkeypatch.undo()
     assert isinstance(answer.error, StoreUnavailableError)
     assert answer.seconds < LIMIT_SECONDS + STEP_SECONDS + 0.5 + waited.seconds
+
+
+async def test_a_load_does_without_recall_rather_than_be_late(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with memory(scripted(), url, **quick()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(32))
+        await manager.drain()
+        slow_down(monkeypatch)
+        load = [lambda: manager.load_history("s", query="order", user_id=USER)]
+        (answer,) = await asked_at_once(load, within_seconds=LIMIT_SECONDS + STEP_SECONDS + 0.5)
+        monkeypatch.undo()
+    assert len(answer.result.messages) > 2
 
 
 async def test_a_load_never_waits_for_a_summary_beyond_its_deadline(url: str) -> None:
@@ -102,7 +113,7 @@ async def test_the_time_of_the_model_does_not_count(url: str) -> None:
 
 
 @asynccontextmanager
-async def serving(url: str) -> AsyncIterator[Service]:
+async def serving(url: str) -> AsyncGenerator[Service]:
     async with memory(scripted(), url, **quick(search={"enabled": True})) as container:
         app = create_app(container, authenticator=who_says_so)
         await container.response_streams().open()

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any
@@ -64,7 +64,7 @@ async def observer(postgres_dsn: str) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def locked(dsn: str) -> AsyncIterator[None]:
+async def locked(dsn: str) -> AsyncGenerator[None]:
     connection = await asyncpg.connect(dsn)
     await connection.execute("BEGIN; LOCK TABLE messages, conversations IN ACCESS EXCLUSIVE MODE")
     try:

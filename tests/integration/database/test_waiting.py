@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
@@ -39,7 +39,7 @@ _prefixes = count()
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Container]:
+async def opened(url: str) -> AsyncGenerator[Container]:
     """Closing it, too, is over in time."""
     store = {"url": url, "auto_migrate": True, "timeout_seconds": LIMIT_SECONDS, "pool_size": POOL}
     memory = open_memory(Settings(store=store))  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ async def limit_pages(container: Container, pages: int) -> None:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
+def small_disk(folder: Path) -> Generator[Path]:
     folder.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=4m", "none", folder], capture_output=True, check=False
@@ -182,7 +182,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def locked(dsn: str) -> AsyncIterator[None]:
+async def locked(dsn: str) -> AsyncGenerator[None]:
     """While another client holds the tables that saves and loads need."""
     connection = await asyncpg.connect(dsn)
     transaction = connection.transaction()
@@ -258,7 +258,7 @@ class TestPostgres:
 
 
 @contextmanager
-def server_to_stop(server: OwnServer) -> Iterator[Any]:
+def server_to_stop(server: OwnServer) -> Generator[Any]:
     stopped = server.stopped()
     began: list[None] = []
 
@@ -277,7 +277,7 @@ def server_to_stop(server: OwnServer) -> Iterator[Any]:
 
 
 @asynccontextmanager
-async def serving(url: str) -> AsyncIterator[Service]:
+async def serving(url: str) -> AsyncGenerator[Service]:
     async with opened(url) as container:
         app = create_app(container, authenticator=who_says_so)
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
