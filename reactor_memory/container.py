@@ -13,7 +13,7 @@ import inspect
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -854,6 +854,7 @@ def message_limits(settings: Settings) -> MessageLimits:
 
 def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
+        timeout_seconds=settings.store.timeout_seconds,
         limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
         delete_grace_days=settings.store.delete_grace_days,
@@ -1477,7 +1478,13 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     }
     if container.settings().search.enabled and (embedder := container.embedder()) is not None:
         opened.push_async_callback(embedder.aclose)
-    for part in (*stores.values(), container.summary_scheduler(), container.search_workers()):
+    await _open_each(opened, stores.values())
+    if not container.database().is_read_only:  # then nothing works in the background, where every claim would fail
+        await _open_each(opened, (container.summary_scheduler(), container.search_workers()))
+
+
+async def _open_each(opened: AsyncExitStack, parts: Iterable[Any]) -> None:
+    for part in parts:
         opened.push_async_callback(part.close)
         await part.open()
 

@@ -41,6 +41,8 @@
     │   └── GenericMemoryError
     └── StoreError                     the database
         ├── StoreUnavailableError
+        │   ├── OutcomeUnknownError
+        │   └── StoreReadOnlyError
         ├── StoreFullError
         ├── StoreCorruptError
         ├── StoreClosedError
@@ -398,6 +400,10 @@ class OutcomeUnknownError(StoreUnavailableError):
             "store: the database did not say in time whether the write was done; repeat it with the same "
             "idempotency key"
         )
+
+
+class StoreReadOnlyError(StoreUnavailableError):
+    """The database can be read but not written: rights, a mount or the server forbid it. Loads go on."""
 
 
 class StoreFullError(StoreError):

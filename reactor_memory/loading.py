@@ -15,7 +15,8 @@ from reactor_memory.context.pinning import pins_cost
 from reactor_memory.context.report import Context
 from reactor_memory.context.strategies import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.context.trimming import assemble, trim
-from reactor_memory.errors import InvalidInputError, StoreError
+from reactor_memory.database.deadlines import seconds_left
+from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Layout, Message, SearchHit, Session, Value
 from reactor_memory.protocols import (
     ContextQuery,
@@ -158,7 +159,9 @@ class ContextLoader:
         )
 
     async def _keep(self, request: LoadRequest, layout: Layout) -> None:
-        """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise."""
+        """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise. Where
+        nothing can be written, none is.
+        """
         try:
             with anyio.move_on_after(LAYOUT_SECONDS):
                 await self._summaries.put_layout(
@@ -167,6 +170,8 @@ class ContextLoader:
                     budget=request.budget or 0,
                     settings_fingerprint=self._options.settings_fingerprint,
                 )
+        except StoreReadOnlyError:
+            pass
         except StoreError as error:
             fields = {"session_id": request.session_id, "reason": type(error).__name__}
             log.warning("layout not stored", extra=fields)
@@ -233,9 +238,9 @@ class ContextLoader:
         if missing.segments > LAZY_SEGMENTS:
             await self._scheduler.ensure(session_id, missing.until_seq, timeout_seconds=0)
             return "catching_up"
-        return await self._scheduler.ensure(
-            session_id, missing.until_seq, timeout_seconds=self._options.lazy_timeout_seconds
-        )
+        # What is read after the wait needs time, too
+        patience = min(self._options.lazy_timeout_seconds, seconds_left() / 2)
+        return await self._scheduler.ensure(session_id, missing.until_seq, timeout_seconds=patience)
 
     def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
         by_tokens = limits.window_growth == "tokens" or everything_unsealed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import wraps
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -19,6 +20,7 @@ from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_vie
 from reactor_memory.context.report import Context
 from reactor_memory.correcting import Corrector, check_value
 from reactor_memory.database.database import Database
+from reactor_memory.database.deadlines import within
 from reactor_memory.erasing import Eraser, Positions, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.explaining import Explainer, TracedFact
@@ -95,10 +97,31 @@ class ManagerOptions(Value, frozen=True, kw_only=True):
     delete_grace_days: int = 0
     max_pins: int = 20
     max_pin_tokens: int = 2000
+    timeout_seconds: float = 10.0
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Method: TypeAlias = Callable[Concatenate["ConversationManager", P], Coroutine[Any, Any, T]]
+
+
+def _in_time(method: Method[P, T]) -> Method[P, T]:
+    """One deadline for all that the method asks of databases, ``store.timeout_seconds`` after it was called."""
+
+    @wraps(method)
+    async def call(manager: ConversationManager, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with within(manager._options.timeout_seconds):  # pyright: ignore[reportPrivateUsage] (a method but for its place)
+            return await method(manager, *args, **kwargs)
+
+    return call
 
 
 class ConversationManager:
     """Loads contexts and saves turns; everything it promises holds per session.
+
+    Each call has one deadline, ``store.timeout_seconds``, for all that it asks of the database, and raises
+    `StoreUnavailableError` or `OutcomeUnknownError` by then; `turn` has one for its load and one for its save. What may
+    take long by its nature has none for the whole: `explain`, `summarize`, `drain`, `erase_user`, `stream_messages`.
 
     `user_id` is who asks. A session belongs to the user of its first save (None: to everybody, for ever); everyone
     else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
@@ -147,6 +170,7 @@ class ConversationManager:
 
     # -- the two calls of a turn --------------------------------------------------------------------------------
 
+    @_in_time
     async def load_history(
         self,
         session_id: str,
@@ -194,6 +218,7 @@ class ConversationManager:
         loaded = await self._loader.load(request)
         return self._loader.assemble(loaded, request.current)
 
+    @_in_time
     async def save_history(
         self,
         session_id: str,
@@ -243,6 +268,7 @@ class ConversationManager:
             agent_name=agent_name,
         )
 
+    @_in_time
     async def save_batch(self, batch: AppendRequest) -> Appended:
         """Append what `prepare_batch` gave, as `save_history` does."""
         appended = await self._messages.append(batch)
@@ -280,7 +306,8 @@ class ConversationManager:
             query=query,
             overflow=on_overflow,
         )
-        loaded = await self._loader.load(request)
+        with within(self._options.timeout_seconds):
+            loaded = await self._loader.load(request)
         turn = Turn(
             message,
             self._loader.assemble(loaded, request.current),
@@ -324,6 +351,7 @@ class ConversationManager:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
+    @_in_time
     async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:
         """The session. Raises `SessionNotFoundError` if nothing was saved under this id."""
         check_session_id(session_id, creating=False)
@@ -332,6 +360,7 @@ class ConversationManager:
             raise SessionNotFoundError(session_id)
         return session
 
+    @_in_time
     async def list_sessions(
         self, *, user_id: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> SessionPage:
@@ -340,6 +369,7 @@ class ConversationManager:
         _check_positive("limit", limit)
         return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
 
+    @_in_time
     async def read_messages(
         self,
         session_id: str,
@@ -371,6 +401,7 @@ class ConversationManager:
                 yield message
             after = page[-1].seq or 0
 
+    @_in_time
     async def search(
         self, session_id: str, query: str, *, user_id: str | None = None, limit: int = 20
     ) -> tuple[SearchHit, ...]:
@@ -382,11 +413,13 @@ class ConversationManager:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
+    @_in_time
     async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:
         """The current summary, or None if nothing was summarized yet."""
         await self.get_session(session_id, user_id=user_id)
         return await self._summaries.get_summary(session_id)
 
+    @_in_time
     async def read_facts(
         self, session_id: str, *, user_id: str | None = None, as_of_seq: int | None = None
     ) -> tuple[Fact, ...]:
@@ -396,6 +429,7 @@ class ConversationManager:
         held = amended(ledger.facts, corrections)
         return as_of(held, as_of_seq if as_of_seq is not None else ledger.covered_seq)
 
+    @_in_time
     async def trace_facts(
         self,
         session_id: str,
@@ -412,6 +446,7 @@ class ConversationManager:
         session = await self.get_session(session_id, user_id=user_id)
         return await self._explainer.trace(session, user_id, until=as_of_seq, everything=everything)
 
+    @_in_time
     async def read_segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
         """The segments that were extracted, oldest first, with what each cost."""
         return (await self._ledger(session_id, user_id)).segments
@@ -471,6 +506,7 @@ class ConversationManager:
         await self._scheduler.ensure(session_id, beyond, timeout_seconds=timeout_seconds)
         return await self._summaries.get_summary(session_id)
 
+    @_in_time
     async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:
         """Extract the segments that the session owns anew, each once, in the background: after a change of the
         summarizer, of its prompt or of the redactor. How many there are.
@@ -483,6 +519,7 @@ class ConversationManager:
         self._scheduler.request(session_id)
         return marked
 
+    @_in_time
     async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
         """Where the background work of the session stands."""
         await self.get_session(session_id, user_id=user_id)
@@ -496,6 +533,7 @@ class ConversationManager:
         session = await self.get_session(session_id, user_id=user_id)
         return await self._summaries.read_ledger(session_id, session.branch)
 
+    @_in_time
     async def post_summary(
         self,
         session_id: str,
@@ -547,6 +585,7 @@ class ConversationManager:
         self._scheduler.messages_saved(session_id, posted.seq or 0)
         return posted
 
+    @_in_time
     async def correct_fact(
         self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None
     ) -> Fact:
@@ -573,6 +612,7 @@ class ConversationManager:
             each for each in amended(facts.facts, facts.corrections) if each.amended and (each.anchor, each.key) == name
         )
 
+    @_in_time
     async def retract_fact(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
         """Say that what was extracted as this fact (anchor and key) is none: no context shows it, and its pin goes,
         until a later message states it again. Raises `InvalidInputError` for a fact that the session does not have now.
@@ -587,6 +627,7 @@ class ConversationManager:
 
     # -- pins ---------------------------------------------------------------------------------------------------
 
+    @_in_time
     async def pin(
         self,
         session_id: str,
@@ -615,6 +656,7 @@ class ConversationManager:
             log.pin, session_id, user_id, pin, max_pins=options.max_pins, max_pin_tokens=options.max_pin_tokens
         )
 
+    @_in_time
     async def unpin(
         self,
         session_id: str,
@@ -627,6 +669,7 @@ class ConversationManager:
         check_session_id(session_id, creating=False)
         return await self._database.write(log.unpin, session_id, user_id, _checked_target(seq, fact))
 
+    @_in_time
     async def read_pins(self, session_id: str, *, user_id: str | None = None) -> tuple[Pin, ...]:
         """The pins of a session in the order in which they were made, which is their order in a context.
 
@@ -675,6 +718,7 @@ class ConversationManager:
 
     # -- changing a session -------------------------------------------------------------------------------------
 
+    @_in_time
     async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
         """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`."""
         check_session_id(session_id, creating=False)
@@ -684,6 +728,7 @@ class ConversationManager:
             session_id, user_id, at_seq=at_seq, fork_id=f"{group_id}~{self._random(12)}", now=self._clock()
         )
 
+    @_in_time
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
         """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
         drawn from it go with it.
@@ -700,6 +745,7 @@ class ConversationManager:
             self._scheduler.messages_saved(branch.session_id, branch.last_seq)
         return message
 
+    @_in_time
     async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:
         """Delete a session with everything derived from it: a root with all its forks, a fork with those below it.
 
@@ -711,6 +757,7 @@ class ConversationManager:
         await self.forget_deleted(gone)
         return gone
 
+    @_in_time
     async def forget_deleted(self, session_ids: Sequence[str]) -> None:
         """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
         time what is kept elsewhere goes, too.
@@ -719,6 +766,7 @@ class ConversationManager:
         for part in self._elsewhere if self._options.delete_grace_days == 0 else ():
             await part.forget(session_ids)
 
+    @_in_time
     async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
         """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
 

@@ -17,6 +17,7 @@ from reactor_memory.settings import EffectiveSetting, Settings, canonical_name
 from reactor_memory.workers.spending import day_of
 
 SELECTED_BY = {
+    "database": "store.url",
     "message_store": "store.url",
     "summary_store": "store.url",
     "summarizer": "summary.provider",

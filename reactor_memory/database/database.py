@@ -21,6 +21,8 @@ class Database(ABC):
     """
 
     engine: ClassVar[Engine]
+    is_read_only = False
+    """Whether `open` found that nothing can be written: then a write raises `StoreReadOnlyError` at once."""
 
     @abstractmethod
     async def open(self) -> None:

@@ -8,6 +8,7 @@ own (``store.timeout_seconds``).
 from __future__ import annotations
 
 from contextvars import ContextVar, Token
+from math import inf
 from time import monotonic
 from types import TracebackType
 
@@ -15,15 +16,18 @@ _ends_at: ContextVar[float | None] = ContextVar("reactor_memory_deadline", defau
 
 
 class within:  # noqa: N801 (it reads as what it is: a block)
-    """Everything inside the block together may take `seconds`; an earlier deadline around the block holds."""
+    """Everything inside the block together may take `seconds`; an earlier deadline around the block holds, unless the
+    block is `anew`: for what has to be tidied up after a deadline.
+    """
 
-    __slots__ = ("_seconds", "_token")
+    __slots__ = ("_anew", "_seconds", "_token")
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, anew: bool = False) -> None:
         self._seconds = seconds
+        self._anew = anew
 
     def __enter__(self) -> None:
-        outer = _ends_at.get()
+        outer = None if self._anew else _ends_at.get()
         ends = monotonic() + self._seconds
         self._token: Token[float | None] = _ends_at.set(ends if outer is None else min(outer, ends))
 
@@ -31,6 +35,11 @@ class within:  # noqa: N801 (it reads as what it is: a block)
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _ends_at.reset(self._token)
+
+
+def restart_deadline(seconds: float) -> None:
+    """The call that runs may take `seconds` from here on: for who has waited for its caller meanwhile."""
+    _ends_at.set(monotonic() + seconds)
 
 
 def forget_deadline() -> None:
@@ -42,6 +51,12 @@ def end_of_call(limit_seconds: float) -> float:
     """When a call of the database that begins now has to end, on the clock of `time.monotonic`."""
     ends = _ends_at.get()
     return monotonic() + limit_seconds if ends is None else ends
+
+
+def seconds_left() -> float:
+    """Until the deadline of the call; infinite without one."""
+    ends = _ends_at.get()
+    return inf if ends is None else seconds_until(ends)
 
 
 def seconds_until(ends: float) -> float:

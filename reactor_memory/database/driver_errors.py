@@ -17,6 +17,7 @@ from reactor_memory.errors import (
     StoreCorruptError,
     StoreError,
     StoreFullError,
+    StoreReadOnlyError,
     StoreUnavailableError,
 )
 
@@ -27,7 +28,7 @@ UNREACHABLE = "the database cannot be reached; check that it runs and that the a
 BROKEN = "the connection to the database broke; try again"
 TIMED_OUT = "the database did not answer in time (store.timeout_seconds); nothing was stored, try again"
 REFUSED = "the database refused the login; check user, password and database name"
-READ_ONLY = "the database cannot be written; check the rights on the file and its folder"
+READ_ONLY = "the database cannot be written; check the rights on the file and its folder, and how its disk is mounted"
 
 _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (StoreUnavailableError, BUSY),
@@ -35,7 +36,7 @@ _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_INTERRUPT: (StoreUnavailableError, TIMED_OUT),
     sqlite3.SQLITE_CANTOPEN: (StoreUnavailableError, "the database file cannot be opened; check path and rights"),
     sqlite3.SQLITE_IOERR: (StoreUnavailableError, "the disk under the database reports errors"),
-    sqlite3.SQLITE_READONLY: (StoreUnavailableError, READ_ONLY),
+    sqlite3.SQLITE_READONLY: (StoreReadOnlyError, READ_ONLY),
     sqlite3.SQLITE_FULL: (StoreFullError, FULL),
     sqlite3.SQLITE_CORRUPT: (StoreCorruptError, CORRUPT),
     sqlite3.SQLITE_NOTADB: (StoreCorruptError, CORRUPT),
@@ -51,7 +52,7 @@ _POSTGRES_CODES: dict[str, tuple[type[StoreError], str]] = {
     "55": (StoreUnavailableError, BUSY),
     "57014": (StoreUnavailableError, TIMED_OUT),
     "57": (StoreUnavailableError, "the database is stopping or starting; try again"),
-    "25006": (StoreUnavailableError, "the database is read-only: it is a replica or was set so"),
+    "25006": (StoreReadOnlyError, "the database is read-only: it is a replica or was set so"),
     "XX001": (StoreCorruptError, CORRUPT),
     "XX002": (StoreCorruptError, CORRUPT),
 }
@@ -72,6 +73,11 @@ def translate(error: BaseException) -> StoreError:
 def timed_out() -> StoreUnavailableError:
     """A call that was not done by its deadline, and will not be."""
     return StoreUnavailableError(f"store: {TIMED_OUT}")
+
+
+def read_only() -> StoreReadOnlyError:
+    """A write to a database that was opened for reading."""
+    return StoreReadOnlyError(f"store: {READ_ONLY}")
 
 
 def outcome_unknown() -> OutcomeUnknownError:

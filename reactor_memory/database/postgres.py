@@ -101,7 +101,11 @@ class PostgresDatabase(Database):
             )
         except ValueError:
             raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
-        await _limit(connection, self._timeout_seconds)
+        try:
+            await _limit(connection, self._timeout_seconds)
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
 
     async def close(self) -> None:

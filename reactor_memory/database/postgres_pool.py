@@ -34,6 +34,7 @@ class PostgresPool:
         self._size = size
         self._slots = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
+        self._connected: set[Connection] = set()
         self._leaving: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
@@ -45,7 +46,7 @@ class PostgresPool:
         try:
             if self._is_closed:
                 raise StoreClosedError
-            connection = self._take_idle() or await self._connect()
+            connection = self._take_idle() or await self._connected_anew()
             try:
                 result = await work(connection)
             except (ReactorMemoryError, asyncpg.PostgresError):
@@ -56,46 +57,58 @@ class PostgresPool:
         finally:
             self._give_back(connection, is_usable=is_usable)
 
+    async def _connected_anew(self) -> Connection:
+        connection = await self._connect()
+        self._connected.add(connection)
+        return connection
+
     def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
+            self._connected.discard(connection)
         return None
 
     def _give_back(self, connection: Connection | None, *, is_usable: bool) -> None:
         if connection is None or connection.is_closed():
+            self._connected.discard(connection)
             self._slots.release()
-        elif is_usable and not connection.is_in_transaction():
+        elif is_usable and not self._is_closed and not connection.is_in_transaction():
             self._idle.append(connection)
             self._slots.release()
         else:
-            leaving = asyncio.get_running_loop().create_task(self._part_with(connection))
+            leaving = asyncio.get_running_loop().create_task(self._leave(connection))
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
+
+    async def _leave(self, connection: Connection) -> None:
+        try:
+            await self._part_with(connection)
+        finally:
+            self._slots.release()
 
     async def _part_with(self, connection: Connection) -> None:
         """Its statement is cancelled on the server first; a server that does not answer is left alone."""
         try:
             await connection.close(timeout=_FAREWELL_SECONDS)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
-            connection.terminate()
-        finally:
-            self._slots.release()
-
-    async def close(self) -> None:
-        """Wait for the connections in use, then close all. When that is cut off, the rest is thrown away."""
-        self._is_closed = True
-        try:
-            for _ in range(self._size):
-                await self._slots.acquire()
-            while self._idle:
-                await self._idle.pop().close(timeout=_FAREWELL_SECONDS)
-        except TimeoutError:
             pass
         finally:
-            for connection in self._idle:
-                connection.terminate()
-            self._idle.clear()
+            connection.terminate()
+            self._connected.discard(connection)
+
+    async def close(self) -> None:
+        """Close what is idle, and wait for what is in use, which is closed when it comes back. When that is cut off,
+        all of it is thrown away: who still waits for an answer learns that the connection broke.
+        """
+        self._is_closed = True
+        idle, self._idle = self._idle, []
+        try:
+            await asyncio.gather(*map(self._part_with, idle))
             for _ in range(self._size):
-                self._slots.release()
+                await self._slots.acquire()
+        finally:
+            for connection in self._connected:
+                connection.terminate()
+            self._connected.clear()

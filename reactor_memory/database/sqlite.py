@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import ClassVar, Literal, TypeAlias
 from urllib.parse import quote
@@ -20,7 +22,7 @@ import anyio
 
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
-from reactor_memory.database.driver_errors import READ_ONLY, translate, translated
+from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Step, Steps, T, Values
 from reactor_memory.database.schema import is_behind, missing_statements, read_revision, require_newest, upgrade
@@ -40,7 +42,7 @@ _REST_SECONDS = 5.0
 
 class SqliteDatabase(Database):
     """`path` is created when missing, and its schema brought up to date, by `open`. A file that cannot be written, or
-    lies where nothing can be, is opened for reading; a write then raises `StoreUnavailableError`.
+    lies where nothing can be, is opened for reading; a write then raises `StoreReadOnlyError`.
 
     A call that finds the file locked by another process waits until its deadline: `timeout_seconds` from when it came,
     unless the caller set one.
@@ -71,7 +73,8 @@ class SqliteDatabase(Database):
         self._reader: SqliteThread | None = None
         self._scanner: SqliteThread | None = None
         self._scanner_lock = anyio.Lock()
-        self._is_read_only = False
+        self._address = ""
+        self._copy: TemporaryDirectory[str] | None = None
         self._writes = GroupedWrites(self._commit, grace_seconds=GRACE_SECONDS)
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -83,9 +86,8 @@ class SqliteDatabase(Database):
         with translated():
             try:
                 self._writer = await self._opened_writer(ends)
-                self._reader = await SqliteThread.started(self._connect_reader)
-                if self._is_read_only:
-                    await self._reader.run(lambda: self._check_schema(ends), ends, writes=False)
+                self.is_read_only = self._writer is None
+                self._reader = await (self._opened_for_reading(ends) if self.is_read_only else self._started_reader())
                 if self._inline_reads != "never":
                     self._inline, self._inline_thread = self._connect_reader(), threading.get_ident()
             except BaseException:
@@ -94,7 +96,7 @@ class SqliteDatabase(Database):
 
     async def _opened_writer(self, ends: float) -> SqliteThread | None:
         """None if the file can only be read."""
-        self._is_read_only = False
+        self._address = _address_of(self._path)
         thread = await SqliteThread.started(self._connect)
         try:
             await thread.run(lambda: _prepare_writer(thread.session, ends), ends, writes=False)
@@ -102,17 +104,45 @@ class SqliteDatabase(Database):
             await thread.close()
             if not self._path.exists() or not _cannot_write(error):
                 raise
-            self._is_read_only = True
             return None
         except BaseException:
             await thread.close()
             raise
         return thread
 
+    async def _opened_for_reading(self, ends: float) -> SqliteThread:
+        """Beside those who may write. Where not even the file that coordinates readers and writers can be made, nobody
+        writes: then without it, or from a copy if a writer left something in the log beside the file.
+        """
+        self._address = f"{_address_of(self._path)}?mode=ro"
+        try:
+            return await self._checked_reader(ends)
+        except sqlite3.OperationalError as error:
+            if not _cannot_write(error):
+                raise
+        if _has_rows(_log_of(self._path)):
+            self._copy = await anyio.to_thread.run_sync(_copied, self._path)
+            self._address = _address_of(Path(self._copy.name, self._path.name))
+        else:
+            self._address += "&immutable=1"
+        return await self._checked_reader(ends)
+
+    async def _checked_reader(self, ends: float) -> SqliteThread:
+        reader = await self._started_reader()
+        try:
+            await reader.run(lambda: reader.session.run(READ, require_newest, ends), ends, writes=False)
+        except BaseException:
+            await reader.close()
+            raise
+        return reader
+
+    async def _started_reader(self) -> SqliteThread:
+        return await SqliteThread.started(self._connect_reader)
+
     def _connect(self) -> SqliteSession:
         # Not bound to its thread, so that it can be closed when its thread has ended
         connection = sqlite3.connect(
-            self._location(), uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256
+            self._address, uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         return SqliteSession(connection, self._statements.sqlite)
 
@@ -121,39 +151,27 @@ class SqliteDatabase(Database):
         session.pragma("query_only = ON")
         return session
 
-    def _location(self) -> str:
-        """Where nothing can be written, SQLite cannot make the file that coordinates readers and writers: then nobody
-        writes, so none is needed.
-        """
-        location = f"file:{quote(str(self._path.absolute()))}"
-        if not self._is_read_only:
-            return location
-        wal = Path(f"{self._path}-wal")
-        if wal.exists() and wal.stat().st_size:
-            return f"{location}?mode=ro"
-        return f"{location}?mode=ro&immutable=1"
-
-    def _check_schema(self, ends: float) -> None:
-        assert self._reader is not None
-        self._reader.session.run(READ, require_newest, ends)
-
     async def close(self) -> None:
         ends = end_of_call(self._timeout_seconds)
-        with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends) + GRACE_SECONDS):
+        with anyio.CancelScope(shield=True):
             try:
-                await self._writes.finish()
+                with anyio.move_on_after(seconds_until(ends)):
+                    await self._writes.finish()
             finally:
-                await self._close_connections()
+                with anyio.move_on_after(seconds_until(ends) + GRACE_SECONDS):
+                    await self._close_connections()
 
     async def _close_connections(self) -> None:
         """Each of them, also when the task is cancelled while it waits for one."""
         async with AsyncExitStack() as closing:
+            if self._copy is not None:
+                closing.push_async_callback(anyio.to_thread.run_sync, self._copy.cleanup)
             for thread in (self._writer, self._reader, self._scanner):
                 if thread is not None:
                     closing.push_async_callback(thread.close)
             if self._inline is not None:
                 closing.callback(self._inline.connection.close)
-            self._writer = self._reader = self._scanner = self._inline = None
+            self._writer = self._reader = self._scanner = self._inline = self._copy = None
 
     # -- the verbs ----------------------------------------------------------------------------------------------
 
@@ -192,7 +210,9 @@ class SqliteDatabase(Database):
         ends = end_of_call(self._timeout_seconds)
         writer = self._for_writing()
         with translated():
-            return await writer.run(lambda: writer.session.execute(Step(statement, values)), ends, writes=True)
+            return await writer.run(
+                lambda: writer.session.execute_alone(Step(statement, values), ends), ends, writes=True
+            )
 
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
         ends = end_of_call(self._timeout_seconds)
@@ -210,8 +230,8 @@ class SqliteDatabase(Database):
     def _for_writing(self) -> SqliteThread:
         if self._writer is not None:
             return self._writer
-        if self._is_read_only and self._reader is not None:
-            raise StoreUnavailableError(f"store: {READ_ONLY}")
+        if self.is_read_only and self._reader is not None:
+            raise read_only()
         raise StoreClosedError
 
     def _may_read_inline(self, operation: Callable[..., object]) -> bool:
@@ -278,6 +298,29 @@ def _as_outcome(error: Exception) -> StoreError:
     return outcome
 
 
+def _address_of(path: Path) -> str:
+    return f"file:{quote(str(path.absolute()))}"
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _has_rows(log: Path) -> bool:
+    return log.exists() and log.stat().st_size > 0
+
+
+def _copied(path: Path) -> TemporaryDirectory[str]:
+    copy = TemporaryDirectory(prefix="reactor-memory-", ignore_cleanup_errors=True)
+    try:
+        for file in (path, _log_of(path)):
+            copyfile(file, Path(copy.name, file.name))
+    except BaseException:
+        copy.cleanup()
+        raise
+    return copy
+
+
 def _cannot_write(error: sqlite3.OperationalError) -> bool:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -287,6 +330,16 @@ def _prepare_writer(session: SqliteSession, ends: float) -> None:
     """Another process may be switching the same new file to WAL, which locks it for every statement."""
     session.repeat(lambda: _make_durable(session), ends)
     _bring_up_to_date(session, ends)
+    _check_writable(session)
+
+
+def _check_writable(session: SqliteSession) -> None:
+    """A connection to a file that cannot be written raises nothing before its first write."""
+    try:
+        session.execute(Step("touch", {}))
+    except sqlite3.OperationalError as error:
+        if not is_busy(error):
+            raise
 
 
 def _make_durable(session: SqliteSession) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache
+from time import monotonic
 from typing import ClassVar
 
 import anyio.to_thread
@@ -20,9 +21,10 @@ from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import timed_out, translated
 from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Step, Steps, T, Values
 from reactor_memory.database.schema import prepared_schema
+from reactor_memory.database.sqlite_thread import GRACE_SECONDS
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
 from reactor_memory.database.statements import Statements
-from reactor_memory.errors import StoreClosedError
+from reactor_memory.errors import StoreClosedError, StoreUnavailableError
 
 
 @cache
@@ -58,10 +60,19 @@ class MemoryDatabase(Database):
             self._session = SqliteSession(_copy_of_image(), self._statements.sqlite)
 
     async def close(self) -> None:
-        with self._lock:
-            session, self._session = self._session, None
-        if session is not None:
-            session.connection.close()
+        session = self._session
+        if session is None:
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._do(self._end, end_of_call(self._timeout_seconds))
+            except StoreUnavailableError:
+                session.interrupt()
+                await self._do(self._end, monotonic() + GRACE_SECONDS)
+
+    def _end(self, session: SqliteSession) -> None:
+        self._session = None
+        session.connection.close()
 
     async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(READ, lambda: operation(*args, **kwargs))
@@ -83,7 +94,7 @@ class MemoryDatabase(Database):
 
     async def one(self, statement: str, values: Values, *, is_repeatable: bool = False) -> Rows:
         ends = end_of_call(self._timeout_seconds)
-        return await self._do(lambda session: session.execute(Step(statement, values)), ends)
+        return await self._do(lambda session: session.execute_alone(Step(statement, values), ends), ends)
 
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
         return await self._run(WRITE, lambda: write.alone(request))

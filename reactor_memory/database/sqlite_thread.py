@@ -104,9 +104,14 @@ class SqliteThread:
             timer.cancel()
 
     async def close(self) -> None:
+        """After what was asked for before. Cancelled, it interrupts what runs, and the thread ends by itself."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            await connection.close()
+            try:
+                await connection.close()
+            except asyncio.CancelledError:
+                self.session.interrupt()
+                raise
 
 
 def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import monotonic
 
 from reactor_memory.database.driver_errors import is_busy
@@ -33,6 +34,11 @@ class SqliteSession:
 
     def _is_late(self) -> bool:
         return monotonic() > self._ends
+
+    def interrupt(self) -> None:
+        """End what runs, from another thread; nothing, if the connection is closed meanwhile."""
+        with suppress(sqlite3.ProgrammingError):
+            self.connection.interrupt()
 
     def run(self, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:
         """One operation in one transaction."""
@@ -88,6 +94,10 @@ class SqliteSession:
             return self.connection.execute(query.text, query.arguments(step.values)).fetchall()
         self.connection.executemany(query.text, [query.arguments(values) for values in step.values])
         return ()
+
+    def execute_alone(self, step: Step, ends: float) -> Rows:
+        """One statement in a transaction of its own, or outside of any, as some need."""
+        return self.repeat(lambda: self.execute(step), ends)
 
     def relaxed(self, work: Callable[[], T]) -> T:
         """A commit meanwhile goes to the file, where no end of a process can harm it, but does not wait for the disk.

@@ -11,6 +11,11 @@ SELECT table_name FROM information_schema.tables WHERE table_schema = current_sc
 -- across groups
 SELECT version_num FROM reactor_memory_revision
 
+-- Changes nothing, and is refused where nothing can be changed.
+-- name: touch
+-- across groups
+DELETE FROM reactor_memory_revision WHERE 0
+
 -- Until the end of the transaction nobody else migrates. On SQLite it is the only writer anyway.
 -- name: lock_schema
 -- across groups

@@ -30,7 +30,8 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
 
     `authenticator` says who calls, `probes` what readiness asks.
     """
-    http = container.settings().http
+    settings = container.settings()
+    http = settings.http
     app = Litestar(
         route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
         guards=[guards.admitted(authenticator)],
@@ -46,7 +47,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         debug=False,
     )
     guards.note_routes(app)
-    app.asgi_handler = Doorstep(app.asgi_handler)
+    app.asgi_handler = Doorstep(app.asgi_handler, settings.store.timeout_seconds)
     return app
 
 

@@ -1,4 +1,4 @@
-"""What is settled before a request is routed: addresses that are too long, and HEAD."""
+"""What is settled before a request is routed: its deadline, addresses that are too long, and HEAD."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from reactor_memory.database.deadlines import restart_deadline, within
 from reactor_memory.http.problems import URI_TOO_LONG, ProblemError, answer
 from reactor_memory.http.request_ids import request_id_of
 
@@ -14,12 +15,31 @@ MAX_ADDRESS_BYTES = 8192
 
 
 class Doorstep:
-    """An ASGI application in front of another one. HEAD is answered as GET is, without the body."""
+    """An ASGI application in front of another one. HEAD is answered as GET is, without the body.
 
-    def __init__(self, app: ASGIApp) -> None:
+    All that a request asks of databases has one deadline, `timeout_seconds` after the request has arrived.
+    """
+
+    def __init__(self, app: ASGIApp, timeout_seconds: float) -> None:
         self._app = app
+        self._timeout_seconds = timeout_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with within(self._timeout_seconds):
+            await self._answer(scope, self._timed(receive), send)
+
+    def _timed(self, receive: Receive) -> Receive:
+        """The time that a caller takes to send a body is theirs."""
+
+        async def timed() -> Any:
+            message: Any = await receive()
+            if message["type"] == "http.request":
+                restart_deadline(self._timeout_seconds)
+            return message
+
+        return timed
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request: Any = scope
         if len(request["path"]) + len(request["query_string"]) > MAX_ADDRESS_BYTES:
             await _refuse(scope, receive, send)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ import anyio
 import msgspec
 from litestar import Response
 
+from reactor_memory.database.deadlines import within
+from reactor_memory.errors import StoreError
 from reactor_memory.http.problems import (
     BAD_PARAMETER,
     IDEMPOTENCY_CONFLICT,
@@ -35,6 +38,9 @@ PATTERN = "^[\\x21-\\x7e]{1,255}$"
 
 LEASE_MICROSECONDS = 30_000_000
 """After so long without an answer an attempt counts as dead, and a repetition takes its place."""
+
+RELEASE_SECONDS = 0.5
+"""A request that failed waits no longer for its key to be released."""
 
 KEPT_MICROSECONDS = 24 * 3_600_000_000
 """How long an answer is remembered."""
@@ -95,8 +101,9 @@ class AnsweredRequests:
         try:
             return await deed(f"{request.request_key} {request.fingerprint}")
         except BaseException:
-            # Also while being cancelled: a key that stays claimed would refuse the repetition.
-            with anyio.CancelScope(shield=True):
+            # Also while being cancelled, or late: a key that stays claimed would refuse the repetition until its lease
+            # is over.
+            with anyio.CancelScope(shield=True), within(RELEASE_SECONDS, anew=True), suppress(StoreError):
                 await self._store.release_request(request.principal_id, request.request_key)
             raise
 

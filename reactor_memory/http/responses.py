@@ -14,6 +14,7 @@ from litestar.params import HeaderParameter, JSONBody, PathParameter, QueryParam
 from litestar.response import ServerSentEventMessage, Stream
 from litestar.types import Receive, Scope, Send
 
+from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import StreamPositionError
 from reactor_memory.http import event_ids, models, showing
 from reactor_memory.http.idempotency import AnsweredRequests, Asked
@@ -91,6 +92,8 @@ class ResponseWritingController(Controller):
         self, principal: Caller, conversation_id: ConversationId, response_id: ResponseId, wait: Wait = 0
     ) -> models.Response:
         """How the response stands, and whether its producer is to stop."""
+        if wait:
+            forget_deadline()
         return showing.response(
             await self.streams.get_as_producer(principal, conversation_id, response_id, wait_seconds=wait)
         )
@@ -223,7 +226,8 @@ class _EventStream(Stream):
 
 
 async def _messages(events: AsyncGenerator[StreamEvent], response_id: str) -> AsyncGenerator[bytes]:
-    """A client that is cut off comes back after `RECONNECT_MILLISECONDS`."""
+    """A client that is cut off comes back after `RECONNECT_MILLISECONDS`. A stream lasts longer than a call."""
+    forget_deadline()
     yield ServerSentEventMessage(data=None, retry=RECONNECT_MILLISECONDS).encode()
     async with aclosing(events):
         async for event in events:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import anyio
 
+from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import (
     InvalidInputError,
     NotGrantedError,
@@ -317,6 +318,7 @@ class ResponseStreams:
         return await self._backend.store.remove_expired_responses(now=self._clock(), keep_microseconds=keep)
 
     async def _sweep_again_and_again(self) -> None:
+        forget_deadline()
         while True:
             try:
                 removed = await self.sweep()

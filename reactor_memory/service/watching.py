@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import anyio
 
+from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import StoreError
 from reactor_memory.responses import Response, ResponseSignals
 
@@ -85,6 +86,7 @@ class Watches:
 
     async def _follow(self, watch: Watch, known: Response | None) -> None:
         """Until nothing can change any more. A store that is away is asked again and again."""
+        forget_deadline()
         while known is not None and not known.is_final:
             try:
                 watch.note(await self._signals.wait_for_change(known, timeout_seconds=WAIT_SECONDS))

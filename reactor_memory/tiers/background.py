@@ -10,6 +10,7 @@ from traceback import format_tb
 
 import anyio
 
+from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.protocols import SUMMARIZE, Clock, SummaryScheduler, SummaryStore
 from reactor_memory.tiers.service import ProgressiveTiers
@@ -110,6 +111,7 @@ class TierScheduler:
                 self._wake(session_id, 0)
 
     async def _work_on(self, session_id: str, last_seq: int) -> None:
+        forget_deadline()
         try:
             async with self._slots:
                 self._again.discard(session_id)

@@ -10,6 +10,7 @@ from traceback import format_tb
 import anyio
 import anyio.abc
 
+from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError, StoreError, SummarizationError
 from reactor_memory.models import Lease, Value, WorkState
 from reactor_memory.protocols import SUMMARIZE, Clock, SummaryStore
@@ -177,6 +178,7 @@ class SummaryWorkers:
         return work
 
     async def _work_on(self, session_id: str, work: _Work) -> None:
+        forget_deadline()
         try:
             with work.scope:
                 await self._until_done(session_id, work)

@@ -13,6 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import (
     EmbeddingError,
     RedactionError,
@@ -102,6 +103,7 @@ class IndexWorker:
             await asyncio.shield(runner)
 
     async def _serve(self, started: anyio.Event) -> None:
+        forget_deadline()
         send, receive = anyio.create_memory_object_stream[str](math.inf)
         async with anyio.create_task_group() as group:
             self._group, self._hints = group, send

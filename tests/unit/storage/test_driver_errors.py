@@ -13,6 +13,7 @@ from reactor_memory.errors import (
     StoreCorruptError,
     StoreError,
     StoreFullError,
+    StoreReadOnlyError,
     StoreUnavailableError,
 )
 from tests.tables import each_row
@@ -29,7 +30,7 @@ FAULTS: list[tuple[Exception, type[StoreError]]] = [
     (sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), StoreUnavailableError),
     (sqlite_error(sqlite3.SQLITE_CANTOPEN), StoreUnavailableError),
     (sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), StoreUnavailableError),
-    (sqlite_error(sqlite3.SQLITE_READONLY), StoreUnavailableError),
+    (sqlite_error(sqlite3.SQLITE_READONLY), StoreReadOnlyError),
     (sqlite_error(sqlite3.SQLITE_FULL), StoreFullError),
     (sqlite_error(sqlite3.SQLITE_CORRUPT), StoreCorruptError),
     (sqlite_error(sqlite3.SQLITE_NOTADB), StoreCorruptError),
@@ -42,7 +43,7 @@ FAULTS: list[tuple[Exception, type[StoreError]]] = [
     (asyncpg.TooManyConnectionsError("canary"), StoreUnavailableError),
     (asyncpg.DiskFullError("canary"), StoreFullError),
     (asyncpg.CannotConnectNowError("canary"), StoreUnavailableError),
-    (asyncpg.ReadOnlySQLTransactionError("canary"), StoreUnavailableError),
+    (asyncpg.ReadOnlySQLTransactionError("canary"), StoreReadOnlyError),
     (asyncpg.DataCorruptedError("canary"), StoreCorruptError),
     (asyncpg.UniqueViolationError("canary"), StoreError),
     (asyncpg.InterfaceError("canary"), StoreUnavailableError),

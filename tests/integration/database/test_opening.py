@@ -1,0 +1,170 @@
+"""Opening a file: many at once, and nobody waits for what another one imports."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from reactor_memory.database import sqlite
+from reactor_memory.database.schema import newest_revision
+from reactor_memory.database.sqlite import SqliteDatabase
+from reactor_memory.protocols import ContextQuery
+from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.testing import append_messages, numbered
+from tests.stores import sqlite_store
+from tests.troubled_databases import rows
+
+pytestmark = pytest.mark.anyio
+
+PROCESSES = 8
+
+_OPENER = """
+import sys, anyio
+from reactor_memory.database.sqlite import SqliteDatabase
+from reactor_memory.storage.queries import QUERIES
+
+async def main(path):
+    database = SqliteDatabase(path, QUERIES, timeout_seconds=60)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await database.open()
+    await database.close()
+
+anyio.run(main, sys.argv[1])
+"""
+
+
+def test_8_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _OPENER, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(PROCESSES)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    errors = [process.communicate()[1] for process in processes]
+    assert errors == [""] * PROCESSES
+    assert rows(path, "SELECT version_num FROM reactor_memory_revision") == [(newest_revision(),)]
+
+
+async def test_others_write_while_migrations_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "memory.db"
+    store = sqlite_store(path)
+    await store.open()
+    await store.close()
+    make_older(path)
+    imports, may_go_on = threading.Event(), threading.Event()
+
+    def statements(*_: object) -> tuple[str, ...]:
+        imports.set()
+        assert may_go_on.wait(60)
+        return (f"UPDATE reactor_memory_revision SET version_num = '{newest_revision()}'",)
+
+    monkeypatch.setattr(sqlite, "missing_statements", statements)
+    opening = asyncio.create_task(store.open())
+    try:
+        assert await asyncio.to_thread(imports.wait, 60)
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("COMMIT")
+    finally:
+        may_go_on.set()
+    await opening
+    await append_messages(store, "s", numbered(1))
+    await store.close()
+
+
+def make_older(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE reactor_memory_revision SET version_num = '0001'")
+
+
+# -- reads on the thread of the event loop ----------------------------------------------------------------------------
+
+
+class Clock:
+    """The time, and whatever a test adds to it."""
+
+    added = 0.0
+
+    def __call__(self) -> float:
+        return monotonic() + self.added
+
+
+@pytest.fixture
+async def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Reads]:
+    reads = Reads(sqlite_store(tmp_path / "memory.db", inline_reads="auto"))
+    monkeypatch.setattr(sqlite, "monotonic", reads.clock)
+    monkeypatch.setattr(sqlite, "_SLOW_SECONDS", 1.0)  # a busy machine alone makes no read slow
+    await reads.store.open()
+    await append_messages(reads.store, "s", numbered(3))
+    yield reads
+    await reads.store.close()
+
+
+class Reads:
+    """A store whose inline reads can be made slow."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self.store = store
+        self.clock = Clock()
+
+    async def is_inline(self, *, takes: float = 0.0) -> bool:
+        threads: list[int] = []
+
+        def note(_: str) -> None:
+            threads.append(threading.get_ident())
+            self.clock.added += takes
+
+        for connection in self._connections():
+            connection.set_trace_callback(note)
+        context = await self.store.read_context(ContextQuery(session_id="s", user_id="u1", last_count=2))
+        assert [message.seq for message in context.messages] == [2, 3]
+        assert len(set(threads)) == 1
+        return threads[0] == threading.get_ident()
+
+    def _connections(self) -> list[Any]:
+        database = self.store.database
+        assert isinstance(database, SqliteDatabase)
+        assert database._inline is not None
+        assert database._reader is not None
+        return [database._inline.connection, database._reader.session.connection]
+
+
+async def test_after_a_slow_read_others_go_to_the_thread_for_a_while(reads: Reads) -> None:
+    assert await reads.is_inline()
+    assert await reads.is_inline(takes=2.0)
+    assert not await reads.is_inline()
+    reads.clock.added += sqlite._REST_SECONDS / 2
+    assert not await reads.is_inline()
+    reads.clock.added += sqlite._REST_SECONDS / 2 + 0.1
+    assert await reads.is_inline()
+
+
+async def test_a_slow_read_on_the_thread_changes_nothing(reads: Reads) -> None:
+    await reads.is_inline(takes=2.0)
+    reads.clock.added += sqlite._REST_SECONDS - 1
+    assert not await reads.is_inline(takes=0.5)
+    reads.clock.added += 1.1
+    assert await reads.is_inline()
