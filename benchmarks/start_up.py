@@ -20,14 +20,14 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 
 QUESTION = Message(role="user", content="What was my order number?")
 ANSWER = Message(role="assistant", content="It is 4711.")
 
 
 async def load_once(file: Path, *, save: bool) -> None:
-    async with open_memory(Settings(store={"url": f"sqlite:///{file}"})) as container:
+    async with open_container(Settings(store={"url": f"sqlite:///{file}"})) as container:
         manager = container.conversation_manager()
         if save:
             await manager.save_history("session", [QUESTION, ANSWER], user_id="user")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 
 TALK = [
     ("I need a flight to Lisbon on 12 May.", "There is one at 9:40, number TP 571."),
@@ -22,7 +22,7 @@ async def main() -> None:
         store={"url": "memory://"},
         chat_memory={"strategy": "summarize", "summarize_every_n": 6, "retention": "archive"},
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         memory = container.chat_memory()
         for question, answer in TALK:
             await memory.add_messages("trip", [Message.user(question), Message.assistant(answer)], user_id="u1")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 
 
 async def echo_model(messages: Sequence[Message]) -> str:
@@ -20,7 +20,7 @@ async def echo_model(messages: Sequence[Message]) -> str:
 
 async def main() -> None:
     settings = Settings(store={"url": "sqlite:///echo-agent.db"}, summary={"enabled": True})
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         manager = container.conversation_manager()
         for text in ("My order number is A-1042.", "Please send it to Oak Street 5.", "What did I order?"):
             async with manager.turn("echo-session", Message.user(text), user_id="u1", budget=2000) as turn:

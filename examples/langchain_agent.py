@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 from reactor_memory.adapters.langchain import LongTermMemoryTool, ReactorMemoryMiddleware
 
 
@@ -54,7 +54,7 @@ class ScriptedModel(BaseChatModel):
 
 
 async def main(model: str | None) -> None:
-    async with open_memory(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
+    async with open_container(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
         manager, notes = container.conversation_manager(), container.long_term_memory()
         agent = create_agent(
             model or ScriptedModel(),

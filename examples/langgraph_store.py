@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 from reactor_memory.adapters.langgraph import ReactorMemoryStore, facts_namespace, label_of
 
 USER = "ann@example.com"
@@ -38,7 +38,7 @@ async def recall(state: Talk, runtime: Runtime[Any]) -> dict[str, Any]:
 
 async def main() -> None:
     summary = {"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2}
-    async with open_memory(Settings(store={"url": "memory://"}, summary=summary)) as container:
+    async with open_container(Settings(store={"url": "memory://"}, summary=summary)) as container:
         manager = container.conversation_manager()
         earlier = [Message.user("My order number is A-1042."), Message.assistant("Noted.")]
         filler = [Message.user("Go on."), Message.assistant("Yes.")]

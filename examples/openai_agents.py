@@ -14,7 +14,7 @@ from typing import Any
 from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 
 
@@ -36,7 +36,7 @@ class ScriptedModel(Model):
 async def main(model: str | None) -> None:
     set_tracing_disabled(True)
     agent = Agent(name="desk", instructions="Answer in one sentence.", model=model or ScriptedModel())
-    async with open_memory(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
+    async with open_container(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
         manager = container.conversation_manager()
         session = ReactorMemorySession(manager, "session-1", budget=1000)
         await Runner.run(agent, "My order number is A-1042.", session=session)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 
 
 async def stream_model(messages: Sequence[Message], *, breaks: bool = False) -> AsyncIterator[str]:
@@ -19,7 +19,7 @@ async def stream_model(messages: Sequence[Message], *, breaks: bool = False) -> 
 
 
 async def main() -> None:
-    async with open_memory(Settings(store={"url": "memory://"})) as container:
+    async with open_container(Settings(store={"url": "memory://"})) as container:
         manager = container.conversation_manager()
         async with manager.turn("stream", Message.user("hello there")) as turn:
             async for chunk in turn.stream(stream_model(turn.messages())):

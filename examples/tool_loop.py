@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from reactor_memory import Message, Settings, ToolCall, open_memory
+from reactor_memory import Message, Settings, ToolCall, open_container
 
 STOCK = {"tea": 12, "coffee": 0}
 
@@ -28,7 +28,7 @@ def run_tool(call: ToolCall) -> Message:
 
 
 async def main() -> None:
-    async with open_memory(Settings(store={"url": "memory://"})) as container:
+    async with open_container(Settings(store={"url": "memory://"})) as container:
         manager = container.conversation_manager()
         async with manager.turn("tools", Message.user("How much tea is left?"), budget=2000) as turn:
             reply = await scripted_model(turn.messages())

@@ -2,7 +2,7 @@
 
 ``load_history`` gives the context for the next call of the model, ``save_history`` keeps the turn::
 
-    async with open_memory() as container:
+    async with open_container() as container:
         manager = container.conversation_manager()
 
 Names are imported when they are first used, so that importing the package costs next to nothing.
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reactor_memory.container import Container, open_memory
+    from reactor_memory.container import Container, open_container
     from reactor_memory.context.report import Context, ContextReport
     from reactor_memory.errors import (
         ActiveSessionConflictError,
@@ -58,7 +58,7 @@ _HOME = {
     "SummarizationError": "errors",
     "Summary": "models",
     "ToolCall": "models",
-    "open_memory": "container",
+    "open_container": "container",
 }
 
 __version__ = "0.1.0"
@@ -87,7 +87,7 @@ __all__ = [
     "SummarizationError",
     "Summary",
     "ToolCall",
-    "open_memory",
+    "open_container",
 ]
 
 

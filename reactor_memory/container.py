@@ -1,6 +1,6 @@
 """How the parts are put together: the only module that knows every implementation.
 
-The graph is synchronous and constructors do no I/O; `open_memory` opens what was selected and closes it in reverse.
+The graph is synchronous and constructors do no I/O; `open_container` opens what was selected and closes it in reverse.
 What the library brings along is a plug-in like any other, of the lowest order, so that an installed plug-in, a setting
 and ``container.<part>.override(...)`` replace a part in the same way.
 """
@@ -1398,7 +1398,7 @@ class Container(containers.DeclarativeContainer):
 
 
 @asynccontextmanager
-async def open_memory(
+async def open_container(
     settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> AsyncGenerator[Container]:
     """A container whose stores are open and whose background work runs; all of it is closed at the end of the block.
@@ -1518,4 +1518,4 @@ async def _finished(closer: Callable[[], Awaitable[None] | None]) -> None:
         await result
 
 
-__all__ = ["Container", "open_memory"]
+__all__ = ["Container", "open_container"]

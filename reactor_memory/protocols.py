@@ -1,7 +1,7 @@
 """Every plug point, with its semantics.
 
 The suites in `reactor_memory.testing` check an implementation against what is promised here. Constructors do no I/O;
-what has `open` and `close` is opened by `open_memory` and closed in reverse order.
+what has `open` and `close` is opened by `open_container` and closed in reverse order.
 """
 
 from __future__ import annotations

@@ -195,12 +195,12 @@ class SyncMemory:
 def open_memory(
     settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> Generator[SyncMemory]:
-    """`reactor_memory.open_memory` for code that does not await: all is closed at the end of the block, whatever ends
+    """`reactor_memory.open_container` for code that does not await: all is closed at the end of the block, whatever ends
     it. Raises what that raises. `configure` is called in the thread of the library.
     """
     with (
         start_blocking_portal("asyncio") as portal,
-        portal.wrap_async_context_manager(opening.open_memory(settings, configure=configure)) as container,
+        portal.wrap_async_context_manager(opening.open_container(settings, configure=configure)) as container,
         closing(SyncMemory(portal, container)) as memory,
     ):
         yield memory

@@ -21,7 +21,7 @@ import psutil
 
 from benchmarks.peers.databases import databases, server
 from benchmarks.service.load import Measured, Request, ask, measure, request
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
 
@@ -203,7 +203,7 @@ def _token(issuer: dict[str, str]) -> str:
 
 
 async def _agent_key(url: str) -> str:
-    async with open_memory(Settings(store={"url": url}, background={"enabled": False})) as container:
+    async with open_container(Settings(store={"url": url}, background={"enabled": False})) as container:
         grant = Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS)
         key = new_key("bench", grant, now=container.clock()())
         await container.api_key_store().add_api_key(key.key)

@@ -43,7 +43,7 @@ from reactor_memory import (
     SessionOwnershipError,
     Settings,
     StoreError,
-    open_memory,
+    open_container,
 )
 from reactor_memory.models import ActiveSession
 from reactor_memory.sessions.directory import SessionDirectory
@@ -94,7 +94,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[dict[str, Any]]:
-        async with open_memory(settings, configure=configure) as container:
+        async with open_container(settings, configure=configure) as container:
             yield {"container": container, "model": model or OfflineModel()}
 
     handlers: dict[Any, Any] = dict.fromkeys(STATUS, _refused) | {HTTPException: _problem}

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from dependency_injector import providers
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Value
 from reactor_memory.protocols import Clock, MessageStore
@@ -51,7 +51,7 @@ async def memories(settings_of: SettingsOf, store: MessageStore | None = None) -
     async with AsyncExitStack() as opened:
 
         async def manager(settings: Settings, over: Any) -> Container:
-            return await opened.enter_async_context(open_memory(settings, configure=_on(over)))
+            return await opened.enter_async_context(open_container(settings, configure=_on(over)))
 
         first = await manager(take_last_settings(settings_of), store)
         shared = first.message_store()

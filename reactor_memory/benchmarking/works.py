@@ -10,7 +10,7 @@ from reactor_memory.benchmarking.memories import BUDGET, USER, Memories
 from reactor_memory.benchmarking.raw import Raw, Turns, new_keys
 from reactor_memory.benchmarking.results import Work
 from reactor_memory.benchmarking.sessions import TURN, appended, crowd, loaded
-from reactor_memory.container import open_memory
+from reactor_memory.container import open_container
 from reactor_memory.settings import Settings
 
 Begin: TypeAlias = Callable[[], Awaitable[object]]
@@ -122,7 +122,7 @@ def _cold(bench: Bench, size: int) -> Case:
     raw = bench.raw
 
     async def ours() -> None:
-        async with open_memory(bench.cold_settings) as container:
+        async with open_container(bench.cold_settings) as container:
             await container.conversation_manager().load_history(loaded(size), user_id=USER)
 
     return Case("cold_load", size, "take_last", ours, raw and (lambda: raw.cold(loaded(size), 20)), every=COLD_EVERY)

@@ -15,7 +15,7 @@ from reactor_memory.cli.importing import Advance, check_line
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.session_files import Read
 from reactor_memory.cli.terminal import progress
-from reactor_memory.container import Container, manager_options, open_memory
+from reactor_memory.container import Container, manager_options, open_container
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
@@ -149,7 +149,7 @@ class _Replays(NamedTuple):
     async def _replay(self, keep: Callable[[FinalContext], None], *, delayed: bool) -> list[Outcome]:
         run = self.run
         settings = _settings(self.invocation, run)
-        async with open_memory(settings, configure=partial(run.configure, delayed=delayed)) as container:
+        async with open_container(settings, configure=partial(run.configure, delayed=delayed)) as container:
             return await replay_sessions(
                 container,
                 map(VARIANTS[run.variant], _sessions(run.file, self.plan)),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import reactor_memory
 from reactor_memory.cli.invocation import Invocation
-from reactor_memory.container import Container, conditions_of, open_memory, scheme_of, sqlite_file
+from reactor_memory.container import Container, conditions_of, open_container, scheme_of, sqlite_file
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value, WorkState
 from reactor_memory.plugins import ConditionReport
@@ -107,10 +107,10 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
     try:
         file = sqlite_file(settings)
         if file is not None and not file.exists():
-            async with open_memory(replace(invocation, store="memory://").settings()):
+            async with open_container(replace(invocation, store="memory://").settings()):
                 pass  # all parts but the database can be made
             return _Database(details=(("file", f"{file} does not exist yet; the first save makes it"),))
-        async with open_memory(settings) as container:
+        async with open_container(settings) as container:
             return await _opened_database(container)
     except ReactorMemoryError as error:
         return _Database(problems=(str(error),))

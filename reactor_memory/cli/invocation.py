@@ -44,13 +44,13 @@ class Invocation:
     @asynccontextmanager
     async def container(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Container]:
         """The opened library. Unless the command `creates` a database, a missing SQLite file stays missing."""
-        from reactor_memory.container import open_memory, sqlite_file
+        from reactor_memory.container import open_container, sqlite_file
 
         settings = settings or self.settings()
         file = sqlite_file(settings)
         if file is not None and not creates and not file.exists():
             raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
-        async with open_memory(settings) as container:
+        async with open_container(settings) as container:
             yield container
 
     @asynccontextmanager

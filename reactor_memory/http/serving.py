@@ -21,7 +21,7 @@ import uvicorn
 from anyio.abc import TaskGroup
 from litestar.types import ASGIApp
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.http.admission import Admission, admission_of, require_callers
 from reactor_memory.http.app import create_app
@@ -145,7 +145,7 @@ async def run(
         metrics_listening(http) as metrics,
         stopping(http.shutdown_grace_seconds) as stop,
     ):
-        async with open_memory(settings) as container:
+        async with open_container(settings) as container:
             admission = admission_of(
                 settings.auth, keys=container.api_key_store(), clock=container.clock(), development=development
             )

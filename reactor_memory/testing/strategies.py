@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from dependency_injector import providers
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.context.report import Context
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import BudgetExceededError, SummarizationError
@@ -55,7 +55,7 @@ class StrategyConformance:
                 container.summarizer.override(providers.Object(failing_summarizer()))  # pyright: ignore[reportUnknownMemberType]
             self.configure(container)
 
-        async with open_memory(settings_for(url, self.sections), configure=configure) as container:
+        async with open_container(settings_for(url, self.sections), configure=configure) as container:
             yield container
 
     async def test_of_an_unknown_session_the_context_is_the_message_to_come(self, store_url: str) -> None:
@@ -117,7 +117,7 @@ class StrategyConformance:
                 assert [message.content for message in context.part("pins")] == [newest.content]
 
     async def test_with_a_summarizer_that_fails_it_shows_no_less_than_take_last(self, store_url: str) -> None:
-        async with open_memory(settings_for(store_url, {"history": {"strategy": "take_last"}})) as container:
+        async with open_container(settings_for(store_url, {"history": {"strategy": "take_last"}})) as container:
             await talk(container, "least")
             least = [shown(await load_or_least(container, "least", budget)) for budget in (*BUDGETS, None)]
         async with self.opened(store_url, failing=True) as container:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dependency_injector import providers
 
-from reactor_memory import Container, Settings, open_memory
+from reactor_memory import Container, Settings, open_container
 from reactor_memory.memberships import Conversation
 from reactor_memory.models import Message
 from reactor_memory.principals import OPERATIONS, Grant, Operation, Principal
@@ -36,7 +36,7 @@ async def service(url: str, *, clock: FakeClock | None = None, **sections: Any) 
         if clock is not None:
             container.clock.override(providers.Object(clock))  # pyright: ignore[reportUnknownMemberType]
 
-    async with open_memory(settings, configure=configure) as container:
+    async with open_container(settings, configure=configure) as container:
         yield container
 
 

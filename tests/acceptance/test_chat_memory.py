@@ -12,7 +12,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, Settings, ToolCall, open_memory
+from reactor_memory import Container, Message, Settings, ToolCall, open_container
 from reactor_memory.chat_memory import ChatMemoryService, View
 from reactor_memory.errors import (
     ChatMemoryError,
@@ -63,7 +63,7 @@ async def chat(
             configure(container)
 
     settings = Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chat_memory)
-    async with open_memory(settings, configure=override) as container:
+    async with open_container(settings, configure=override) as container:
         yield container
 
 
@@ -312,7 +312,7 @@ class TestSummaries:
 
     async def test_it_works_offline_as_shipped(self, tmp_path: Path) -> None:
         store, chosen = {"url": f"sqlite:///{tmp_path / 'm.db'}"}, {"strategy": "summarize", "summarize_every_n": 2}
-        async with open_memory(Settings(store=store, chat_memory=chosen)) as container:
+        async with open_container(Settings(store=store, chat_memory=chosen)) as container:
             memory = container.chat_memory()
             await memory.add_messages(
                 "c", [Message.user("Book table 7 at Bella for May 3."), Message.assistant("Done.")]
@@ -647,13 +647,13 @@ class TestErrors:
 
 class TestSettings:
     async def test_the_memory_is_there_without_a_strategy(self) -> None:
-        async with open_memory(Settings(store={"url": "memory://"})) as container:
+        async with open_container(Settings(store={"url": "memory://"})) as container:
             await container.chat_memory().add_messages("c", talk(30))
             assert len(await container.chat_memory().get_messages("c")) == 30
 
     async def test_an_unknown_strategy_is_refused_when_opening(self) -> None:
         with pytest.raises(ConfigurationError, match=r"chat_memory\.strategy"):
-            async with open_memory(Settings(store={"url": "memory://"}, chat_memory={"strategy": "other"})):
+            async with open_container(Settings(store={"url": "memory://"}, chat_memory={"strategy": "other"})):
                 pass
 
     async def test_an_unknown_summarizer_is_refused_when_opening(self) -> None:

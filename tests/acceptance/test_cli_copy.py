@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import ConversationManager, Message, Settings, open_memory
+from reactor_memory import ConversationManager, Message, Settings, open_container
 from reactor_memory.models import SessionPage
 from reactor_memory.protocols import Appended
 from tests.acceptance.conftest import Run, rich_messages, small_talk
@@ -29,7 +29,7 @@ def using(url: str, act: Any) -> Any:
 
     async def run() -> Any:
         settings = Settings(store={"url": url}, background={"enabled": False})
-        async with open_memory(settings) as container:
+        async with open_container(settings) as container:
             done: Coroutine[Any, Any, Any] = act(container.conversation_manager())
             return await done
 

@@ -15,7 +15,7 @@ from dependency_injector import providers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import Container, ConversationManager, Message, Settings, ToolCall, memos, open_memory
+from reactor_memory import Container, ConversationManager, Message, Settings, ToolCall, memos, open_container
 from reactor_memory.erasing import ranges_of
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction, Fact
@@ -239,7 +239,7 @@ async def test_erasing_a_user_reaches_notes_sessions_and_items_that_are_kept_els
         for part in (container.active_session_store, container.notes_store, container.items_store):
             part.override(providers.Object(elsewhere))
 
-    async with open_memory(Settings(store={"url": "memory://"}), configure=configure) as container:
+    async with open_container(Settings(store={"url": "memory://"}), configure=configure) as container:
         await container.long_term_memory().apply(USER, "a", "append", content="secret")
         await container.session_directory().get_or_create(USER, "a")
         erased = await container.conversation_manager().erase_user(USER)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, ToolCall, open_memory
+from reactor_memory import Container, Message, ToolCall, open_container
 from tests.acceptance.scenes import USER, scripted, settings
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ async def test_assembling_tokenizes_no_stored_message(url: str, enabled: bool) -
         container.token_counter.override(providers.Object(counter))
         container.summarizer.override(providers.Object(scripted()))
 
-    async with open_memory(settings(url, summary={"enabled": enabled}), configure=configure) as container:
+    async with open_container(settings(url, summary={"enabled": enabled}), configure=configure) as container:
         manager = container.conversation_manager()
         await manager.save_history("s", conversation(), user_id=USER)
         await manager.drain()
@@ -96,9 +96,9 @@ async def test_rows_of_another_tokenizer_are_counted_on_the_fly(url: str) -> Non
         container.message_store.override(providers.Object(store))
 
     off = settings(url, summary={"enabled": False})
-    async with open_memory(off, configure=before) as container:
+    async with open_container(off, configure=before) as container:
         await container.conversation_manager().save_history("s", conversation(), user_id=USER)
-    async with open_memory(off, configure=after) as container:
+    async with open_container(off, configure=after) as container:
         context = await container.conversation_manager().load_history("s", user_id=USER, budget=60)
     assert context.report.total_tokens <= 60
     assert 0 < len(context.messages) < 12

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, open_memory
+from reactor_memory import Container, Message, open_container
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
 from reactor_memory.middleware import ModelCall, memory_middleware
@@ -44,7 +44,7 @@ async def opened(store: Any = None, *, enabled: bool = True, **sections: Any) ->
         container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract)))
         container.message_store.override(providers.Object(memory_store() if store is None else store))
 
-    async with open_memory(settings(notes={"enabled": enabled}, **sections), configure=configure) as container:
+    async with open_container(settings(notes={"enabled": enabled}, **sections), configure=configure) as container:
         yield container
 
 
@@ -219,6 +219,6 @@ def test_the_command_line_shows_them(run: Run, folder: Path, monkeypatch: pytest
 
 
 async def _begin(url: str) -> None:
-    async with open_memory(settings(url)) as container:
+    async with open_container(settings(url)) as container:
         await write(container, NOTES)
         await save(container.conversation_manager(), "s", talk(4))

@@ -25,7 +25,7 @@ from reactor_memory import (
     Settings,
     SummarizationError,
     ToolCall,
-    open_memory,
+    open_container,
 )
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
@@ -71,7 +71,7 @@ async def memory_that_fails(
         container.database.override(providers.Object(store))
         container.summarizer.override(providers.Object(scripted()))
 
-    async with open_memory(settings(**sections), configure=configure) as container:
+    async with open_container(settings(**sections), configure=configure) as container:
         yield container, store
 
 
@@ -243,7 +243,7 @@ async def test_a_budget_keeps_the_newest_that_fit(url: str, counter: Any, budget
         container.token_counter.override(providers.Object(counter))
 
     said = [Message.user(letter * 100) for letter in "abc"]
-    async with open_memory(
+    async with open_container(
         settings(url, summary={"enabled": False}, tokens={"overhead_per_message": 0}), configure=configure
     ) as container:
         manager = container.conversation_manager()
@@ -343,7 +343,7 @@ async def test_a_summary_keeps_when_it_was_made_and_tells_when_it_was_updated(ur
         container.clock.override(providers.Object(clock))
         container.summarizer.override(providers.Object(scripted()))
 
-    async with open_memory(settings(url), configure=configure) as container:
+    async with open_container(settings(url), configure=configure) as container:
         manager = container.conversation_manager()
         made = clock.now
         for start in (1, 31):
@@ -366,7 +366,7 @@ async def test_what_was_deleted_is_purged_after_the_days_of_grace_and_nothing_el
         with closing(sqlite3.connect(file)) as connection:
             return {name for (name,) in connection.execute("SELECT conversation_id FROM messages")}
 
-    async with open_memory(
+    async with open_container(
         settings(f"sqlite:///{file}", store={"delete_grace_days": 30}), configure=configure
     ) as opened:
         manager, poller = opened.conversation_manager(), opened.work_poller()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Container, Context, ConversationManager, Message, open_memory
+from reactor_memory import Container, Context, ConversationManager, Message, open_container
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import (
     IdempotencyConflictError,
@@ -158,7 +158,7 @@ async def test_no_fact_is_drawn_from_it_and_no_summarizer_reads_it(mode: str) ->
 
 
 async def test_the_offline_summarizer_does_not_read_it_either() -> None:
-    async with open_memory(settings()) as container:
+    async with open_container(settings()) as container:
         manager = container.conversation_manager()
         await save(manager, "s", [Message.user("My name is Ann Lee and I need 4 seats."), Message.assistant("Noted.")])
         await post(manager, "The customer is called Zyxel Canary and needs 9917 seats.", 2)

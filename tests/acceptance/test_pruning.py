@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, open_memory
+from reactor_memory import Container, open_container
 from reactor_memory.errors import SessionDeletedError
 from reactor_memory.testing import FakeClock
 from tests.acceptance.conftest import Run, small_talk, write_sessions
@@ -27,7 +27,7 @@ def with_clock(clock: FakeClock) -> Callable[[Container], None]:
 
 async def test_what_is_old_enough_goes_with_what_was_made_of_it_and_the_rest_stays() -> None:
     clock = FakeClock()
-    async with open_memory(settings(), configure=with_clock(clock)) as container:
+    async with open_container(settings(), configure=with_clock(clock)) as container:
         manager, pruner = container.conversation_manager(), container.pruner()
         await manager.save_history("old", talk(40), user_id="ann")
         await manager.drain()

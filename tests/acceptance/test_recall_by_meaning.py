@@ -12,7 +12,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Context, Message, open_memory
+from reactor_memory import Container, Context, Message, open_container
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.terms import FUNCTION_WORDS, terms
@@ -66,7 +66,7 @@ async def knowing(embedder: FakeEmbedder, url: str, **search: Any) -> AsyncGener
     def configure(container: Container) -> None:
         container.embedder.override(providers.Object(embedder))  # pyright: ignore[reportUnknownMemberType]
 
-    async with open_memory(chosen, configure=configure) as container:
+    async with open_container(chosen, configure=configure) as container:
         yield container
 
 

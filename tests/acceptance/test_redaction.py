@@ -21,7 +21,7 @@ from reactor_memory import (
     RedactionError,
     Settings,
     ToolCall,
-    open_memory,
+    open_container,
     recalling,
 )
 from reactor_memory.models import Extraction, Fact
@@ -70,7 +70,7 @@ async def memory(
         if summarizer is not None:
             container.summarizer.override(providers.Object(summarizer))
 
-    async with open_memory(settings(url, **sections), configure=configure) as container:
+    async with open_container(settings(url, **sections), configure=configure) as container:
         yield container
 
 
@@ -235,5 +235,5 @@ async def test_what_broke_between_summary_and_index_is_indexed_later_redacted() 
 
 async def test_a_plug_in_may_bring_one() -> None:
     with pytest.raises(ConfigurationError, match="redactor: no redactor is called 'of_mine'; there are: none"):
-        async with open_memory(Settings(redactor="of-mine")):
+        async with open_container(Settings(redactor="of-mine")):
             pass

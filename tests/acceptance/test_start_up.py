@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.start_up import load_once
-from reactor_memory import Settings, open_memory, plugins
+from reactor_memory import Settings, open_container, plugins
 from reactor_memory.container import Container
 from tests.acceptance.conftest import CHECKOUT
 
@@ -75,7 +75,7 @@ async def test_two_threads_import_and_open_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_second_memory_reads_no_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_memory(Settings(store={"url": "memory://"})):
+    async with open_container(Settings(store={"url": "memory://"})):
         pass
     reads: list[str] = []
 

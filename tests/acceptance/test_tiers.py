@@ -23,7 +23,7 @@ from reactor_memory import (
     Settings,
     SummarizationError,
     ToolCall,
-    open_memory,
+    open_container,
 )
 from reactor_memory.context.report import Context
 from reactor_memory.context.verification import verify
@@ -81,7 +81,7 @@ async def scene(
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(model))
 
-    async with open_memory(settings, configure=configure) as container:
+    async with open_container(settings, configure=configure) as container:
         yield Scene(container, container.conversation_manager(), container.tiers(), model)
 
 
@@ -505,7 +505,7 @@ async def test_a_redactor_keeps_its_words_out_of_every_text(url: str) -> None:
         container.redactor.override(providers.Object(lambda text: text.replace("A-0001", "(number)")))
 
     settings = Settings(store={"url": url}, history={"strategy": "progressive"}, tiers=SMALL)
-    async with open_memory(settings, configure=configure) as container:
+    async with open_container(settings, configure=configure) as container:
         await save(container.conversation_manager(), "s", talk(40))
         await container.conversation_manager().drain()
         stats = await container.tiers().stats("s", user_id=USER)
@@ -515,7 +515,7 @@ async def test_a_redactor_keeps_its_words_out_of_every_text(url: str) -> None:
 
 
 async def test_with_another_strategy_nothing_is_summarised_and_the_report_says_why() -> None:
-    async with open_memory(Settings(store={"url": "memory://"}, tiers=SMALL)) as container:
+    async with open_container(Settings(store={"url": "memory://"}, tiers=SMALL)) as container:
         await save(container.conversation_manager(), "s", talk(40))
         await container.conversation_manager().drain()
         report = await container.tiers().summarize("s", user_id=USER)
@@ -531,5 +531,5 @@ async def test_deleting_is_refused_where_facts_are_drawn_from_what_would_go() ->
         summary={"enabled": True},
     )
     with pytest.raises(ConfigurationError, match=r"tiers\.retention"):
-        async with open_memory(settings):
+        async with open_container(settings):
             pass

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from reactor_memory import Container, Message, Settings, open_memory
+from reactor_memory import Container, Message, Settings, open_container
 from reactor_memory.responses import Response, ResponseStore
 from reactor_memory.streams.redis_responses import RedisResponses
 from reactor_memory.testing import ResponseStoreConformance
@@ -45,7 +45,9 @@ class TestWithTheLogElsewhere:
     @pytest.fixture
     async def container(self, valkey_url: str, tmp_path: Path) -> AsyncIterator[Container]:
         streams = {"backend": "redis", "redis_url": valkey_url}
-        async with open_memory(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams=streams)) as container:
+        async with open_container(
+            Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams=streams)
+        ) as container:
             yield container
 
     async def answered(self, container: Container, session_id: str) -> tuple[ResponseStore, Response]:

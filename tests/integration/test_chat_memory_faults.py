@@ -12,7 +12,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Settings, open_memory
+from reactor_memory import Container, Settings, open_container
 from reactor_memory.chat_memory import ChatMemoryService
 from reactor_memory.database.operations import Batch, Step
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
@@ -37,7 +37,7 @@ async def chat(
 
     chosen = {"strategy": "summarize", "summarize_every_n": EVERY, "retention": retention, "on_hook_error": "raise"}
     settings = Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chosen)
-    async with open_memory(settings, configure=override) as container:
+    async with open_container(settings, configure=override) as container:
         yield container
 
 

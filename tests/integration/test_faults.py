@@ -15,7 +15,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, ConversationManager, Message, SessionDeletedError, open_memory
+from reactor_memory import Container, ConversationManager, Message, SessionDeletedError, open_container
 from reactor_memory.context.report import Context
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
@@ -55,7 +55,7 @@ async def memory_on(store: FaultyDatabase, **sections: Any) -> AsyncGenerator[Co
         container.database.override(providers.Object(store))
         container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract_with_a_lie)))
 
-    async with open_memory(settings(background=background, **sections), configure=configure) as container:
+    async with open_container(settings(background=background, **sections), configure=configure) as container:
         yield container
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
@@ -63,7 +63,7 @@ async def replayed(
         meter(container)
 
     keep = [] if kept is None else kept
-    async with open_memory(settings, configure=configure) as container:
+    async with open_container(settings, configure=configure) as container:
         outcomes = await replay_sessions(container, [SESSION, SESSION], budgets, questions, keep=keep.append)
         assert (await container.conversation_manager().list_sessions()).sessions == ()
     return outcomes
@@ -120,7 +120,7 @@ async def test_a_rolling_summary_is_written_by_the_summarizer_of_the_settings(
         meter(container)
 
     kept: list[FinalContext] = []
-    async with open_memory(settings_of("rolling"), configure=configure) as container:
+    async with open_container(settings_of("rolling"), configure=configure) as container:
         (outcome,) = await replay_sessions(container, [SESSION], BUDGETS[:1], "off", keep=kept.append)
     assert [messages[0].role for messages in read] == ["user", *["summary"] * (len(read) - 1)]
     assert read[1][0].content.startswith("They spoke 1 times.")
@@ -185,7 +185,7 @@ async def test_take_last_is_limited_by_the_budget_alone_and_full_context_by_noth
     for final in kept:
         assert final.case.budget is not None
         assert final.case.budget - 40 < final.context.report.total_tokens <= final.case.budget
-    async with open_memory(settings_of("full-context"), configure=meter) as container:
+    async with open_container(settings_of("full-context"), configure=meter) as container:
         (whole,) = await replay_sessions(container, [SESSION], [None], "off", keep=kept.append)
     assert len(kept[-1].context.messages) == len(SESSION.messages)
     assert (whole.budget, whole.survival, whole.violations) == (None, 1, 0)
@@ -201,7 +201,7 @@ async def test_a_summarizer_that_fails_shows(tmp_path: Path) -> None:
         meter(container)
 
     settings = Settings(store={"url": f"sqlite:///{tmp_path}/eval.db"}, **STRATEGIES["hierarchical"])
-    async with open_memory(settings, configure=configure) as container:
+    async with open_container(settings, configure=configure) as container:
         (outcome,) = await replay_sessions(container, [SESSION], [200], "off")
     assert outcome.behind > 0
     assert outcome.violations == 0
@@ -216,13 +216,13 @@ async def test_a_replay_that_fails_leaves_nothing(
 
     if fails == "before the first save":
         monkeypatch.setattr("reactor_memory.evaluation.tally.Tally.add_turn", fail)
-    async with open_memory(settings_of("hierarchical"), configure=meter) as container:
+    async with open_container(settings_of("hierarchical"), configure=meter) as container:
         with pytest.raises(ZeroDivisionError):
             await replay_sessions(container, [SESSION], BUDGETS, "off", keep=fail)
         assert (await container.conversation_manager().list_sessions()).sessions == ()
 
 
 async def test_a_session_without_messages_measures_nothing(settings_of: Callable[[str], Settings]) -> None:
-    async with open_memory(settings_of("take-last"), configure=meter) as container:
+    async with open_container(settings_of("take-last"), configure=meter) as container:
         (empty,) = await replay_sessions(container, [LabelledSession(name="s", messages=())], [100], "off")
     assert (empty.survival, empty.probes, empty.read_amplification) == (None, 0, None)

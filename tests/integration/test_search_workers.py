@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.models import Lease, Message
 from reactor_memory.protocols import Redactor
@@ -211,13 +211,13 @@ class Hinting:
 
 async def test_saving_wakes_the_workers_and_searching_finds(tmp_path: Path) -> None:
     settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, search={"enabled": True, "sweep_seconds": HOUR})
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         await container.search_workers().drain()
         await container.conversation_manager().save_history("s", [Message.user("a cat")], user_id="ann")
         await container.search_workers().drain()
         hits = (await container.message_search().search(MessageSearch(text="cat", user_id="ann"))).hits
         assert [hit.message.content for hit in hits] == ["a cat"]
-    async with open_memory(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})) as container:
+    async with open_container(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})) as container:
         await container.conversation_manager().save_history("s", [Message.user("a dog")], user_id="ann")
         await container.search_workers().drain()
         assert await container.search_store().search_backlog() == SearchBacklog(words=1), "search is off"

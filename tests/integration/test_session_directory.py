@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 
 pytestmark = pytest.mark.anyio
 
@@ -18,11 +18,11 @@ CALLERS = 50
 RESOLVE_MANY = f"""
 import sys
 import anyio
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 
 async def main():
     found = set()
-    async with open_memory(Settings(store={{"url": sys.argv[1]}})) as container:
+    async with open_container(Settings(store={{"url": sys.argv[1]}})) as container:
         directory = container.session_directory()
         print("ready", flush=True)
         sys.stdin.readline()
@@ -48,7 +48,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 async def test_fifty_callers_at_once_agree(url: str) -> None:
     found: set[str] = set()
-    async with open_memory(Settings(store={"url": url})) as container:
+    async with open_container(Settings(store={"url": url})) as container:
         directory = container.session_directory()
 
         async def resolve() -> None:
@@ -61,7 +61,7 @@ async def test_fifty_callers_at_once_agree(url: str) -> None:
 
 
 async def test_so_do_the_callers_of_two_processes(url: str) -> None:
-    async with open_memory(Settings(store={"url": url})) as container:
+    async with open_container(Settings(store={"url": url})) as container:
         output = await asyncio.to_thread(_output_of_two, url)
         (active,) = await container.session_directory().list(USER)
     assert output == [active.session_id, active.session_id]

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, ConversationManager, SummarizationError, open_memory
+from reactor_memory import Container, ConversationManager, SummarizationError, open_container
 from reactor_memory.testing import append_messages
 from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
 from tests.faulty_database import FaultyDatabase
@@ -77,7 +77,7 @@ async def test_while_the_breaker_of_the_provider_is_open_a_load_asks_for_nothing
 
     patient = {"backoff_seconds": 60, "max_backoff_seconds": 60}
     trips = {"enabled": True, "breaker_failures": 1, "breaker_open_seconds": 600}
-    async with open_memory(settings(summary=trips, background=patient), configure=configure) as container:
+    async with open_container(settings(summary=trips, background=patient), configure=configure) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(32))
         await manager.drain()

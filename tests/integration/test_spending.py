@@ -12,7 +12,7 @@ import pytest
 from dependency_injector import providers
 from msgspec.structs import replace
 
-from reactor_memory import Container, Message, SummarizationError, open_memory
+from reactor_memory import Container, Message, SummarizationError, open_container
 from reactor_memory.models import Extraction, Spending, Usage
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
 from reactor_memory.workers.spending import day_of
@@ -38,7 +38,7 @@ async def memory(
         container.clock.override(providers.Object(clock or FakeClock()))
 
     sections = settings(url, summary=summary)
-    async with open_memory(sections, configure=configure) as container:
+    async with open_container(sections, configure=configure) as container:
         yield container
 
 
@@ -172,7 +172,7 @@ async def test_a_server_of_the_openai_format_is_capped_by_what_it_reports(fake_o
         "base_url": fake_openai.base_url,
         "max_tokens_per_session": 200,
     }
-    async with open_memory(settings(summary=summary)) as container:
+    async with open_container(settings(summary=summary)) as container:
         await saved(container, "s", 40)
         session, _ = await container.message_store().read_background("s")
         ledger = await container.summary_store().read_ledger("s", session.branch)

@@ -26,7 +26,7 @@ from reactor_memory import (
     SessionOwnershipError,
     Settings,
     ToolCall,
-    open_memory,
+    open_container,
     sync,
 )
 from reactor_memory.errors import IdempotencyConflictError, MissingExtraError, SummarizationError
@@ -289,9 +289,9 @@ async def test_it_is_off_unless_it_is_switched_on(watcher: Watcher) -> None:
 def test_nothing_is_imported_while_it_is_off() -> None:
     script = (
         "import asyncio, sys\n"
-        "from reactor_memory import Message, Settings, open_memory\n"
+        "from reactor_memory import Message, Settings, open_container\n"
         "async def main():\n"
-        "    async with open_memory(Settings(store={'url': 'memory://'})) as container:\n"
+        "    async with open_container(Settings(store={'url': 'memory://'})) as container:\n"
         "        await container.conversation_manager().save_history('s', [Message.user('hi')])\n"
         "asyncio.run(main())\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
@@ -305,7 +305,7 @@ async def test_an_overridden_part_stays_overridden() -> None:
     def configure(container: Container) -> None:
         container.context_loader.override(providers.Object(loader))  # pyright: ignore[reportUnknownMemberType]
 
-    async with open_memory(ON, configure=configure) as made:
+    async with open_container(ON, configure=configure) as made:
         assert made.context_loader() is loader
 
 
@@ -314,5 +314,5 @@ async def test_without_the_package_the_setting_is_refused(monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "reactor_memory.telemetry", raising=False)
     monkeypatch.delattr("reactor_memory.telemetry", raising=False)
     with pytest.raises(MissingExtraError, match=r"telemetry.enabled: needs the package opentelemetry-api.*\[otel\]"):
-        async with open_memory(ON):
+        async with open_container(ON):
             pass

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reactor_memory import Message, Settings, SummarizationError, ToolCall, open_memory
+from reactor_memory import Message, Settings, SummarizationError, ToolCall, open_container
 from reactor_memory.models import Usage
 from reactor_memory.summarizers.gemini import GeminiSummarizer
 from reactor_memory.summarizers.language_model import LanguageModelSummarizer
@@ -129,7 +129,7 @@ async def test_a_session_is_summarised_by_the_model_that_the_settings_name(fake_
         },
         tiers={"recent_count": 2, "condensed_count": 2, "auto_threshold": 4, "compressed_prompt": "Be brief."},
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         manager = container.conversation_manager()
         for number in range(3):
             await manager.save_history("s", [Message.user(f"question {number}"), Message.assistant("answer")])

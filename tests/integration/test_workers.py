@@ -9,7 +9,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_memory
+from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage.sql_store import SqlStore
@@ -378,7 +378,7 @@ async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> Non
         container.summarizer.override(providers.Object(scripted()))
 
     more_is_saved: list[bool] = []
-    async with open_memory(settings(), configure=configure) as container:
+    async with open_container(settings(), configure=configure) as container:
         await save(container.conversation_manager(), "s", talk(30))
         await container.conversation_manager().drain()
         summary = await container.summary_store().get_summary("s")

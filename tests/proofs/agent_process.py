@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 from dependency_injector import providers
 
-from reactor_memory import Container, ConversationManager, Message, ToolCall, open_memory
+from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
 from tests.acceptance.scenes import extract, settings
@@ -67,7 +67,7 @@ def memory(url: str, calls: Path | None = None, *, background: bool = True):
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(CountingSummarizer(calls)))
 
-    return open_memory(settings(url, background={**BACKGROUND, "enabled": background}), configure=configure)
+    return open_container(settings(url, background={**BACKGROUND, "enabled": background}), configure=configure)
 
 
 def say(*words: object) -> None:

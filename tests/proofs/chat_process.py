@@ -10,7 +10,7 @@ import sys
 
 from dependency_injector import providers
 
-from reactor_memory import Container, Settings, open_memory
+from reactor_memory import Container, Settings, open_container
 from tests.acceptance.scenes import scripted, talk
 
 EVERY = 3
@@ -21,7 +21,7 @@ def memory(url: str):
         container.summarizer.override(providers.Object(scripted()))
 
     chosen = {"strategy": "summarize", "summarize_every_n": EVERY, "retention": "archive"}
-    return open_memory(
+    return open_container(
         Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chosen), configure=configure
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from reactor_memory.container import open_memory
+from reactor_memory.container import open_container
 from reactor_memory.http.app import create_app
 from reactor_memory.settings import Settings
 from tests.service.sse import serving, who_says_so
@@ -17,7 +17,7 @@ from tests.service.sse import serving, who_says_so
 
 async def main(store_url: str) -> None:
     async with (
-        open_memory(Settings(store={"url": store_url})) as container,
+        open_container(Settings(store={"url": store_url})) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
     ):
         print(f"serving {url}", flush=True)

@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, ConversationManager, Message, ToolCall, open_memory
+from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.models import Extraction, Fact, Notes, RangeSummary
 from reactor_memory.protocols import Summarizer
 from tests.acceptance.scenes import settings
@@ -49,7 +49,7 @@ async def memory(url: str, *, summarizer: Summarizer | None = None, **sections: 
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(summarizer or Teller()))
 
-    async with open_memory(settings(url, **sections), configure=configure) as container:
+    async with open_container(settings(url, **sections), configure=configure) as container:
         yield container
 
 

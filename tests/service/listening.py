@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.http.admission import admission_of
 from reactor_memory.http.development import DevelopmentIssuer
 from reactor_memory.http.serving import address_listened_on, listening, metrics_listening, serve
@@ -45,7 +45,7 @@ async def listening_service(
     )
     issuer, stop = DevelopmentIssuer(), Stop(settings.http.shutdown_grace_seconds)
     with listening("127.0.0.1", 0) as listener, metrics_listening(settings.http) as metrics:
-        async with open_memory(settings, configure=configure) as container, anyio.create_task_group() as tasks:
+        async with open_container(settings, configure=configure) as container, anyio.create_task_group() as tasks:
             admission = admission_of(
                 settings.auth, keys=container.api_key_store(), clock=container.clock(), development=issuer
             )

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from litestar import Litestar
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.http.admission import admission_of
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.http.app import create_app
@@ -58,7 +58,7 @@ async def running_service(url: str, **sections: dict[str, Any]) -> AsyncIterator
             "search": {"enabled": True, **sections.get("search", {})},
         }  # type: ignore[arg-type]
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         issuer = DevelopmentIssuer()
         admission = admission_of(settings.auth, keys=_key_store(container), clock=container.clock(), development=issuer)
         yield RunningService(create_app(container, authenticator=admission), container, issuer)

@@ -13,7 +13,7 @@ import pytest
 from dependency_injector import providers
 from litestar.testing import AsyncTestClient
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
 from reactor_memory.http.app import create_app
 from reactor_memory.http.guards import Connection
@@ -37,7 +37,7 @@ async def ann(connection: Connection) -> Principal:
 @asynccontextmanager
 async def client_of(folder: Path, probes: Probes = NO_PROBES, **http: Any) -> AsyncIterator[AsyncTestClient[Any]]:
     settings = Settings(store={"url": f"sqlite:///{folder}/log.db"}, tokens={"counter": "estimate"}, http=http)
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         app = create_app(container, authenticator=ann, probes=probes)
         async with AsyncTestClient(app) as client:
             yield client

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reactor_memory import Container
-from reactor_memory.container import open_memory
+from reactor_memory.container import open_container
 from reactor_memory.http.app import create_app
 from reactor_memory.principals import Principal
 from reactor_memory.settings import Settings
@@ -127,7 +127,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
         store={"url": f"sqlite:///{tmp_path_factory.mktemp('responses')}/log.db"}, streams=STREAMS, clock="system"
     )
     async with (
-        open_memory(chosen, configure=lambda parts: parts.clock.override(providers.Object(clock))) as container,
+        open_container(chosen, configure=lambda parts: parts.clock.override(providers.Object(clock))) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
         httpx2.AsyncClient(base_url=url) as client,
     ):
@@ -600,7 +600,7 @@ class TestWithoutStreams:
     async def test_every_call_says_so_to_members_only(self, tmp_path: Path) -> None:
         chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams={"backend": "none"})
         async with (
-            open_memory(chosen) as container,
+            open_container(chosen) as container,
             serving(create_app(container, authenticator=who_says_so)) as url,
             httpx2.AsyncClient(base_url=url) as client,
         ):
@@ -624,7 +624,7 @@ class TestADrain:
     async def test_streams_end_so_that_clients_connect_to_another_process(self, tmp_path: Path) -> None:
         chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})
         async with (
-            open_memory(chosen) as container,
+            open_container(chosen) as container,
             serving(create_app(container, authenticator=who_says_so)) as url,
             httpx2.AsyncClient(base_url=url) as client,
         ):

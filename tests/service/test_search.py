@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.models import Message
 from reactor_memory.principals import Grant, Principal
@@ -73,7 +73,7 @@ async def container(store_url: str, embedder: FakeEmbedder) -> AsyncIterator[Con
         summary={"enabled": True},
         search={"enabled": True, "sweep_seconds": 3600},
     )
-    async with open_memory(settings, configure=lambda parts: parts.embedder.override(embedder)) as container:
+    async with open_container(settings, configure=lambda parts: parts.embedder.override(embedder)) as container:
         yield container
 
 

@@ -18,7 +18,7 @@ import anyio
 import httpx2
 import pytest
 
-from reactor_memory.container import open_memory
+from reactor_memory.container import open_container
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.settings import Settings
@@ -197,7 +197,7 @@ def trickling(connections: Sequence[socket.socket]) -> Iterator[None]:
 
 async def agent_key(url: str) -> str:
     """The key of an agent that may do everything."""
-    async with open_memory(Settings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
+    async with open_container(Settings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
         made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=container.clock()())
         await container.api_key_store().add_api_key(made.key)
         return made.text

@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx2
 from litestar.testing import AsyncTestClient
 
-from reactor_memory.container import Container, open_memory
+from reactor_memory.container import Container, open_container
 from reactor_memory.http.admission import admission_of
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.http.app import create_app
@@ -142,7 +142,7 @@ async def staged(store_url: str) -> AsyncGenerator[Staged]:
             "failures_per_minute": 0,
         },
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         headers = await _credentials(container)
         door = admission_of(settings.auth, keys=container.api_key_store(), clock=container.clock())
         async with AsyncTestClient(create_app(container, authenticator=door)) as client:

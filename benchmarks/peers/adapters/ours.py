@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 from benchmarks.peers.contender import EVERYTHING, Said, Store, Turn
-from reactor_memory import Container, ConversationManager, Message, Settings, open_memory
+from reactor_memory import Container, ConversationManager, Message, Settings, open_container
 
 OWNER = "benchmark"
 BATCH = 1000
@@ -31,7 +31,7 @@ class ReactorMemory:
         self._managers: dict[str, ConversationManager] = {}
 
     async def prepare(self) -> None:
-        async with open_memory(Settings(store={"url": self._url, "auto_migrate": True})):
+        async with open_container(Settings(store={"url": self._url, "auto_migrate": True})):
             pass
 
     async def open(self) -> None:
@@ -49,7 +49,7 @@ class ReactorMemory:
         return manager
 
     def _memory(self, **settings: Any) -> AbstractAsyncContextManager[Container]:
-        return open_memory(Settings(store={"url": self._url}, **settings))
+        return open_container(Settings(store={"url": self._url}, **settings))
 
     async def fill(self, session: str, messages: Sequence[Said]) -> None:
         manager = await self._manager("take_last 20")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from reactor_memory import Container, ConversationManager, Settings, open_memory
+from reactor_memory import Container, ConversationManager, Settings, open_container
 
 
 @pytest.fixture
 async def manager() -> AsyncIterator[ConversationManager]:
-    async with open_memory(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
+    async with open_container(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
         yield container.conversation_manager()
 
 
@@ -35,7 +35,7 @@ class MemoryThread:
 def memory_on_a_thread() -> Iterator[MemoryThread]:
     """A memory on the event loop of a thread of its own, as a server has it."""
     settings = Settings(store={"url": "memory://"})  # pyright: ignore
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as container:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_container(settings)) as container:
         yield MemoryThread(container, portal.call(asyncio.get_running_loop))
 
 

@@ -21,7 +21,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from reactor_memory import ConversationManager, InvalidInputError, Message, SessionOwnershipError, Settings, open_memory
+from reactor_memory import (
+    ConversationManager,
+    InvalidInputError,
+    Message,
+    SessionOwnershipError,
+    Settings,
+    open_container,
+)
 from reactor_memory.adapters.langchain import ReactorMemoryMiddleware, from_messages
 from tests.adapters.langchain.conftest import MemoryThread
 from tests.adapters.langchain.scripted import ScriptedModel, calling
@@ -97,7 +104,7 @@ async def test_beyond_the_window_the_model_sees_memory_and_the_state_keeps_every
         store={"url": "memory://"},  # pyright: ignore
         summary={"enabled": True, "trigger_message_count": 10, "recent_message_count": 4, "segment_message_count": 4},  # pyright: ignore
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         manager = container.conversation_manager()
         model = ScriptedModel(answers=[f"noted {n}" for n in range(30)])
         agent = agent_of(model, ReactorMemoryMiddleware(manager))
@@ -115,7 +122,7 @@ async def test_beyond_the_window_the_model_sees_memory_and_the_state_keeps_every
 
 async def test_the_system_prompt_and_the_tools_are_counted() -> None:
     settings = Settings(store={"url": "memory://"}, context={"max_tokens": 400, "reserved_output_tokens": 100})  # pyright: ignore
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         manager = container.conversation_manager()
         await manager.save_history("t1", [Message.user("word " * 20), Message.assistant("word " * 20)] * 4)
 

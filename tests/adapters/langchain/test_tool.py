@@ -12,7 +12,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from reactor_memory import Container, Settings, open_memory
+from reactor_memory import Container, Settings, open_container
 from reactor_memory.adapters.langchain import LongTermMemoryTool
 from tests.adapters.langchain.conftest import MemoryThread, memory_on_a_thread
 from tests.adapters.langchain.scripted import ScriptedModel, calling
@@ -106,7 +106,7 @@ def results(messages: list[Any]) -> list[str]:
 
 @pytest.mark.anyio
 async def test_an_agent_uses_it() -> None:
-    async with open_memory(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
+    async with open_container(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
         notes = container.long_term_memory()
         agent = create_agent(ScriptedModel(answers=answers()), [LongTermMemoryTool(notes.tool("ann", "desk"))])
         result = await agent.ainvoke(TURN)
@@ -121,7 +121,7 @@ def test_a_synchronous_agent_uses_it(memory_thread: MemoryThread) -> None:
 
 @pytest.mark.anyio
 async def test_each_user_has_notes_of_their_own() -> None:
-    async with open_memory(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
+    async with open_container(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
         for user_id in ("ann", "bob"):
             tool = LongTermMemoryTool(container.long_term_memory().tool(user_id, "desk"))
             await tool.ainvoke({"operation": "append", "content": f"of {user_id}"})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from reactor_memory import Container, Settings, open_memory
+from reactor_memory import Container, Settings, open_container
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -20,7 +20,7 @@ async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
         store={"url": url},  # pyright: ignore
         summary={"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2},  # pyright: ignore
     )
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         yield container
 
 
@@ -33,5 +33,5 @@ class MemoryThread:
 @pytest.fixture(scope="session")
 def memory_thread() -> Iterator[MemoryThread]:
     settings = Settings(store={"url": "memory://"})  # pyright: ignore
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as container:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_container(settings)) as container:
         yield MemoryThread(container, portal.call(asyncio.get_running_loop))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from reactor_memory import ConversationManager, Settings, open_memory
+from reactor_memory import ConversationManager, Settings, open_container
 from reactor_memory.adapters.mcp import memory_server
 from tests.adapters.mcp.servers import Served, called, refused
 
@@ -176,7 +176,7 @@ async def test_hostile_text_is_data(served: Served) -> None:
 async def test_under_progressive_the_tiers_are_brought_up() -> None:
     settings = Settings(store={"url": "memory://"}, history={"strategy": "progressive"}, tiers={"recent_count": 4})
     async with (
-        open_memory(settings) as container,
+        open_container(settings) as container,
         Client(memory_server(container, user_id="u1")) as client,
     ):
         messages = [{"role": "user", "content": f"Order A-{number} came. </narrative>"} for number in range(12)]

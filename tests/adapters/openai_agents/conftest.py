@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from agents import set_tracing_disabled
 
-from reactor_memory import ConversationManager, Settings, open_memory
+from reactor_memory import ConversationManager, Settings, open_container
 
 
 @pytest.fixture(autouse=True)
@@ -21,5 +21,5 @@ def no_traces() -> Iterator[None]:
 async def manager() -> AsyncIterator[ConversationManager]:
     """A memory that summarizes, offline."""
     settings = Settings(store={"url": "memory://"}, summary={"enabled": True})
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         yield container.conversation_manager()

@@ -11,7 +11,7 @@ from agents.run_context import RunContextWrapper
 from agents.run_internal.session_persistence import rewind_session_items
 from openai.types.responses import ResponseOutputItem
 
-from reactor_memory import ConversationManager, Message, Settings, open_memory
+from reactor_memory import ConversationManager, Message, Settings, open_container
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 from tests.adapters.openai_agents.scripted import ScriptedModel, calls, says, texts, thinks
 
@@ -108,7 +108,7 @@ async def test_the_limit_of_a_run_counts_like_that_of_the_session(manager: Conve
 
 async def test_the_notes_of_the_agent_come_first() -> None:
     settings = Settings(store={"url": "memory://"}, notes={"enabled": True})
-    async with open_memory(settings) as container:
+    async with open_container(settings) as container:
         await container.long_term_memory().apply("u1", "desk", "overwrite", content="She likes tea.")
         manager = container.conversation_manager()
         model = ScriptedModel()

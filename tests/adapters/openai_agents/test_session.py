@@ -22,7 +22,7 @@ from reactor_memory import (
     SessionOwnershipError,
     Settings,
     ToolCall,
-    open_memory,
+    open_container,
 )
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 
@@ -55,7 +55,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def any_manager(url: str) -> AsyncIterator[ConversationManager]:
-    async with open_memory(Settings(store={"url": url}, summary={"enabled": True})) as container:
+    async with open_container(Settings(store={"url": url}, summary={"enabled": True})) as container:
         yield container.conversation_manager()
 
 
@@ -64,7 +64,7 @@ def test_any_calls_give_what_the_sdks_own_session_gives(steps: list[tuple[Any, .
     async def both() -> None:
         settings = SessionSettings(limit=limit)
         theirs = SQLiteSession("s", session_settings=settings)
-        async with open_memory(Settings(store={"url": "memory://"})) as container:
+        async with open_container(Settings(store={"url": "memory://"})) as container:
             manager = container.conversation_manager()
             ours = ReactorMemorySession(manager, "s", memory=False, session_settings=settings)
             for name, *arguments in steps:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 from reactor_memory.cli.examination import examine
 from reactor_memory.cli.invocation import Invocation
 
@@ -21,7 +21,7 @@ SAMPLE = 12
 
 async def made(path: Path) -> bytes:
     url = f"sqlite:///{path}"
-    async with open_memory(Settings(store={"url": url}, search={"enabled": True})) as memory:  # type: ignore[arg-type]
+    async with open_container(Settings(store={"url": url}, search={"enabled": True})) as memory:  # type: ignore[arg-type]
         manager = memory.conversation_manager()
         for number in range(4):
             batch = [Message.user(f"order A-{number} {'word ' * 200}{turn}") for turn in range(15)]

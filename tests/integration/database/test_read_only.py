@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 
 pytestmark = pytest.mark.anyio
 
@@ -24,14 +24,14 @@ ROOT = Path(__file__).parents[3]
 READER = """
 import contextlib, io, json, logging, sys
 import anyio
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Message, Settings, open_container
 from reactor_memory.cli import main
 
 path, *commands = sys.argv[1:]
 told = {"commands": []}
 
 async def read():
-    async with open_memory(Settings(store={"url": f"sqlite:///{path}"})) as memory:
+    async with open_container(Settings(store={"url": f"sqlite:///{path}"})) as memory:
         manager = memory.conversation_manager()
         contexts = [await manager.load_history("s", message=Message.user("order A-1?")) for _ in range(3)]
         told["messages"] = len(contexts[0].messages)
@@ -82,7 +82,7 @@ def run(path: Path, *commands: str, copies: Path | None = None) -> tuple[dict[st
 
 
 async def fill(path: Path) -> None:
-    async with open_memory(Settings(store={"url": f"sqlite:///{path}"})) as memory:  # type: ignore[arg-type]
+    async with open_container(Settings(store={"url": f"sqlite:///{path}"})) as memory:  # type: ignore[arg-type]
         manager = memory.conversation_manager()
         turns = [
             [Message.user(f"order A-{number} costs {number} EUR"), Message.assistant("ok")] for number in range(30)

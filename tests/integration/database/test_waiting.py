@@ -17,7 +17,7 @@ import asyncpg
 import httpx2
 import pytest
 
-from reactor_memory import Message, Settings, StoreError, open_memory
+from reactor_memory import Message, Settings, StoreError, open_container
 from reactor_memory.container import Container
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
@@ -42,7 +42,7 @@ _prefixes = count()
 async def opened(url: str) -> AsyncGenerator[Container]:
     """Closing it, too, is over in time."""
     store = {"url": url, "auto_migrate": True, "timeout_seconds": LIMIT_SECONDS, "pool_size": POOL}
-    memory = open_memory(Settings(store=store))  # type: ignore[arg-type]
+    memory = open_container(Settings(store=store))  # type: ignore[arg-type]
     container = await memory.__aenter__()
     try:
         yield container

@@ -13,12 +13,12 @@ from tests.integration.installed.conftest import CHECKOUT, Run
 CONVERSATION = """
 import json, logging, sys
 import anyio
-from reactor_memory import Message, open_memory
+from reactor_memory import Message, open_container
 
 logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s %(message)s")
 
 async def main():
-    async with open_memory() as container:
+    async with open_container() as container:
         manager = container.conversation_manager()
         for text in ("we met by the river", "we walked along it", "we went home"):
             await manager.save_history("s1", [Message.user(text), Message.assistant("I see")], user_id="u1")
@@ -99,13 +99,13 @@ def test_the_container_overrides_a_plug_in(path: list[Path], run_python: Run) ->
     program = """
 import anyio
 from dependency_injector import providers
-from reactor_memory import open_memory
+from reactor_memory import open_container
 
 def configure(container):
     container.message_store.override(providers.Singleton(SqlStore))
 
 async def main():
-    async with open_memory(configure=configure) as container:
+    async with open_container(configure=configure) as container:
         print(type(container.message_store()).__name__, type(container.summary_store()).__name__)
 
 anyio.run(main)

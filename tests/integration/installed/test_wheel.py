@@ -24,10 +24,10 @@ print(json.dumps({"file": reactor_memory.__file__, "url": Settings().store.url})
 
 MIGRATE_SAVE_AND_LOAD = """
 import anyio
-from reactor_memory import Message, open_memory
+from reactor_memory import Message, open_container
 
 async def main():
-    async with open_memory() as container:
+    async with open_container() as container:
         manager = container.conversation_manager()
         await manager.save_history("s1", [Message.user("hello")])
         print((await manager.load_history("s1")).messages[0].content)

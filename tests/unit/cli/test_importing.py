@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 from reactor_memory.cli.importing import BATCH, Importer, one_ahead
 from reactor_memory.cli.transcripts import Line
 from reactor_memory.errors import StoreFullError
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def manager() -> AsyncIterator[ConversationManager]:
-    async with open_memory(Settings(store={"url": "memory://"}, tokens={"counter": "estimate"})) as container:
+    async with open_container(Settings(store={"url": "memory://"}, tokens={"counter": "estimate"})) as container:
         yield container.conversation_manager()
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import anyio
 import pytest
 
-from reactor_memory import Settings, open_memory
+from reactor_memory import Settings, open_container
 from reactor_memory.errors import (
     ActiveSessionConflictError,
     InvalidInputError,
@@ -138,7 +138,7 @@ class TestResolving:
             await directory.resolve(user_id, agent_name, cached_id="s")
 
     async def test_the_ids_of_the_library_are_uuids(self) -> None:
-        async with open_memory(Settings(store={"url": "memory://"})) as container:
+        async with open_container(Settings(store={"url": "memory://"})) as container:
             resolved = await container.session_directory().resolve(USER, AGENT)
         assert str(UUID(resolved.session_id)) == resolved.session_id
 
