@@ -15,6 +15,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
@@ -40,7 +41,11 @@ from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
+    ERASE,
+    ERASE_USER,
+    SUMMARIZE,
     ActiveSessionStore,
+    Ahead,
     ChatModel,
     Clock,
     Condenser,
@@ -54,7 +59,6 @@ from reactor_memory.protocols import (
     RecallIndex,
     Redactor,
     Summarizer,
-    SummaryScheduler,
     SummaryStore,
     TokenCounter,
     UserData,
@@ -71,12 +75,13 @@ from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.workers.engine import BackgroundWork, WorkOptions
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.indexing import Indexer
-from reactor_memory.workers.jobs import FullJob, LedgerJob
-from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
+from reactor_memory.workers.jobs import FullJob, LedgerJob, SummaryJob, covered_in
+from reactor_memory.workers.kinds import Kind, NoLeases
 from reactor_memory.workers.spending import SpendingCaps
 
 if TYPE_CHECKING:
@@ -84,6 +89,7 @@ if TYPE_CHECKING:
     from reactor_memory.chat.summaries import HierarchyOptions
     from reactor_memory.chat_memory.service import ChatMemoryService
     from reactor_memory.chat_memory.strategies import SummarizationStrategy, WriteSummary
+    from reactor_memory.erasing import Aftermath
     from reactor_memory.notes.memory import LongTermMemory
     from reactor_memory.pruning import Pruner
     from reactor_memory.responses import ResponseStore
@@ -96,13 +102,10 @@ if TYPE_CHECKING:
     from reactor_memory.service.sharing import Sharing
     from reactor_memory.service.summaries import Summaries
     from reactor_memory.sessions.directory import SessionDirectory
-    from reactor_memory.tiers.background import TierScheduler
     from reactor_memory.tiers.classification import Level
     from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
     from reactor_memory.tiers.writing import TextForm, TierWriter
-    from reactor_memory.workers.poller import WorkPoller
-    from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, SearchWorkers
-    from reactor_memory.workers.searchable import UnreadMessages
+    from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
 
 
 # -- what the library brings along ------------------------------------------------------------------------------------
@@ -582,17 +585,24 @@ def search_store_of(message_store: MessageStore) -> SearchStore:
 
 def index_jobs(
     store: SearchStore,
-    unread: UnreadMessages,
+    messages: MessageStore,
     embedder: Embedder | None,
     redactor: Redactor,
     clock: Clock,
     settings: Settings,
-) -> tuple[IndexJob, ...]:
+) -> tuple[WordIndexing | MeaningIndexing, ...]:
     """Words, and meanings if anybody knows them."""
-    from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
+    from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 
-    attempts = settings.background.max_attempts
-    words = WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
+    background = settings.background
+    unread = UnreadMessages(messages, clock=clock)
+    ahead = Ahead(
+        lease_microseconds=microseconds(background.lease_seconds),
+        wait_microseconds=microseconds(background.max_backoff_seconds),
+    )
+    words = WordIndexing(
+        store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=background.max_attempts, ahead=ahead
+    )
     if embedder is None:
         return (words,)
     meanings = MeaningIndexing(
@@ -601,51 +611,10 @@ def index_jobs(
         embedder=embedder,
         clock=clock,
         batch_messages=settings.search.batch_messages,
-        max_attempts=attempts,
+        max_attempts=background.max_attempts,
+        ahead=ahead,
     )
     return words, meanings
-
-
-def search_workers_of(
-    store: SearchStore,
-    messages: MessageStore,
-    embedder: Embedder | None,
-    redactor: Redactor,
-    leases: SummaryStore,
-    clock: Clock,
-    random: Callable[[], float],
-    settings: Settings,
-) -> SearchWorkers:
-    from reactor_memory.workers.search_workers import IndexWorker, SearchWorkers
-    from reactor_memory.workers.searchable import UnreadMessages
-
-    jobs = index_jobs(store, UnreadMessages(messages, clock=clock), embedder, redactor, clock, settings)
-    options = indexing_options(settings)
-    return SearchWorkers([IndexWorker(job, leases=leases, clock=clock, random=random, options=options) for job in jobs])
-
-
-def no_search_workers() -> SearchWorkers:
-    from reactor_memory.workers.search_workers import SearchWorkers
-
-    return SearchWorkers(())
-
-
-def indexing_options(settings: Settings) -> IndexingOptions:
-    from reactor_memory.workers.search_workers import IndexingOptions
-
-    background, search = settings.background, settings.search
-    return IndexingOptions(
-        concurrency=search.max_concurrent_conversations,
-        sweep_seconds=search.sweep_seconds,
-        lease_seconds=background.lease_seconds,
-        backoff_seconds=background.backoff_seconds,
-        max_backoff_seconds=background.max_backoff_seconds,
-    )
-
-
-def is_indexing(settings: Settings) -> str:
-    """Whether this process makes messages searchable."""
-    return on_or_off(settings.search.enabled and settings.background.enabled)
 
 
 def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
@@ -803,15 +772,10 @@ def tier_forms(settings: Settings) -> dict[Level, TextForm]:
     }
 
 
-def work_of_tiers(settings: Settings, summary_store: SummaryStore) -> SummaryStore | None:
-    """The list of due work, where no worker of the ledger keeps it."""
-    return None if settings.summary.enabled else summary_store
-
-
-def tiered_or_not(settings: Settings) -> str:
+def grows_tiers(settings: Settings) -> bool:
     """Whether tiers grow by themselves."""
     tiers = settings.tiers
-    return on_or_off(tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE)
+    return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
 
 
 def is_progressive(settings: Settings) -> bool:
@@ -857,23 +821,21 @@ def manager_options(settings: Settings) -> ManagerOptions:
         timeout_seconds=settings.store.timeout_seconds,
         limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
+        lease_seconds=settings.background.lease_seconds,
         delete_grace_days=settings.store.delete_grace_days,
         max_pins=settings.context.max_pins,
         max_pin_tokens=settings.context.max_pin_tokens,
     )
 
 
-def worker_options(settings: Settings) -> WorkerOptions:
+def work_options(settings: Settings) -> WorkOptions:
     background = settings.background
-    return WorkerOptions(
-        trigger_message_count=settings.summary.trigger_message_count,
-        max_concurrent_sessions=background.max_concurrent_sessions,
-        lease_seconds=background.lease_seconds,
+    return WorkOptions(
         max_attempts=background.max_attempts,
         backoff_seconds=background.backoff_seconds,
         max_backoff_seconds=background.max_backoff_seconds,
         close_grace_seconds=background.close_grace_seconds,
-        run_jobs=background.enabled,
+        enabled=background.enabled,
     )
 
 
@@ -897,10 +859,6 @@ def microseconds(seconds: float) -> int:
 def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
     """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
     return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
-
-
-def summarizes(settings: Settings) -> str:
-    return on_or_off(settings.summary.enabled)
 
 
 def shows_notes(settings: Settings) -> str:
@@ -983,30 +941,65 @@ def full_job_of(settings: Settings, **parts: Any) -> FullJob:
     )
 
 
-def tier_scheduler_of(
-    workers: SummaryScheduler, tiers: ProgressiveTiers, summaries: SummaryStore, clock: Clock, settings: Settings
-) -> TierScheduler:
-    from reactor_memory.tiers.background import TierScheduler
-
+def work_kinds(
+    settings: Settings,
+    *,
+    in_database: str,
+    summaries: SummaryStore,
+    messages: MessageStore,
+    clock: Clock,
+    job: Callable[[], SummaryJob],
+    tiers: Callable[[], ProgressiveTiers],
+    index: Callable[[], Sequence[WordIndexing | MeaningIndexing]],
+    aftermath: Callable[[], Aftermath],
+    database: Database,
+) -> Iterator[Kind]:
+    """The kinds of background work that these settings ask for."""
     background = settings.background
-    return TierScheduler(
-        workers,
-        tiers=tiers,
-        work=work_of_tiers(settings, summaries),
-        clock=clock,
-        max_concurrent_sessions=background.max_concurrent_sessions,
-        close_grace_seconds=background.close_grace_seconds,
-        run_jobs=background.enabled,
+    frequent = partial(
+        Kind,
+        leases=summaries,
+        every_seconds=background.poll_seconds,
+        concurrency=background.max_concurrent_sessions,
+        lease_seconds=background.lease_seconds,
     )
+    rare = partial(frequent, every_seconds=settings.search.sweep_seconds)
+    if settings.summary.enabled:
+        trigger = settings.summary.trigger_message_count
+        yield frequent(
+            name=SUMMARIZE,
+            step=job().step,
+            reached=covered_in(summaries),
+            wants=lambda _, last_seq: last_seq > trigger,
+        )
+    if grows_tiers(settings):
+        from reactor_memory.tiers.background import TIERS, TierWork
+
+        work = TierWork(tiers(), database=database)
+        yield rare(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
+    if settings.search.enabled and background.enabled:
+        searching = partial(rare, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        for each in index():
+            yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
+    if in_database == "on":
+        yield frequent(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
+        yield frequent(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
+    if "delete_grace_days" in settings.store.model_fields_set:
+        from reactor_memory.pruning import PURGE, Purging
+
+        purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
+        yield frequent(name=PURGE, step=purging.step, find=purging.find, leases=NoLeases())
 
 
-def work_poller_of(settings: Settings, **parts: Any) -> WorkPoller:
-    from reactor_memory.workers.poller import WorkPoller
-
-    return WorkPoller(
-        **parts,
-        poll_seconds=settings.background.poll_seconds,
-        delete_grace_seconds=settings.store.delete_grace_days * 86_400.0,
+def background_work_of(
+    settings: Settings, breaker: CircuitBreaker, clock: Clock, random: Callable[[], float], **parts: Any
+) -> BackgroundWork:
+    return BackgroundWork(
+        work_kinds(settings, clock=clock, **parts),
+        breaker=breaker,
+        clock=clock,
+        random=random,
+        options=work_options(settings),
     )
 
 
@@ -1127,20 +1120,6 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
     )
-    summary_workers = providers.Selector(
-        providers.Callable(summarizes, settings),
-        on=providers.Singleton(
-            SummaryWorkers,
-            job=job,
-            summaries=summary_store,
-            breaker=breaker,
-            clock=clock,
-            random=random,
-            options=providers.Callable(worker_options, settings),
-        ),
-        off=providers.Singleton(imported("reactor_memory.workers.idle:NoSummaries")),
-    )
-
     fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
     text_forms = providers.Callable(tier_forms, settings)
     tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
@@ -1162,21 +1141,6 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         options=providers.Callable(tier_options, settings),
     )
-    summary_scheduler = providers.Selector(
-        providers.Callable(tiered_or_not, settings),
-        on=providers.Singleton(tier_scheduler_of, summary_workers, tiers, summary_store, clock, settings),
-        off=summary_workers,
-    )
-    work_poller = providers.Singleton(
-        work_poller_of,
-        settings,
-        workers=summary_scheduler,
-        messages=message_store,
-        summaries=summary_store,
-        clock=clock,
-        random=random,
-    )
-
     response_store = providers.Singleton(
         response_store_of, conditions, message_store, settings.provided.streams.backend, settings
     )
@@ -1190,44 +1154,10 @@ class Container(containers.DeclarativeContainer):
     )
 
     is_purging = providers.Callable(purges, settings)
-    pruner: providers.Singleton[Pruner] = providers.Singleton(
-        imported("reactor_memory.pruning:Pruner"),
-        database=database,
-        elsewhere=kept_elsewhere,
-        scheduler=summary_scheduler,
-        clock=clock,
-        purge=is_purging,
-    )
-
     embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
     search_store = providers.Singleton(search_store_of, message_store)
-    indexing = providers.Callable(is_indexing, settings)
-    search_workers = providers.Selector(
-        indexing,
-        on=providers.Singleton(
-            search_workers_of,
-            search_store,
-            message_store,
-            embedder,
-            redactor,
-            summary_store,
-            clock,
-            random,
-            settings,
-        ),
-        off=providers.Singleton(no_search_workers),
-    )
+    search_kinds = providers.Singleton(index_jobs, search_store, message_store, embedder, redactor, clock, settings)
     message_search = providers.Singleton(message_search_of, search_store, embedder, clock, settings)
-    save_scheduler = providers.Selector(
-        indexing,
-        on=providers.Singleton(
-            imported("reactor_memory.workers.search_workers:HintingScheduler"),
-            summary_scheduler,
-            search=search_workers,
-        ),
-        off=summary_scheduler,
-    )
-
     recaller = providers.Singleton(
         Recaller,
         index=providers.Singleton(
@@ -1250,12 +1180,46 @@ class Container(containers.DeclarativeContainer):
     shown_notes = providers.Selector(
         providers.Callable(shows_notes, settings), on=notes_store, off=providers.Object(None)
     )
+    user_data = providers.Callable(
+        user_data_of, message_store, active_session_store.provider, notes_store.provider, items_store.provider
+    )
+    aftermath: providers.Singleton[Aftermath] = providers.Singleton(
+        imported("reactor_memory.erasing:Aftermath"),
+        database=database,
+        elsewhere=kept_elsewhere,
+        user_data=user_data,
+        clock=clock,
+    )
+    background_work = providers.Singleton(
+        background_work_of,
+        settings,
+        breaker,
+        clock,
+        random,
+        in_database=in_database,
+        summaries=summary_store,
+        messages=message_store,
+        database=database,
+        job=job.provider,
+        tiers=tiers.provider,
+        index=search_kinds.provider,
+        aftermath=aftermath.provider,
+    )
+    pruner: providers.Singleton[Pruner] = providers.Singleton(
+        imported("reactor_memory.pruning:Pruner"),
+        database=database,
+        elsewhere=kept_elsewhere,
+        scheduler=background_work,
+        clock=clock,
+        purge=is_purging,
+    )
+
     context_loader = providers.Singleton(
         ContextLoader,
         source=context_source,
         messages=message_store,
         summaries=summary_store,
-        scheduler=summary_scheduler,
+        scheduler=background_work,
         strategy=strategy,
         recaller=recaller,
         counter=message_counter,
@@ -1269,12 +1233,10 @@ class Container(containers.DeclarativeContainer):
         database=database,
         elsewhere=kept_elsewhere,
         loader=context_loader,
-        scheduler=save_scheduler,
+        scheduler=background_work,
         counter=message_counter,
         redactor=redactor,
-        user_data=providers.Callable(
-            user_data_of, message_store, active_session_store.provider, notes_store.provider, items_store.provider
-        ),
+        user_data=user_data,
         refold=fold.provided.whole,
         clock=clock,
         random=secrets.token_hex,
@@ -1337,7 +1299,7 @@ class Container(containers.DeclarativeContainer):
         access=access,
         store=conversation_store,
         manager=conversation_manager,
-        scheduler=save_scheduler,
+        scheduler=background_work,
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),
@@ -1389,7 +1351,7 @@ class Container(containers.DeclarativeContainer):
                 imported("reactor_memory.chat.summaries:HierarchicalSummaries"),
                 manager=conversation_manager,
                 summaries=summary_store,
-                scheduler=summary_scheduler,
+                scheduler=background_work,
                 options=providers.Callable(hierarchy_options, settings),
             ),
         ),
@@ -1480,7 +1442,7 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         opened.push_async_callback(embedder.aclose)
     await _open_each(opened, stores.values())
     if not container.database().is_read_only:  # then nothing works in the background, where every claim would fail
-        await _open_each(opened, (container.summary_scheduler(), container.search_workers()))
+        await _open_each(opened, (container.background_work(),))
 
 
 async def _open_each(opened: AsyncExitStack, parts: Iterable[Any]) -> None:

@@ -222,6 +222,12 @@ class StoreHealth(Value, frozen=True, kw_only=True):
 SUMMARIZE = "summarize"
 """The kind of background work that an append makes due."""
 
+ERASE = "erase"
+"""The kind of what is left to do after messages were erased from the log."""
+
+ERASE_USER = "erase_user"
+"""The kind of the erasure of a user's groups, each under its root."""
+
 Refold = Callable[[Ledger], Summary]
 """The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
 
@@ -395,6 +401,16 @@ class MessageStore(Protocol):
         ...
 
 
+class Ahead(Value, frozen=True, kw_only=True):
+    """How far ahead of now a lease and a pause can end. What seems to end later was written by a wrong clock."""
+
+    lease_microseconds: int
+    wait_microseconds: int
+
+
+EVER = Ahead(lease_microseconds=2**60, wait_microseconds=2**60)
+
+
 class SummaryStore(Protocol):
     """Segments, facts, summaries, layouts and the state of background work. All of it can be made again.
 
@@ -463,10 +479,17 @@ class SummaryStore(Protocol):
         """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
         ...
 
-    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
-        """Take the lease if it is free or expired, with the next fence; None if another holds it.
+    async def claim(
+        self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+    ) -> Lease | None:
+        """Take the lease if it is free or expired, with the next fence; None if another holds it. The work is due from
+        then on, until `release` says otherwise: who dies leaves it to be found.
 
-        `now` is the caller's clock; a store whose database has a clock uses that one. Claims also parked work:
+        `now` is the caller's clock; a store whose database has a clock uses that one for leases. A lease that ends
+        later than `lease_microseconds` from now was taken by a clock that was wrong, and has expired.
+
+        With `wait_microseconds`, work that is parked or put off is left alone: None. Put off is what is due later than
+        now, but not later than so long from now, where only a wrong clock could have put it. Without, it is claimed:
         who claims a conversation by name wants it done.
         """
         ...
@@ -489,8 +512,10 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
-        """Conversations whose work is due and not leased, longest waiting first, parked ones left out."""
+    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
+        """Conversations whose work is due and not leased, longest waiting first, parked ones left out. What ends
+        further `ahead` of now is over.
+        """
         ...
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
@@ -581,8 +606,15 @@ class ContextSource(Protocol):
     async def read_context(self, query: ContextQuery) -> ContextRows: ...
 
 
+class WorkReport(Value, frozen=True, kw_only=True):
+    """What became of work that was asked for: the `steps` that were done, and why it `failed`, if it did."""
+
+    steps: int = 0
+    failed: str | None = None
+
+
 class SummaryScheduler(Protocol):
-    """Lets summaries grow in the background. None of these calls raises for a fault of a summarizer."""
+    """Does the work behind saves. None of these calls raises for a fault of a summarizer."""
 
     async def open(self) -> None: ...
 
@@ -596,6 +628,12 @@ class SummaryScheduler(Protocol):
 
     def request(self, session_id: str) -> None:
         """Look whether there is work for the session, parked or not. Returns at once."""
+        ...
+
+    async def work_on(self, session_id: str, *, timeout_seconds: float) -> WorkReport:
+        """Do the work of the session now, parked or not: in the task of the caller where background work is left to
+        other processes. What another process does is waited for.
+        """
         ...
 
     async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.models import BranchRange, Lease, Message, Value
+from reactor_memory.protocols import EVER, Ahead
 
 SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
 
@@ -212,11 +213,13 @@ class SearchStore(Protocol):
 
     async def search_progress(self, conversation_id: str) -> SearchProgress | None: ...
 
-    async def behind_in_words(self, *, after: str, now: int, limit: int) -> tuple[str, ...]:
+    async def behind_in_words(self, *, after: str, now: int, limit: int, ahead: Ahead = EVER) -> tuple[str, ...]:
         """Conversations behind `after` (in the order of their ids) with work of the kind `INDEX_SEARCH` to do now."""
         ...
 
-    async def behind_in_meanings(self, *, model: str, after: str, now: int, limit: int) -> tuple[str, ...]: ...
+    async def behind_in_meanings(
+        self, *, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER
+    ) -> tuple[str, ...]: ...
 
     async def index_words(self, lease: Lease, part: IndexedRange) -> bool:
         """Store the words of a range. False, and nothing is stored, if the lease is not the newest one of a living

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
-from reactor_memory.errors import ConfigurationError
+from reactor_memory.errors import ConfigurationError, SummarizationError
 
 if TYPE_CHECKING:
     from reactor_memory.settings import Settings
@@ -148,8 +149,10 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     async with invocation.manager(settings) as manager:
         if rebuild:
             await manager.rebuild(session, user_id=invocation.user_id)
-        summary = await manager.summarize(session, user_id=invocation.user_id)
+        with suppress(SummarizationError):  # what failed is told by the state
+            await manager.summarize(session, user_id=invocation.user_id)
         await manager.drain()
+        summary = await manager.get_summary(session, user_id=invocation.user_id)
         state = await manager.work_state(session, user_id=invocation.user_id)
     view = SummaryView.of(summary, state)
     invocation.show(view, lambda: rendering.summary(view))

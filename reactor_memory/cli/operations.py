@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import anyio
 import click
@@ -53,11 +52,10 @@ async def worker(invocation: Invocation, once: bool) -> None:
     grace = {"store.delete_grace_days": SERVICE_DEFAULTS["store.delete_grace_days"]}  # `serve` lets these be restored
     settings = invocation.settings(**sections(unless_set(invocation, grace) | {"background.enabled": True}))
     async with invocation.container(settings, creates=True) as container:
-        poller = container.work_poller()
         if once:
-            await _until_nothing(poller.run_once)
+            await _until_nothing(container.background_work().run_once)
         else:
-            await _until_stopped(poller.run)
+            await _until_stopped()
 
 
 async def _until_nothing(run_once: Callable[[], Awaitable[int]]) -> None:
@@ -65,14 +63,12 @@ async def _until_nothing(run_once: Callable[[], Awaitable[int]]) -> None:
         pass
 
 
-async def _until_stopped(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    async with anyio.create_task_group() as tasks:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            tasks.start_soon(run)
-            click.echo("working; stop with Ctrl-C", err=True)
-            async for _ in signals:
-                break
-        tasks.cancel_scope.cancel()
+async def _until_stopped() -> None:
+    """An open container works by itself."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        click.echo("working; stop with Ctrl-C", err=True)
+        async for _ in signals:
+            break
 
 
 @click.command()

@@ -173,8 +173,6 @@ async def serve(
     probes = probes_of(container, admission)
     async with anyio.create_task_group() as beside:
         observers = _observe(container, beside, metrics, stop)
-        if settings.background.enabled:
-            beside.start_soon(container.work_poller().run)
         server = _server(observed_app(container, admission, probes, observers), settings.http, stop, lifespan="on")
         async with anyio.create_task_group() as ending:
             ending.start_soon(_end_background, container, stop)
@@ -186,8 +184,7 @@ async def serve(
 async def _end_background(container: Container, stop: Stop) -> None:
     """Let steps that run finish within `background.close_grace_seconds`, give back the rest, and begin no more."""
     await stop.wait()
-    await container.search_workers().close()
-    await container.summary_scheduler().close()
+    await container.background_work().close()
 
 
 async def _end_serving(container: Container, server: Server, probes: Probes, stop: Stop) -> None:

@@ -12,6 +12,7 @@ from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, RangeSummary, Session
 from reactor_memory.storage import derived, log
+from reactor_memory.storage.branches import group_of
 from reactor_memory.storage.covering import (
     check_border,
     check_forks,
@@ -142,6 +143,18 @@ def restore_range_summary(session_id: str, user_id: str | None, summary_id: str,
     yield from derived.undo_range(session_id, summary)
     yield Step("touch_session", key_of(session_id) | {"now": now})
     return True
+
+
+# What is not summarised
+
+
+def behind_in_tiers(*, after: str, threshold: int, limit: int) -> Steps[tuple[tuple[str, int], ...]]:
+    """Sessions behind `after`, in the order of their ids, with more messages than that behind their newest summary;
+    and how long they are.
+    """
+    position = {"group_id": group_of(after), "conversation_id": after}
+    rows = yield Step("behind_in_tiers", position | {"threshold": threshold, "limit": limit})
+    return tuple((row[0], row[1]) for row in rows)
 
 
 # Counting again

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from msgspec.structs import asdict
+
 from reactor_memory.context.ranking import K1, B, rarity
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease
+from reactor_memory.protocols import EVER, Ahead
 from reactor_memory.searching import (
     DEEPEST,
     IndexedRange,
@@ -219,14 +222,16 @@ def search_progress(conversation_id: str) -> Steps[SearchProgress | None]:
     return SearchProgress(indexed_seq=indexed_seq, embedded_seq=embedded_seq, model=model, parked=parked)
 
 
-def behind_in_words(kind: str, *, after: str, now: int, limit: int) -> Steps[tuple[str, ...]]:
-    rows = yield Step("behind_in_words", _page(after) | {"kind": kind, "now": now, "limit": limit})
+def behind_in_words(kind: str, *, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
+    rows = yield Step("behind_in_words", _page(after) | asdict(ahead) | {"kind": kind, "now": now, "limit": limit})
     return tuple(row[0] for row in rows)
 
 
-def behind_in_meanings(kind: str, *, model: str, after: str, now: int, limit: int) -> Steps[tuple[str, ...]]:
+def behind_in_meanings(
+    kind: str, *, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER
+) -> Steps[tuple[str, ...]]:
     values = {"kind": kind, "model": model, "now": now, "limit": limit}
-    rows = yield Step("behind_in_meanings", _page(after) | values)
+    rows = yield Step("behind_in_meanings", _page(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
 

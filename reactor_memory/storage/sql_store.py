@@ -28,6 +28,8 @@ from reactor_memory.models import (
 )
 from reactor_memory.principals import AnsweredRequest, ApiKey
 from reactor_memory.protocols import (
+    EVER,
+    Ahead,
     Appended,
     StoredConversation,
     StoredMessage,
@@ -354,11 +356,15 @@ class SqlStore(SqlMessageStore):
     async def search_progress(self, conversation_id: str) -> SearchProgress | None:
         return await self._read(search.search_progress, conversation_id)
 
-    async def behind_in_words(self, *, after: str, now: int, limit: int) -> tuple[str, ...]:
-        return await self._scan(search.behind_in_words, INDEX_SEARCH, after=after, now=now, limit=limit)
+    async def behind_in_words(self, *, after: str, now: int, limit: int, ahead: Ahead = EVER) -> tuple[str, ...]:
+        return await self._scan(search.behind_in_words, INDEX_SEARCH, after=after, now=now, limit=limit, ahead=ahead)
 
-    async def behind_in_meanings(self, *, model: str, after: str, now: int, limit: int) -> tuple[str, ...]:
-        return await self._scan(search.behind_in_meanings, EMBED_SEARCH, model=model, after=after, now=now, limit=limit)
+    async def behind_in_meanings(
+        self, *, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER
+    ) -> tuple[str, ...]:
+        return await self._scan(
+            search.behind_in_meanings, EMBED_SEARCH, model=model, after=after, now=now, limit=limit, ahead=ahead
+        )
 
     async def index_words(self, lease: Lease, part: IndexedRange) -> bool:
         return await self._note(search.index_words, lease, part)

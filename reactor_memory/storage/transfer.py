@@ -170,7 +170,7 @@ def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
     key = key_of(conversation_id)
     if due_at is not None:
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
-    yield Step("unmark_importing", key | {"kind": COPY})
+    yield Step("drop_work", key | {"kind": COPY})
 
 
 def export_user(user_id: str) -> Steps[StoredUser]:
