@@ -323,13 +323,13 @@ async def test_work_for_a_session_that_is_gone_asks_nobody(tmp_path: Path) -> No
         await container.conversation_manager().delete("gone", user_id=USER)
     summarizer = scripted()
     async with memory(summarizer, url) as container:
-        assert await container.work_poller().run_once() == 1
+        assert await container.background_work().run_once() == 1
     assert len(summarizer.calls) == 3
 
 
 async def test_cancelling_work_that_does_not_exist_is_no_error() -> None:
     async with memory(scripted()) as container:
-        workers = container.summary_scheduler()
+        workers = container.background_work()
         await workers.cancel(["unknown"])
         await save(container.conversation_manager(), "s", talk(2))
         assert await container.conversation_manager().delete("s", user_id=USER) == ("s",)
@@ -369,7 +369,7 @@ async def test_what_was_deleted_is_purged_after_the_days_of_grace_and_nothing_el
     async with open_container(
         settings(f"sqlite:///{file}", store={"delete_grace_days": 30}), configure=configure
     ) as opened:
-        manager, poller = opened.conversation_manager(), opened.work_poller()
+        manager, poller = opened.conversation_manager(), opened.background_work()
         for session_id in ("kept", "deleted"):
             await save(manager, session_id, talk(2))
         await manager.delete("deleted", user_id=USER)
@@ -526,7 +526,7 @@ async def test_no_name_opens_a_session_to_others(url: str, session_id: str) -> N
 
 
 def kinds(container: Container) -> list[str]:
-    parts = (container.message_store, container.summary_store, container.summary_scheduler, container.token_counter)
+    parts = (container.message_store, container.summary_store, container.background_work, container.token_counter)
     return [type(part()).__name__ for part in parts]
 
 

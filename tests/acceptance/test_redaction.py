@@ -208,7 +208,7 @@ async def test_a_broken_redactor_stops_summaries_and_the_index_but_no_save_and_n
         with pytest.raises(RedactionError):
             await manager.search("s", "Blue Door", user_id=USER)
         redactor.broken = False
-        container.summary_scheduler().request("s")
+        container.background_work().request("s")
         await eventually(lambda: len(summarizer.calls) == 4)
         await manager.drain()
         assert await container.recall_index().indexed_until("s") == 40
@@ -226,7 +226,7 @@ async def test_what_broke_between_summary_and_index_is_indexed_later_redacted() 
         await filled(container)
         assert await container.recall_index().indexed_until("s") == 0
         store.extend = extend
-        container.summary_scheduler().request("s")
+        container.background_work().request("s")
         await manager.drain()
         assert await container.recall_index().indexed_until("s") > 40
         assert await found(container, "walrus") == []

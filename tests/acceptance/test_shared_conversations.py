@@ -234,11 +234,11 @@ class TestDeleting:
             await container.sharing().add(ANN, root.conversation_id, "bob", "writer")
             await container.conversations().delete(ANN, root.conversation_id)
             clock.advance(29 * 86_400)
-            await container.work_poller().run_once()
+            await container.background_work().run_once()
             await container.conversations().restore(ANN, root.conversation_id)
             await container.conversations().delete(ANN, root.conversation_id)
             clock.advance(31 * 86_400)
-            await container.work_poller().run_once()
+            await container.background_work().run_once()
             with pytest.raises(SessionNotFoundError):
                 await container.conversations().restore(ANN, root.conversation_id)
             assert len(await container.conversation_store().list_memberships(root.conversation_id)) == 1

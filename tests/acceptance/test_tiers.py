@@ -381,7 +381,7 @@ async def test_a_worker_does_it_for_processes_that_leave_it(url: str, tmp_path: 
         await agent.manager.drain()
         assert agent.model.condensed == []
         async with scene(url) as worker:
-            poller = worker.container.work_poller()
+            poller = worker.container.background_work()
             assert await poller.run_once() == 1
             assert len(worker.model.condensed) == 2
             assert await poller.run_once() == 0
@@ -393,7 +393,7 @@ async def test_a_worker_does_not_ask_at_once_again_for_what_failed(url: str) -> 
         now.model.fail_after(0, SummarizationError("timeout", "no answer"))
         await now.say(14)
         await now.manager.drain()
-        poller = now.container.work_poller()
+        poller = now.container.background_work()
         assert await poller.run_once() == 0
         now.model.recover()
         assert await poller.run_once() == 1

@@ -132,7 +132,7 @@ async def caught_up(container: Container) -> Context:
     manager = container.conversation_manager()
     with anyio.fail_after(30):
         while True:
-            await container.work_poller().run_once()
+            await container.background_work().run_once()
             context = await manager.load_history("s", user_id=USER)
             summary = await manager.get_summary("s", user_id=USER)
             if summary and summary.covered_seq >= SEALED and not (summary.stale_ranges or context.report.unread):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 import pytest
@@ -20,7 +21,8 @@ from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.embedding import GuardedEmbedder
-from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, IndexWorker
+from reactor_memory.workers.engine import BackgroundWork, WorkOptions
+from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from tests.service.searching import FakeEmbedder
 from tests.stores import sqlite_store
@@ -48,6 +50,9 @@ async def say(store: SqlStore, session_id: str, *texts: str) -> None:
     await append_messages(store, session_id, [Message.user(text) for text in texts], user_id="ann")
 
 
+IndexJob: TypeAlias = "WordIndexing | MeaningIndexing | Hinting"
+
+
 def words(store: SqlStore, clock: FakeClock, redactor: Redactor = unredacted) -> WordIndexing:
     unread = UnreadMessages(store, clock=clock)
     return WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=3)
@@ -60,17 +65,25 @@ def meanings(store: SqlStore, clock: FakeClock, embedder: FakeEmbedder, batch: i
     )
 
 
-def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> IndexWorker:
-    options = IndexingOptions(sweep_seconds=HOUR)
-    return IndexWorker(job, leases=store, clock=clock, random=random.random, options=options)
+def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> BackgroundWork:
+    kind = Kind(
+        name=job.kind,
+        leases=store.summaries,
+        step=job.step,
+        find=job.find,
+        every_seconds=HOUR,
+        wants=lambda _, last_seq: True,
+        parks=False,
+    )
+    breaker = CircuitBreaker(failures=5, open_seconds=30, monotonic=lambda: 0.0)
+    return BackgroundWork([kind], breaker=breaker, clock=clock, random=random.random, options=WorkOptions())
 
 
 async def caught_up(store: SqlStore, clock: FakeClock, job: IndexJob) -> None:
     """Everything that is due now was tried once."""
     running = worker(store, clock, job)
     await running.open()
-    await running.sweep()
-    await running.drain()
+    await running.run_once()
     await running.close()
 
 
@@ -181,11 +194,9 @@ async def test_a_worker_that_died_leaves_whole_pieces(store: SqlStore, clock: Fa
 async def test_a_hint_during_the_work_is_not_lost(store: SqlStore, clock: FakeClock) -> None:
     await say(store, "a", "a cat")
     inner = words(store, clock)
-    running = worker(store, clock, Hinting(inner, lambda: running.wake("a")))
+    running = worker(store, clock, Hinting(inner, lambda: running.messages_saved("a", 2)))
     await running.open()
-    await running.drain()
-    await running.sweep()
-    await running.drain()
+    await running.run_once()
     assert await store.search_backlog() == SearchBacklog()
     await running.close()
 
@@ -199,10 +210,10 @@ class Hinting:
         self.inner = inner
         self.hints = [hint]
 
-    async def behind(self, *, after: str, limit: int) -> Sequence[str]:
-        return await self.inner.behind(after=after, limit=limit)
+    async def find(self, *, after: str, limit: int) -> Sequence[str]:
+        return await self.inner.find(after=after, limit=limit)
 
-    async def step(self, lease: Lease) -> bool:
+    async def step(self, lease: Lease) -> int | None:
         more = await self.inner.step(lease)
         while self.hints:
             self.hints.pop()()
@@ -212,14 +223,14 @@ class Hinting:
 async def test_saving_wakes_the_workers_and_searching_finds(tmp_path: Path) -> None:
     settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, search={"enabled": True, "sweep_seconds": HOUR})
     async with open_container(settings) as container:
-        await container.search_workers().drain()
+        await container.background_work().drain()
         await container.conversation_manager().save_history("s", [Message.user("a cat")], user_id="ann")
-        await container.search_workers().drain()
+        await container.background_work().drain()
         hits = (await container.message_search().search(MessageSearch(text="cat", user_id="ann"))).hits
         assert [hit.message.content for hit in hits] == ["a cat"]
     async with open_container(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})) as container:
         await container.conversation_manager().save_history("s", [Message.user("a dog")], user_id="ann")
-        await container.search_workers().drain()
+        await container.background_work().drain()
         assert await container.search_store().search_backlog() == SearchBacklog(words=1), "search is off"
 
 

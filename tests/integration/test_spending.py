@@ -14,10 +14,13 @@ from msgspec.structs import replace
 
 from reactor_memory import Container, Message, SummarizationError, open_container
 from reactor_memory.models import Extraction, Spending, Usage
+from reactor_memory.storage import derived
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
 from reactor_memory.workers.spending import day_of
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
 from tests.fake_openai import FakeOpenAI
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -120,23 +123,33 @@ async def test_a_cap_holds_across_restarts_and_for_deleted_sessions(tmp_path: Pa
 
 async def test_without_a_cap_nobody_asks_what_was_spent_but_it_is_noted() -> None:
     clock = FakeClock()
-    async with memory(scripted(), clock) as container:
-        store = container.summary_store()
-        asked: list[object] = []
-        read = store.read_spending
-        store.read_spending = lambda *args, **kwargs: asked.append(args) or read(*args, **kwargs)
+    database = FaultyDatabase(memory_database(), at=0, mode="before", operations={"read_spending"})
+
+    def configure(container: Container) -> None:
+        container.summarizer.override(providers.Object(scripted()))
+        container.clock.override(providers.Object(clock))
+        container.database.override(providers.Object(database))
+
+    async with open_container(settings(), configure=configure) as container:
         await saved(container, "s", 40)
-        assert asked == []
-        assert await read("s", day=day_of(clock())) == Spending(session=4 * PRICE, day=4 * PRICE)
+        assert database.calls == 0
+        spent = await database.read(derived.read_spending, "s", day=day_of(clock()))
+    assert spent == Spending(session=4 * PRICE, day=4 * PRICE)
 
 
 async def test_answers_of_no_use_count(caplog: pytest.LogCaptureFixture) -> None:
     useless = SummarizationError("malformed", "no facts")
     useless.tokens = PRICE
     summarizer = scripted().then(useless, useless)
-    async with memory(summarizer, max_tokens_per_session=2 * PRICE) as container:
+    clock = FakeClock()
+
+    def is_reached() -> bool:
+        clock.advance(1)  # what failed is due again
+        return bool(warnings(caplog))
+
+    async with memory(summarizer, clock, max_tokens_per_session=2 * PRICE) as container:
         await saved(container, "s", 30)
-        await eventually(lambda: bool(warnings(caplog)))
+        await eventually(is_reached)
         await container.conversation_manager().drain()
         assert await readers(container, "s") == ["extractive"] * 3
 

@@ -111,9 +111,9 @@ async def share(url: str, name: str, calls: str) -> None:
 
 
 async def work(url: str, calls: str) -> None:
-    async with memory(url, Path(calls)) as container:
+    async with memory(url, Path(calls)):
         say("ready")
-        await container.work_poller().run()
+        await anyio.sleep_forever()
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ async def test_background_work_ends_at_once_and_requests_go_on_for_the_delay(tmp
     background = Background()
 
     def configure(container: Container) -> None:
-        container.summary_scheduler.override(providers.Object(background))
+        container.background_work.override(providers.Object(background))
 
     async with (
         listening_service(tmp_path, configure=configure, http={"drain_delay_seconds": 2}) as running,
