@@ -39,27 +39,21 @@ pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
         for name in (
-            "active_sessions",
             "answered_requests",
             "api_keys",
             "branching",
-            "items",
             "lifecycle",
             "log",
-            "notes",
-            "range_summaries",
             "recall",
             "responses",
             "sharing",
             "searching",
             "summaries",
-            "transfer",
             "work",
         )
     )
 )
 
-from reactor_memory.testing.active_sessions import ActiveSessionStoreConformance  # noqa: E402
 from reactor_memory.testing.answered_requests import AnsweredRequestStoreConformance  # noqa: E402
 from reactor_memory.testing.api_keys import ApiKeyStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
@@ -69,34 +63,25 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
-from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
-from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
-from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance  # noqa: E402
 from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
 from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
 from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
-from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
 
 __all__ = [
-    "ActiveSessionStoreConformance",
     "AnsweredRequestStoreConformance",
     "ApiKeyStoreConformance",
     "ConversationStoreConformance",
     "FakeClock",
-    "ItemsStoreConformance",
     "MessageStoreConformance",
-    "NotesStoreConformance",
-    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ResponseStoreConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
     "SearchStoreConformance",
-    "SessionTransferConformance",
     "StoredResponsesConformance",
     "StrategyConformance",
     "SummaryStoreConformance",

@@ -15,6 +15,7 @@ from dependency_injector import providers
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.models import Extraction, Fact, Notes, RangeSummary
 from reactor_memory.protocols import Summarizer
+from reactor_memory.storage import range_summaries, user_rows
 from tests.acceptance.scenes import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -29,6 +30,7 @@ class Teller:
 
     name = "teller"
     prompt_version = "1"
+    condenser = None
 
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
         facts = tuple(
@@ -176,12 +178,14 @@ async def leave_everything(container: Container) -> None:
         ended_at=2,
         created_at=3,
     )
-    assert await store.put_range_summaries("ranged", USER, [ranged], expected=(), now=4)
+    assert await store.database.write(range_summaries.put_range_summaries, "ranged", USER, [ranged], expected=(), now=4)
     await manager.save_history("deleted", talk(1, mark=MARKER), user_id=USER)
     await manager.delete("deleted", user_id=USER)
     for version in (1, 2):
-        assert await store.put_notes(Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}"))
-    await store.get_or_create_active(USER, "a", f"s{MARKER}", now=1)
+        assert await store.database.write(
+            user_rows.put_notes, Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}")
+        )
+    await store.database.write(user_rows.get_or_create_active, USER, "a", f"s{MARKER}", now=1)
     await manager.save_history("bob's", [Message.user("what bob says")], user_id="bob")
 
 

@@ -9,6 +9,7 @@ import pytest
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Notes
 from reactor_memory.notes.memory import LongTermMemory
+from reactor_memory.storage import erasing, user_rows
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
@@ -29,10 +30,12 @@ class Interrupted:
     async def put_notes(self, notes: Notes) -> bool:
         if self._times > 0:
             self._times -= 1
-            newest = await self._store.read_notes(USER, AGENT)
+            newest = await self._store.database.read(user_rows.read_notes, USER, AGENT)
             text = f"{newest.text}other\n"
-            await self._store.put_notes(Notes(user_id=USER, agent_name=AGENT, version=newest.version + 1, text=text))
-        return await self._store.put_notes(notes)
+            await self._store.database.write(
+                user_rows.put_notes, Notes(user_id=USER, agent_name=AGENT, version=newest.version + 1, text=text)
+            )
+        return await self._store.database.write(user_rows.put_notes, notes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -173,7 +176,7 @@ class TestUndo:
 
     async def test_not_to_what_was_erased(self, store: SqlStore, memory: LongTermMemory) -> None:
         await write(memory, "a", "b")
-        await store.forget_user(USER, now=1)
+        await store.database.write(erasing.forget_user, USER, now=1)
         assert (await memory.undo(USER, AGENT)).status == "unchanged"
         await write(memory, "c")
         with pytest.raises(InvalidInputError, match="no version"):

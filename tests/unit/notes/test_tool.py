@@ -9,6 +9,7 @@ import pytest
 from reactor_memory.notes.changes import OPERATIONS
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
+from reactor_memory.storage import user_rows
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
@@ -67,7 +68,7 @@ class TestCalling:
 
     async def test_who_wrote_is_noted(self, store: SqlStore) -> None:
         await tool_on(store)(operation="append", content="tea")
-        notes = await store.read_notes("ann", "travel")
+        notes = await store.database.read(user_rows.read_notes, "ann", "travel")
         assert (notes.author, notes.text) == ("travel", "tea")
 
     async def test_each_user_has_its_own_tool(self, store: SqlStore) -> None:
@@ -97,7 +98,7 @@ class TestCalling:
         answer = await tool_on(store)(**arguments)
         assert answer.startswith("Error: ")
         assert told in answer
-        assert (await store.read_notes("ann", "travel")).version == 0
+        assert (await store.database.read(user_rows.read_notes, "ann", "travel")).version == 0
 
     @pytest.mark.parametrize("error", [None, RuntimeError(SECRET)])
     async def test_so_is_a_store_that_fails(

@@ -17,6 +17,7 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.sessions.directory import Resolved, SessionDirectory
+from reactor_memory.storage import user_rows
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.faulty_database import FaultyDatabase, Mode
@@ -57,7 +58,7 @@ def directory(store: SqlStore, clock: FakeClock) -> SessionDirectory:
 
 
 async def active_id(store: Any) -> str | None:
-    active = await store.get_active(USER, AGENT)
+    active = await store.database.read(user_rows.get_active, USER, AGENT)
     return None if active is None else active.session_id
 
 
@@ -86,10 +87,10 @@ class TestResolving:
 
     async def test_resolving_again_writes_nothing(self, store: SqlStore, clock: FakeClock) -> None:
         await directory_on(store, clock).resolve(USER, AGENT)
-        before = await store.get_active(USER, AGENT)
+        before = await store.database.read(user_rows.get_active, USER, AGENT)
         clock.advance(60)
         await directory_on(store, clock).resolve(USER, AGENT, cached_id="new-1")
-        assert await store.get_active(USER, AGENT) == before
+        assert await store.database.read(user_rows.get_active, USER, AGENT) == before
 
     async def test_every_user_and_agent_has_its_own(self, directory: SessionDirectory) -> None:
         found = {
@@ -152,14 +153,14 @@ class TestAnOutage:
     async def test_a_cached_id_is_given_back_unverified_and_nothing_is_overwritten(
         self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
-        await store.get_or_create_active(USER, AGENT, "active", now=1)
-        before = await store.get_active(USER, AGENT)
+        await store.database.write(user_rows.get_or_create_active, USER, AGENT, "active", now=1)
+        before = await store.database.read(user_rows.get_active, USER, AGENT)
         faulty = FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)
         resolved = await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="cached")
         expected = Resolved(session_id="cached", source="unverified")
         assert resolved == (expected if faulty.failures else Resolved(session_id="active", source="active"))
         assert bool(faulty.failures) == (at <= 2)
-        assert await store.get_active(USER, AGENT) == before
+        assert await store.database.read(user_rows.get_active, USER, AGENT) == before
 
     @pytest.mark.parametrize(("at", "mode", "for_ever"), FAULTS)
     async def test_without_one_it_is_loud_and_the_next_try_agrees(
@@ -191,7 +192,7 @@ class TestAnOutage:
             await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="not\nan id")
 
     async def test_the_log_alone_may_be_out_of_reach(self, store: SqlStore, clock: FakeClock) -> None:
-        await store.get_or_create_active(USER, AGENT, "active", now=1)
+        await store.database.write(user_rows.get_or_create_active, USER, AGENT, "active", now=1)
         directory = directory_on(store, clock, FaultyDatabase(store, at=1, mode="before", for_ever=True))
         assert (await directory.resolve(USER, AGENT, cached_id="cached")).source == "unverified"
         assert await active_id(store) == "active"

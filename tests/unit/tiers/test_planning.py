@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from reactor_memory.context.turns import find_pairs
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Message, RangeSummary
+from reactor_memory.storage import range_summaries
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedCondenser, append_messages
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
@@ -135,7 +136,7 @@ class Conversation:
         session = await self.store.get_session("s", None)
         if session is None:
             return View()
-        live = await self.store.read_range_summaries("s", None)
+        live = await self.store.database.read(range_summaries.read_range_summaries, "s", None)
         return view_of(session, live, await self.store.read("s", None))
 
     async def check(self) -> None:
@@ -228,7 +229,10 @@ async def _undo(session: Conversation, tiers: ProgressiveTiers, place: int) -> N
     undone = live[place % len(live)]
     assert await tiers.restore("s", undone.summary_id)
     assert not await tiers.restore("s", undone.summary_id)
-    everything = {each.summary_id for each in await session.store.read_range_summaries("s", None, live=False)}
+    everything = {
+        each.summary_id
+        for each in await session.store.database.read(range_summaries.read_range_summaries, "s", None, live=False)
+    }
     assert undone.summary_id not in everything
 
 
