@@ -20,12 +20,9 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
-`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `SearchStoreConformance` needs one that is a `SearchStore` and a `ConversationStore`, too;
-`StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
-everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
-keeps of users, `ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` for what a service keeps of its callers
+one whose attribute `summaries` is a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a fixture
+`index`; `SearchStoreConformance` needs one that is a `SearchStore` and a `ConversationStore`, too;
+`ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` are for what a service keeps of its callers
 (the latter of a store that keeps messages and forgets users, too); `ConversationStoreConformance` for conversations
 that people share; `ResponseStoreConformance` for what keeps responses that are being written, and
 `StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture

@@ -20,6 +20,7 @@ from reactor_memory.testing import ScriptedCondenser, append_messages
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.tiers.planning import View, covered_until, plan, view_of
 from reactor_memory.tiers.service import ProgressiveTiers, TierReport
+from tests.stores import memory_store
 from tests.unit.context.histories import stored, turns
 from tests.unit.tiers.scenes import tiers_over
 
@@ -124,7 +125,7 @@ def test_covered_is_what_summaries_cover_from_the_beginning() -> None:
 class Conversation:
     """A session under random use, and what must be true of it at all times."""
 
-    store: SqlStore = field(default_factory=SqlStore)
+    store: SqlStore = field(default_factory=memory_store)
     condenser: ScriptedCondenser = field(default_factory=ScriptedCondenser)
     said: list[Message] = field(default_factory=list)
 
@@ -189,6 +190,7 @@ def test_at_all_times_every_message_is_shown_once_and_counted(
         for act in script:
             await _act(session, tiers, act)
             await session.check()
+        await session.store.close()
 
     anyio.run(run)
 
