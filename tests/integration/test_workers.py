@@ -12,6 +12,7 @@ from dependency_injector import providers
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.storage import derived
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, memory, save, scripted, settings, talk, texts
@@ -87,7 +88,7 @@ async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
         await eventually(lambda: len(summarizer.calls) == 3)
         await manager.drain()
         state = await work_state(container)
-        (reported,) = await container.summary_store().list_work(SUMMARIZE)
+        (reported,) = await container.database().read(derived.list_work, SUMMARIZE)
         context = await manager.load_history("s", user_id=USER)
     assert (state.attempts, state.parked, state.last_error) == (3, True, "unavailable")
     assert reported == state

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.protocols import SessionTransfer
 from reactor_memory.storage import transfer
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from tests.conformance.suites.transfer import Store, contents, fill
@@ -102,12 +101,12 @@ def kill_while_it_copies(source: Path, url: str, target: Callable[[], Store], ch
             process.kill()
 
 
-async def until_more(store: SessionTransfer, before: int, process: subprocess.Popen[bytes]) -> None:
+async def until_more(store: Store, before: int, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None and await arrived(store) <= before:  # noqa: ASYNC110 - another process is at work
         await asyncio.sleep(0.01)
 
 
-async def arrived(store: SessionTransfer) -> int:
+async def arrived(store: Store) -> int:
     """How many messages the target shows, of how many sessions."""
     groups = [
         await store.database.read(transfer.export_group, group_id)
