@@ -1,4 +1,4 @@
-"""The suite for an `ActiveSessionStore`."""
+"""Active sessions of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite for an `ItemsStore`."""
+"""Items of applications."""
 
 from __future__ import annotations
 
