@@ -14,7 +14,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memos import forget_texts
 from reactor_memory.models import ErasedMessages, ErasedUser, Lease
-from reactor_memory.protocols import Clock, ErasedBranch, KeptElsewhere, Refold, SummaryScheduler, UserData
+from reactor_memory.protocols import Clock, ErasedBranch, KeptElsewhere, Refold, SummaryScheduler
 from reactor_memory.storage import erasing, log
 from reactor_memory.storage.health import scrub
 
@@ -28,12 +28,9 @@ PAGE = 100
 class Aftermath:
     """What is left to do when the log has erased: outside of its database, in its files, in memory."""
 
-    def __init__(
-        self, *, database: Database, elsewhere: Sequence[KeptElsewhere], user_data: Sequence[UserData], clock: Clock
-    ) -> None:
+    def __init__(self, *, database: Database, elsewhere: Sequence[KeptElsewhere], clock: Clock) -> None:
         self._database = database
         self._elsewhere = elsewhere
-        self._user_data = user_data
         self._clock = clock
 
     async def of_messages(
@@ -45,10 +42,6 @@ class Aftermath:
         await self._scrub()
         if lease is not None:
             await self._database.write(erasing.finish, lease)
-
-    async def forget_user(self, user_id: str) -> int:
-        """Destroy what is kept of a user beside sessions; how many rows."""
-        return sum([await data.forget_user(user_id, now=self._clock()) for data in self._user_data])
 
     async def of_group(self, group: Sequence[str], user_id: str) -> int:
         """Erase a group that is marked as deleted. Whose it was is forgotten last, so that until then it is found."""
@@ -72,7 +65,6 @@ class Aftermath:
         """Finish the erasure of a user for one of their groups."""
         owner, group = await self._database.write(erasing.group_to_erase, lease.session_id)
         if owner is not None:
-            await self.forget_user(owner)
             await self._database.write(log.delete, group[0], owner, now=self._clock(), purge=False)
             await self.of_group(group, owner)
         await self.of_groups([lease.session_id])
@@ -90,14 +82,13 @@ class Eraser:
         *,
         database: Database,
         elsewhere: Sequence[KeptElsewhere],
-        user_data: Sequence[UserData],
         scheduler: SummaryScheduler,
         refold: Refold,
         clock: Clock,
         lease_seconds: float,
     ) -> None:
         self._database = database
-        self._aftermath = Aftermath(database=database, elsewhere=elsewhere, user_data=user_data, clock=clock)
+        self._aftermath = Aftermath(database=database, elsewhere=elsewhere, clock=clock)
         self._is_elsewhere = bool(elsewhere)
         self._scheduler = scheduler
         self._refold = refold
@@ -133,10 +124,9 @@ class Eraser:
 
     async def erase_user(self, user_id: str) -> ErasedUser:
         """As `ConversationManager.erase_user`."""
-        await self._database.write(
+        rows = await self._database.write(
             erasing.begin_user, user_id, now=self._clock(), lease_microseconds=self._lease_microseconds
         )
-        rows = await self._aftermath.forget_user(user_id)
         sessions, after = 0, ""
         while groups := await self._database.read(erasing.owned_groups, user_id, after=after, limit=PAGE):
             for group in groups:

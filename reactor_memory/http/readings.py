@@ -9,6 +9,7 @@ import anyio
 from reactor_memory.container import Container
 from reactor_memory.errors import StoreError
 from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.storage import derived
 
 MOST_WORK = 1000
 
@@ -31,6 +32,7 @@ class Readings:
 
     def __init__(self, container: Container) -> None:
         self._summaries = container.summary_store()
+        self._database = container.database()
         self._caps = container.spending_caps()
         self._breaker = container.breaker()
         self._streams = container.response_streams()
@@ -55,7 +57,7 @@ class Readings:
 
     async def _stored(self) -> dict[str, float]:
         due = await self._summaries.due(SUMMARIZE, now=self._clock(), limit=MOST_WORK)
-        work = await self._summaries.list_work(SUMMARIZE, limit=MOST_WORK)
+        work = await self._database.read(derived.list_work, SUMMARIZE, limit=MOST_WORK)
         parked = sum(each.parked for each in work)
         return {
             "summary_work_due": len(due),

@@ -77,10 +77,11 @@ def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[s
     return branches_showing(group, parts), tuple(row[2] for row in rows if row[2] is not None)
 
 
-def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[None]:
-    """Note for each group of the user that it is to be erased: whoever finds the note later goes on."""
+def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]:
+    """`forget_user`, and a note for each group of the user that it is to be erased: whoever finds one later goes on."""
     values = {"owner_id": user_id, "kind": ERASE_USER, "now": now, "lease_microseconds": lease_microseconds}
     yield Step("note_erasure_of_user", values)
+    return (yield from forget_user(user_id, now=now))
 
 
 def finish_groups(group_ids: Sequence[str]) -> Steps[None]:
@@ -119,7 +120,10 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
 
 
 def forget_user(user_id: str, *, now: int) -> Steps[int]:
-    """An empty version stays behind the notes of each agent: what was to follow an older one is refused."""
+    """Destroy what is kept about a user beside sessions; how many rows.
+
+    An empty version stays behind the notes of each agent: what was to follow an older one is refused.
+    """
     yield from name_user(user_id)
     agents = yield Step("newest_notes_of_user", {"user_id": user_id})
     notes = yield Step("delete_notes_of_user", {"user_id": user_id})

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.principals import AnsweredRequest, AnsweredRequestStore
-from reactor_memory.protocols import MessageStore, SummaryStore, UserData
+from reactor_memory.protocols import MessageStore, SummaryStore
 from reactor_memory.storage import erasing
 from reactor_memory.testing.builders import append_messages, numbered
 from reactor_memory.testing.log import nothing_left
 
 
-class RequestsAndMessages(AnsweredRequestStore, MessageStore, SummaryStore, UserData, Protocol):
+class RequestsAndMessages(AnsweredRequestStore, MessageStore, SummaryStore, Protocol):
     """A store that keeps messages, too, and forgets users."""
 
 
@@ -157,6 +157,6 @@ class AnsweredRequestStoreConformance:
             begun = replace(request(key), user_id=user_id)
             await claim(store, begun)
             await store.answer_request(answered(begun))
-        assert await store.forget_user("ann", now=50) == 1
+        assert await store.database.write(erasing.forget_user, "ann", now=50) == 1
         assert await claim(store, request("of ann", now=60)) is None
         assert await claim(store, request("of bob", now=60)) == answered(replace(request("of bob"), user_id="bob"))

@@ -27,13 +27,13 @@ from reactor_memory.memberships import (
     NewFork,
 )
 from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer, Visibility
-from reactor_memory.protocols import SUMMARIZE, AppendRequest, MessageStore, SummaryStore, UserData
+from reactor_memory.protocols import SUMMARIZE, AppendRequest, MessageStore, SummaryStore
 from reactor_memory.storage import erasing
 from reactor_memory.testing.builders import append_messages, stored_form
 from tests.conformance.suites.correcting import amending
 
 
-class Store(ConversationStore, MessageStore, SummaryStore, UserData, Protocol):
+class Store(ConversationStore, MessageStore, SummaryStore, Protocol):
     """All of a store, in one object."""
 
     async def open(self) -> None: ...
@@ -640,7 +640,7 @@ class Forgetting:
                 created_at=9,
             )
             await store.add_audit(record)
-        assert await store.forget_user(MEMBER, now=99) == 2
+        assert await store.database.write(erasing.forget_user, MEMBER, now=99) == 2
         assert [each.user_id for each in await store.list_memberships("c")] == [OWNER, "cyd"]
         assert await store.list_transfers(MEMBER) == ()
         named = [(each.actor_id, each.target) for each in await store.list_audit("c", after="z")]

@@ -97,7 +97,7 @@ class Leases:
         before = await state(store)
         await store.summaries.release(lost, due_at=wall_clock(), attempts=7, parked=True, error="late")
         assert await state(store) == before
-        assert await claim(store) is None
+        assert await claim(store, ahead=MINUTE) is None
 
     async def test_a_lease_knows_the_failures_before_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))

@@ -7,17 +7,17 @@ import pytest
 from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
 from tests.stores import memory_store
 
 
@@ -47,19 +47,19 @@ class TestInMemoryAsIndex(IndexInDatabase):
     pass
 
 
-class TestInMemoryRanges(RangeSummaryStoreConformance):
+class TestInMemoryRanges(RangeSummaryRules):
     pass
 
 
-class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
+class TestInMemoryActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestInMemoryNotes(NotesStoreConformance):
+class TestInMemoryNotes(NotesRules):
     pass
 
 
-class TestInMemoryItems(ItemsStoreConformance):
+class TestInMemoryItems(ItemsRules):
     pass
 
 

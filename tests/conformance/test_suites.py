@@ -4,14 +4,10 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
     ConversationStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
     ResponseStoreConformance,
     SearchStoreConformance,
@@ -19,22 +15,26 @@ from reactor_memory.testing import (
     StrategyConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
 
 SUITES = (
     MessageStoreConformance,
     SummaryStoreConformance,
-    RangeSummaryStoreConformance,
+    RangeSummaryRules,
     RecallIndexConformance,
     SearchStoreConformance,
     StrategyConformance,
-    ActiveSessionStoreConformance,
+    ActiveSessionRules,
     AnsweredRequestStoreConformance,
     ApiKeyStoreConformance,
-    NotesStoreConformance,
-    ItemsStoreConformance,
+    NotesRules,
+    ItemsRules,
     ConversationStoreConformance,
     ResponseStoreConformance,
     StoredResponsesConformance,

@@ -13,6 +13,7 @@ from dependency_injector import providers
 from msgspec.structs import replace
 
 from reactor_memory import Container, Message, SummarizationError, open_container
+from reactor_memory.database.database import Database
 from reactor_memory.models import Extraction, Spending, Usage
 from reactor_memory.storage import derived
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
@@ -34,9 +35,15 @@ def priced(messages: Sequence[Message]) -> Extraction:
 
 @asynccontextmanager
 async def memory(
-    summarizer: ScriptedSummarizer, clock: FakeClock | None = None, url: str = "memory://", **summary: Any
+    summarizer: ScriptedSummarizer,
+    clock: FakeClock | None = None,
+    url: str = "memory://",
+    database: Database | None = None,
+    **summary: Any,
 ) -> AsyncGenerator[Container]:
     def configure(container: Container) -> None:
+        if database is not None:
+            container.database.override(providers.Object(database))
         container.summarizer.override(providers.Object(summarizer))
         container.clock.override(providers.Object(clock or FakeClock()))
 
@@ -122,19 +129,14 @@ async def test_a_cap_holds_across_restarts_and_for_deleted_sessions(tmp_path: Pa
 
 
 async def test_without_a_cap_nobody_asks_what_was_spent_but_it_is_noted() -> None:
-    clock = FakeClock()
-    database = FaultyDatabase(memory_database(), at=0, mode="before", operations={"read_spending"})
-
-    def configure(container: Container) -> None:
-        container.summarizer.override(providers.Object(scripted()))
-        container.clock.override(providers.Object(clock))
-        container.database.override(providers.Object(database))
-
-    async with open_container(settings(), configure=configure) as container:
+    clock, database = FakeClock(), memory_database()
+    asked = FaultyDatabase(database, at=1, mode="before", operations={"read_spending"})
+    async with memory(scripted(), clock, database=asked) as container:
         await saved(container, "s", 40)
-        assert database.calls == 0
-        spent = await database.read(derived.read_spending, "s", day=day_of(clock()))
-    assert spent == Spending(session=4 * PRICE, day=4 * PRICE)
+        assert asked.calls == 0
+        assert await database.read(derived.read_spending, "s", day=day_of(clock())) == Spending(
+            session=4 * PRICE, day=4 * PRICE
+        )
 
 
 async def test_answers_of_no_use_count(caplog: pytest.LogCaptureFixture) -> None:
