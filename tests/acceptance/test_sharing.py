@@ -26,6 +26,7 @@ from reactor_memory.memberships import AccessLevel
 from reactor_memory.principals import Principal
 from reactor_memory.protocols import SessionTransfer
 from reactor_memory.service.messages import NewMessage
+from reactor_memory.storage import memberships
 from reactor_memory.testing import wall_clock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 from tests.stores import memory_store
@@ -277,7 +278,7 @@ class TestForgottenAndMoved:
             assert await levels_of(target, key) == {"ann": "owner", "bob": "reader", "cyd": "writer"}
             assert await target.sharing().transfers(BOB) == (transfer,)
             assert await target.sharing().audit(ANN, key) == records
-            kept = await target.conversation_store().list_audit(gone.conversation_id)
+            kept = await target.database().read(memberships.list_audit, gone.conversation_id)
             assert [each.action for each in kept] == ["create", "delete"]
             await target.sharing().accept(BOB, transfer.transfer_id)
 
