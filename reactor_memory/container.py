@@ -14,12 +14,12 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -29,7 +29,7 @@ from dependency_injector import containers, providers
 
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
-from reactor_memory.database.absent import AbsentDatabase
+from reactor_memory.database.absent import AbsentDatabase, no_database
 from reactor_memory.database.database import Database
 from reactor_memory.elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
 from reactor_memory.errors import ConfigurationError, MissingExtraError
@@ -38,17 +38,13 @@ from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
-    ActiveSessionStore,
     ChatModel,
     Clock,
     Condenser,
     ContextSource,
-    ItemsStore,
     KeptElsewhere,
     MemoryManagementStrategy,
     MessageStore,
-    NotesStore,
-    RangeSummaryStore,
     RecallIndex,
     Redactor,
     Refold,
@@ -56,7 +52,6 @@ from reactor_memory.protocols import (
     SummaryScheduler,
     SummaryStore,
     TokenCounter,
-    UserData,
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
@@ -453,6 +448,11 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
     return selected(report, "database", scheme, "store.url", settings)
 
 
+def refuse_without_database(url: str) -> NoReturn:
+    """For a part that can do nothing without a database: that shows when the part is made."""
+    raise no_database(scheme_of(url))
+
+
 def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if scheme_of(url) in report.factories["message_store"]:
@@ -668,35 +668,12 @@ def is_indexing(settings: Settings, in_database: str) -> str:
     return on_or_off(settings.search.enabled and settings.background.enabled)
 
 
-def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
-    if not hasattr(message_store, "get_or_create_active"):
-        raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
-    return cast("ActiveSessionStore", message_store)
-
-
-def notes_store_of(message_store: MessageStore) -> NotesStore:
-    if not hasattr(message_store, "put_notes"):
-        raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
-    return cast("NotesStore", message_store)
-
-
-def items_store_of(message_store: MessageStore) -> ItemsStore:
-    if not hasattr(message_store, "change_items"):
-        raise ConfigurationError("store.url", "the store keeps no items; override items_store")
-    return cast("ItemsStore", message_store)
-
-
-def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
-    """Those of the stores that keep something about users, each once: the store of the log, and what is elsewhere."""
-    stores: list[object] = [message_store]
-    for place in places:
-        with suppress(ConfigurationError):  # the store keeps nothing of this kind, so there is nothing to forget
-            stores.append(place())
-    return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
-
-
 def context_source_of(
-    message_store: MessageStore, summary_store: SummaryStore, in_database: str, strategy: Strategy
+    message_store: MessageStore,
+    summary_store: SummaryStore,
+    in_database: str,
+    strategy: Strategy,
+    needed_database: Callable[[], Database],
 ) -> ContextSource:
     """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
     gets summaries of ranges, too, for one round trip more.
@@ -706,20 +683,13 @@ def context_source_of(
         return source
     from reactor_memory.tiers.strategy import RangedContextSource
 
-    return RangedContextSource(source, range_summary_store_of(message_store))
-
-
-def range_summary_store_of(message_store: MessageStore) -> RangeSummaryStore:
-    """The store of the log, which alone can take messages out of view together with their summary."""
-    if not hasattr(message_store, "put_range_summaries"):
-        raise ConfigurationError("store.url", "the store keeps no summaries of ranges: choose another one")
-    return cast("RangeSummaryStore", message_store)
+    return RangedContextSource(source, needed_database())
 
 
 def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
-    """The summarizer itself if it can tell a run in fewer words, else what it extracts."""
-    if hasattr(summarizer, "condense"):
-        return cast("Condenser", summarizer)
+    """The summarizer's own, else one that makes texts of what the summarizer extracts."""
+    if summarizer.condenser is not None:
+        return summarizer.condenser
     from reactor_memory.tiers.condensing import ExtractionCondenser
 
     return ExtractionCondenser(summarizer, count=counter.of_text)
@@ -1019,12 +989,12 @@ def message_search_of(
     return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
 
 
-def long_term_memory_of(store: NotesStore, clock: Clock, settings: Settings) -> LongTermMemory:
+def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
     from reactor_memory.notes.memory import LongTermMemory
 
     notes = settings.notes
     return LongTermMemory(
-        store=store, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
+        database=database, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
     )
 
 
@@ -1070,6 +1040,9 @@ class Container(containers.DeclarativeContainer):
     database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
     message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
+    needed_database = providers.Selector(
+        in_database, on=database, off=providers.Callable(refuse_without_database, settings.provided.store.url)
+    )
     summary_store = providers.Selector(
         in_database,
         on=providers.Singleton(SqlSummaryStore, database),
@@ -1088,7 +1061,9 @@ class Container(containers.DeclarativeContainer):
 
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
-    context_source = providers.Singleton(context_source_of, message_store, summary_store, in_database, strategy)
+    context_source = providers.Singleton(
+        context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
+    )
 
     redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
 
@@ -1152,11 +1127,10 @@ class Container(containers.DeclarativeContainer):
         forms=text_forms,
         chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
-    range_summary_store = providers.Singleton(range_summary_store_of, message_store)
     tiers: providers.Singleton[ProgressiveTiers] = providers.Singleton(
         imported("reactor_memory.tiers.service:ProgressiveTiers"),
         messages=message_store,
-        ranges=range_summary_store,
+        database=needed_database,
         writer=tier_writer,
         counter=message_counter,
         clock=clock,
@@ -1245,11 +1219,8 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
-    active_session_store = providers.Singleton(active_session_store_of, message_store)
-    items_store = providers.Singleton(items_store_of, message_store)
-    notes_store = providers.Singleton(notes_store_of, message_store)
     shown_notes = providers.Selector(
-        providers.Callable(shows_notes, settings), on=notes_store, off=providers.Object(None)
+        providers.Callable(shows_notes, settings), on=needed_database, off=providers.Object(None)
     )
     context_loader = providers.Singleton(
         ContextLoader,
@@ -1273,9 +1244,6 @@ class Container(containers.DeclarativeContainer):
         scheduler=save_scheduler,
         counter=message_counter,
         redactor=redactor,
-        user_data=providers.Callable(
-            user_data_of, message_store, active_session_store.provider, notes_store.provider, items_store.provider
-        ),
         refold=fold.provided.whole,
         clock=clock,
         random=secrets.token_hex,
@@ -1284,12 +1252,12 @@ class Container(containers.DeclarativeContainer):
 
     session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
         imported("reactor_memory.sessions.directory:SessionDirectory"),
-        active=active_session_store,
+        database=needed_database,
         messages=message_store,
         clock=clock,
         new_id=new_session_id,
     )
-    long_term_memory = providers.Singleton(long_term_memory_of, notes_store, clock, settings)
+    long_term_memory = providers.Singleton(long_term_memory_of, needed_database, clock, settings)
     chat_summarizer = providers.Singleton(named_by, conditions, "summarizer", "chat_memory.summarizer", settings)
     own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.tiers.writing:TierWriter"),
@@ -1310,7 +1278,7 @@ class Container(containers.DeclarativeContainer):
         message_counter,
         settings,
         messages=message_store,
-        ranges=range_summary_store,
+        database=needed_database,
         write=providers.Callable(chat_summaries_written_by, chat_writer),
         clock=clock,
     )
@@ -1320,7 +1288,7 @@ class Container(containers.DeclarativeContainer):
         settings,
         manager=conversation_manager,
         messages=message_store,
-        ranges=range_summary_store,
+        database=needed_database,
         strategy=memory_management,
     )
 
@@ -1381,7 +1349,7 @@ class Container(containers.DeclarativeContainer):
             on=providers.Factory(
                 imported("reactor_memory.chat.tiers:TierSummaries"),
                 tiers=tiers,
-                ranges=range_summary_store,
+                database=needed_database,
             ),
             off=providers.Factory(
                 imported("reactor_memory.chat.summaries:HierarchicalSummaries"),

@@ -14,7 +14,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memos import forget_texts
 from reactor_memory.models import ErasedMessages, ErasedUser
-from reactor_memory.protocols import Clock, KeptElsewhere, Refold, SummaryScheduler, UserData
+from reactor_memory.protocols import Clock, KeptElsewhere, Refold, SummaryScheduler
 from reactor_memory.storage import erasing, log
 from reactor_memory.storage.health import scrub
 
@@ -33,14 +33,12 @@ class Eraser:
         *,
         database: Database,
         elsewhere: Sequence[KeptElsewhere],
-        user_data: Sequence[UserData],
         scheduler: SummaryScheduler,
         refold: Refold,
         clock: Clock,
     ) -> None:
         self._database = database
         self._elsewhere = elsewhere
-        self._user_data = user_data
         self._scheduler = scheduler
         self._refold = refold
         self._clock = clock
@@ -72,10 +70,8 @@ class Eraser:
 
     async def erase_user(self, user_id: str) -> ErasedUser:
         """As `ConversationManager.erase_user`."""
-        sessions = rows = 0
-        for data in self._user_data:
-            rows += await data.forget_user(user_id, now=self._clock())
-        after = ""
+        rows = await self._database.write(erasing.forget_user, user_id, now=self._clock())
+        sessions, after = 0, ""
         while groups := await self._database.read(erasing.owned_groups, user_id, after=after, limit=PAGE):
             for group in groups:
                 sessions += await self._erase_group(group, user_id)

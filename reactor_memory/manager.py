@@ -58,7 +58,6 @@ from reactor_memory.protocols import (
     Refold,
     SummaryScheduler,
     SummaryStore,
-    UserData,
 )
 from reactor_memory.storage import derived, log, posting
 from reactor_memory.storage.pins import find_pin, place_pin
@@ -136,7 +135,6 @@ class ConversationManager:
         scheduler: SummaryScheduler,
         counter: MessageCounter,
         redactor: Redactor,
-        user_data: Sequence[UserData],
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
@@ -158,7 +156,6 @@ class ConversationManager:
         self._eraser = Eraser(
             database=database,
             elsewhere=elsewhere,
-            user_data=user_data,
             scheduler=scheduler,
             refold=refold,
             clock=clock,

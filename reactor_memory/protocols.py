@@ -17,7 +17,6 @@ from reactor_memory.models import (
     Fact,
     FactCorrection,
     Item,
-    ItemChange,
     JsonObject,
     Layout,
     Lease,
@@ -67,6 +66,24 @@ class TokenCounter(Protocol):
         ...
 
 
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words: writes the texts of tiers and of the chat memory.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
+
+
 class Summarizer(Protocol):
     """Extracts facts and a narrative from a run of messages.
 
@@ -81,29 +98,18 @@ class Summarizer(Protocol):
     @property
     def prompt_version(self) -> str: ...
 
+    @property
+    def condenser(self) -> Condenser | None:
+        """What tells runs of messages in fewer words, often the summarizer itself; without one, texts are made of what
+        it extracts.
+        """
+        ...
+
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction: ...
 
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
-
-
-class Condensed(Value, frozen=True, kw_only=True):
-    """A shorter text, and what it cost."""
-
-    text: str
-    usage: Usage = Usage()
-
-
-class Condenser(Protocol):
-    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
-
-    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
-    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
-    retries by itself.
-    """
-
-    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -567,14 +573,6 @@ class Amendments(Protocol):
         ...
 
 
-class UserData(Protocol):
-    """What is kept about a user beside sessions."""
-
-    async def forget_user(self, user_id: str, *, now: int) -> int:
-        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
-        ...
-
-
 class ContextSource(Protocol):
     """Where a load reads: a store that holds log and summaries, or two stores joined."""
 
@@ -613,63 +611,6 @@ class SummaryScheduler(Protocol):
         ...
 
 
-class RangeSummaryStore(Protocol):
-    """Texts that stand for ranges of messages, beside the log that they stand for. Owners are checked as in
-    `MessageStore`; an unknown session raises `SessionNotFoundError`.
-
-    A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
-    summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows
-    the messages of that range themselves, archived or not.
-
-    What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten:
-    `read_originals` gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any
-    other message. When a message of a range is withdrawn or erased, the text goes that was made of it, as if it had
-    been restored. Deleting a session deletes its summaries.
-    """
-
-    async def read_range_summaries(
-        self, session_id: str, user_id: str | None, *, live: bool = True
-    ) -> tuple[RangeSummary, ...]:
-        """The live ones (or all), in the order of their ranges."""
-        ...
-
-    async def read_originals(
-        self,
-        session_id: str,
-        user_id: str | None,
-        *,
-        after: int = 0,
-        until: int | None = None,
-        last: int | None = None,
-        limit: int | None = None,
-    ) -> tuple[Message, ...]:
-        """As `MessageStore.read`, with the archived messages."""
-        ...
-
-    async def put_range_summaries(
-        self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
-    ) -> bool:
-        """Store `new`, in one transaction: live summaries inside the range of a new one are replaced by it, and what
-        becomes of its messages is told by its `retention`. `delete` leaves a tombstone for each message; it is
-        meant to save space (`erase` forgets).
-
-        Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`,
-        in any order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced
-        summary stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new
-        one, are not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a
-        `message_count` that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for
-        `delete`, if a fork begins inside the range.
-        """
-        ...
-
-    async def restore_range_summary(self, session_id: str, user_id: str | None, summary_id: str, *, now: int) -> bool:
-        """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
-
-        False if it is not live (any more). `InvalidInputError` if its messages were deleted.
-        """
-        ...
-
-
 class MemoryManagementStrategy(Protocol):
     """What a chat memory does after messages were added to it (`reactor_memory.chat_memory`)."""
 
@@ -686,83 +627,6 @@ class MemoryManagementStrategy(Protocol):
         counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
         or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
         """
-        ...
-
-
-class ActiveSessionStore(Protocol):
-    """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
-
-    Every call answers for the named user only, but for `deactivate_active`. `last_active_at` never goes back.
-    """
-
-    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
-        """None if there never was one; one that was deactivated has no `session_id`."""
-        ...
-
-    async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
-        """The active session, which is in use from now on; `candidate` becomes it if there is none. All who ask at
-        once get the same answer.
-        """
-        ...
-
-    async def switch_active(
-        self, user_id: str, agent_name: str, *, expected: str | None, new: str | None, now: int
-    ) -> ActiveSession | None:
-        """Make `new` the active session (None: there is none then) if it still is `expected`; else None."""
-        ...
-
-    async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
-        """Note that `session_id` is in use; False if it is not the active one. A power cut may take the note back."""
-        ...
-
-    async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
-        """All agents of the user, the one used last first."""
-        ...
-
-    async def deactivate_active(self, *, before: int) -> int:
-        """Deactivate what was used last before this time, of all users; how many."""
-        ...
-
-
-class NotesStore(Protocol):
-    """Versions of notes per user and agent: append-only, and version n is followed by n + 1.
-
-    Every call answers for the named user and agent only.
-    """
-
-    async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
-        """The newest version, or the one asked for; version 0 if there is none."""
-        ...
-
-    async def put_notes(self, notes: Notes) -> bool:
-        """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
-        ...
-
-    async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
-        """The newest versions, newest first."""
-        ...
-
-
-class ItemsStore(Protocol):
-    """What applications keep by namespace and key, each user's apart; `user_id` "" is nobody in particular.
-
-    A namespace is a path of labels with points between them; "" is above all others.
-    """
-
-    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
-        """The items under these namespaces and keys, in this order; None for what is not there."""
-        ...
-
-    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
-        """The items of the namespace and of all below it, changed last first; at most `limit`."""
-        ...
-
-    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
-        """The namespaces that hold an item, in the order of their code points."""
-        ...
-
-    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
-        """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
         ...
 
 
@@ -856,45 +720,3 @@ class StoredUser(Value, frozen=True, kw_only=True):
     active: tuple[ActiveSession, ...] = ()
     notes: tuple[Notes, ...] = ()
     items: tuple[Item, ...] = ()
-
-
-class SessionTransfer(Protocol):
-    """Reads and writes sessions, and what belongs to users, as they are stored, to move them to another store. No owner
-    is checked: this is for who runs the databases.
-    """
-
-    async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
-        """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
-        ...
-
-    async def export_group(self, group_id: str) -> tuple[StoredConversation, ...]:
-        """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
-        ...
-
-    async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
-        """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
-        ...
-
-    async def import_conversation(self, stored: StoredConversation) -> bool:
-        """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
-        ...
-
-    async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
-        """Store messages that follow one another, durably; False, and nothing stored, if the first of them is not the
-        next one of the conversation, or if that was deleted.
-        """
-        ...
-
-    async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
-        """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
-        ...
-
-    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
-        """The users behind `after`, in their order, of whom notes, active sessions or items are kept."""
-        ...
-
-    async def export_user(self, user_id: str) -> StoredUser: ...
-
-    async def import_user(self, stored: StoredUser) -> None:
-        """Store what is not there yet, in one transaction; nothing is replaced."""
-        ...

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from reactor_memory.chat_memory.runs import next_run
 from reactor_memory.context.rendering import render_narrative
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SummarizationError
 from reactor_memory.models import Message, RangeSummary, Retention
-from reactor_memory.protocols import Clock, MessageStore, RangeSummaryStore
+from reactor_memory.protocols import Clock, MessageStore
+from reactor_memory.storage import range_summaries
 from reactor_memory.validation import new_message_id
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,7 @@ class SummarizationStrategy:
         self,
         *,
         messages: MessageStore,
-        ranges: RangeSummaryStore,
+        database: Database,
         write: WriteSummary,
         count: Callable[[str], int],
         tokenizer: str,
@@ -63,7 +65,7 @@ class SummarizationStrategy:
         retention: Retention,
     ) -> None:
         self._messages = messages
-        self._ranges = ranges
+        self._database = database
         self._write = write
         self._count = count
         self._tokenizer = tokenizer
@@ -99,7 +101,7 @@ class SummarizationStrategy:
 
     async def _summarize(self, conversation_id: str, user_id: str | None) -> bool:
         """Make the next summary, if one is due; another process may have been faster."""
-        live = await self._ranges.read_range_summaries(conversation_id, user_id)
+        live = await self._database.read(range_summaries.read_range_summaries, conversation_id, user_id)
         run = await self._next_run(conversation_id, user_id, live)
         if not run:
             return False
@@ -147,13 +149,17 @@ class SummarizationStrategy:
         expected = [each.summary_id for each in live]
         now = summary.created_at
         try:
-            await self._ranges.put_range_summaries(conversation_id, user_id, [summary], expected=expected, now=now)
+            await self._database.write(
+                range_summaries.put_range_summaries, conversation_id, user_id, [summary], expected=expected, now=now
+            )
         except InvalidInputError as error:
             if error.field != "retention":
                 raise
             log.info("messages that a fork needs are archived, not deleted", extra={"session_id": conversation_id})
             kept = replace(summary, retention="archive")
-            await self._ranges.put_range_summaries(conversation_id, user_id, [kept], expected=expected, now=now)
+            await self._database.write(
+                range_summaries.put_range_summaries, conversation_id, user_id, [kept], expected=expected, now=now
+            )
 
 
 def harmless(text: str, count: Callable[[str], int]) -> str:

@@ -14,9 +14,9 @@ from reactor_memory.cli.log_lines import log_to_stderr
 
 
 @click.command()
-@click.option("--recount", is_flag=True, help="Count messages again that another tokenizer counted.")
+@click.option("--recount", "recounting", is_flag=True, help="Count messages again that another tokenizer counted.")
 @with_common_options
-async def migrate(invocation: Invocation, recount: bool) -> None:
+async def migrate(invocation: Invocation, recounting: bool) -> None:
     """Bring the schema of the database up to date.
 
     SQLite files are brought up to date whenever they are opened; PostgreSQL only by this command, or by
@@ -26,12 +26,13 @@ async def migrate(invocation: Invocation, recount: bool) -> None:
     new counts.
     """
     from reactor_memory.cli import rendering
+    from reactor_memory.storage.recounting import recount
 
     settings = invocation.settings(store={"auto_migrate": True})
     async with invocation.container(settings, creates=True) as container:
-        store, counter = container.message_store(), container.message_counter()
-        recounted = await store.recount(counter.name, counter.counted) if recount else 0
-        schema = dict((await store.check()).details).get("schema", "")
+        counter = container.message_counter()
+        recounted = await recount(container.database(), counter.name, counter.counted) if recounting else 0
+        schema = dict((await container.message_store().check()).details).get("schema", "")
     invocation.show({"schema": schema, "recounted": recounted}, lambda: rendering.migrated(schema, recounted))
 
 

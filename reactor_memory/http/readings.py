@@ -32,6 +32,7 @@ class Readings:
 
     def __init__(self, container: Container) -> None:
         self._summaries = container.summary_store()
+        self._database = container.database()
         self._caps = container.spending_caps()
         self._breaker = container.breaker()
         self._streams = container.response_streams()

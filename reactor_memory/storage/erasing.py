@@ -68,7 +68,10 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
 
 
 def forget_user(user_id: str, *, now: int) -> Steps[int]:
-    """An empty version stays behind the notes of each agent: what was to follow an older one is refused."""
+    """Destroy what is kept about a user beside sessions; how many rows.
+
+    An empty version stays behind the notes of each agent: what was to follow an older one is refused.
+    """
     yield from name_user(user_id)
     agents = yield Step("newest_notes_of_user", {"user_id": user_id})
     notes = yield Step("delete_notes_of_user", {"user_id": user_id})

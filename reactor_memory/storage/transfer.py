@@ -1,4 +1,5 @@
-"""The operations that move sessions to another store (`protocols.SessionTransfer`), written once for all SQL stores.
+"""The operations that read and write sessions, and what belongs to users, as they are stored, to move them to another
+database. No owner is checked: this is for who runs the databases.
 
 Each generator is one transaction.
 """
@@ -30,12 +31,14 @@ from reactor_memory.storage.rows import (
 from reactor_memory.storage.tombstones import tombstone
 
 
-def list_groups(owner_id: str | None, *, after: str, limit: int) -> Steps[tuple[str, ...]]:
+def list_groups(*, owner_id: str | None = None, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
+    """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
     rows = yield Step("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
     return tuple(row[0] for row in rows)
 
 
 def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
+    """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
     rows = yield Step("conversations_to_export", {"group_id": group_id, "kind": COPY})
     found: dict[str, StoredConversation] = {}
     for row in rows:
@@ -79,6 +82,7 @@ def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
 
 
 def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
+    """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
     rows = yield Step("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
     return tuple(map(_stored_message, rows))
 
@@ -99,6 +103,7 @@ def _stored_message(row: Row) -> StoredMessage:
 
 
 def import_conversation(stored: StoredConversation) -> Steps[bool]:
+    """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
     session_id = stored.session.session_id
     if not (yield Step("import_conversation", _conversation_values(stored))):
         return False
@@ -143,6 +148,9 @@ def _conversation_values(stored: StoredConversation) -> dict[str, Any]:
 
 
 def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> Steps[bool]:
+    """Store messages that follow one another; False, and nothing stored, if the first of them is not the next one of
+    the conversation, or if that was deleted.
+    """
     key = key_of(conversation_id)
     advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq}
     if not (yield Step("advance_import", key | advance)):
@@ -167,6 +175,7 @@ def _stored_values(stored: StoredMessage) -> dict[str, Any]:
 
 
 def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
+    """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
     key = key_of(conversation_id)
     if due_at is not None:
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
@@ -183,6 +192,7 @@ def export_user(user_id: str) -> Steps[StoredUser]:
 
 
 def import_user(stored: StoredUser) -> Steps[None]:
+    """Store what is not there yet; nothing is replaced."""
     yield from user_rows.import_rows(stored)
     yield Batch(
         "import_item",

@@ -20,11 +20,9 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
-`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a
-store keeps of users. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The
-suites run under asyncio, or whatever the fixture `anyio_backend` says.
+one whose attribute `summaries` is a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a fixture
+`index`. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run
+under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -33,22 +31,16 @@ pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
         for name in (
-            "active_sessions",
             "branching",
-            "items",
             "lifecycle",
             "log",
-            "notes",
-            "range_summaries",
             "recall",
             "summaries",
-            "transfer",
             "work",
         )
     )
 )
 
-from reactor_memory.testing.active_sessions import ActiveSessionStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
     append_messages,
     numbered,
@@ -56,26 +48,17 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
-from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
-from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
-from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
-from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
 
 __all__ = [
-    "ActiveSessionStoreConformance",
     "FakeClock",
-    "ItemsStoreConformance",
     "MessageStoreConformance",
-    "NotesStoreConformance",
-    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
-    "SessionTransferConformance",
     "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",

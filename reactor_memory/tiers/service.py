@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import RangeSummary, Retention, Session, Value
-from reactor_memory.protocols import Clock, Condensed, MessageStore, RangeSummaryStore
+from reactor_memory.protocols import Clock, Condensed, MessageStore
+from reactor_memory.storage import range_summaries
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes, is_complete
 from reactor_memory.tiers.planning import Step, View, Writing, covered_until, plan, view_of
 from reactor_memory.tiers.writing import TierWriter
@@ -89,14 +91,14 @@ class ProgressiveTiers:
         self,
         *,
         messages: MessageStore,
-        ranges: RangeSummaryStore,
+        database: Database,
         writer: TierWriter,
         counter: MessageCounter,
         clock: Clock,
         options: TierOptions,
     ) -> None:
         self._messages = messages
-        self._ranges = ranges
+        self._database = database
         self._writer = writer
         self._counter = counter
         self._clock = clock
@@ -148,7 +150,9 @@ class ProgressiveTiers:
         """
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
-        return await self._ranges.restore_range_summary(session_id, user_id, summary_id, now=self._clock())
+        return await self._database.write(
+            range_summaries.restore_range_summary, session_id, user_id, summary_id, now=self._clock()
+        )
 
     # -- by itself ----------------------------------------------------------------------------------------------
 
@@ -199,7 +203,7 @@ class ProgressiveTiers:
         session = await self._messages.get_session(session_id, user_id)
         if session is None:
             return None, View()
-        live = await self._ranges.read_range_summaries(session_id, user_id)
+        live = await self._database.read(range_summaries.read_range_summaries, session_id, user_id)
         messages = await self._messages.read(session_id, user_id, after=covered_until(live))
         return session, view_of(session, live, messages)
 
@@ -217,13 +221,17 @@ class ProgressiveTiers:
         self, session_id: str, user_id: str | None, new: list[RangeSummary], expected: list[str], now: int
     ) -> bool:
         try:
-            return await self._ranges.put_range_summaries(session_id, user_id, new, expected=expected, now=now)
+            return await self._database.write(
+                range_summaries.put_range_summaries, session_id, user_id, new, expected=expected, now=now
+            )
         except InvalidInputError as error:
             if error.field != "retention":
                 raise
             log.info("messages that a fork needs are archived, not deleted", extra={"session_id": session_id})
             kept = [replace(each, retention="archive") for each in new]
-            return await self._ranges.put_range_summaries(session_id, user_id, kept, expected=expected, now=now)
+            return await self._database.write(
+                range_summaries.put_range_summaries, session_id, user_id, kept, expected=expected, now=now
+            )
 
     def _summary(self, writing: Writing, text: Condensed, now: int) -> RangeSummary:
         started_at, ended_at = writing.period

@@ -634,8 +634,8 @@ class TestErrors:
     @pytest.mark.parametrize("call", ["add_messages", "get_messages", "clear_messages"])
     async def test_a_fault_of_the_store(self, call: str) -> None:
         def configure(container: Container) -> None:
-            methods = {"append", "get_session"}
-            faulty = FaultyDatabase(container.database(), at=1, mode="before", operations=methods)
+            operations = {"append", "find"}
+            faulty = FaultyDatabase(container.database(), at=1, mode="before", operations=operations)
             container.database.override(providers.Object(faulty))
 
         async with chat(configure=configure) as container:

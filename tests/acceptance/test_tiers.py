@@ -27,6 +27,7 @@ from reactor_memory import (
 )
 from reactor_memory.context.report import Context
 from reactor_memory.context.verification import verify
+from reactor_memory.storage import range_summaries
 from reactor_memory.testing import ScriptedCondenser
 from reactor_memory.tiers.service import DISABLED, EMPTY, NOTHING_OLDER, OTHER_STRATEGY, OVERTAKEN, ProgressiveTiers
 from tests.acceptance.scenes import USER, eventually, save, talk, texts
@@ -200,7 +201,7 @@ async def test_archived_messages_are_out_of_view_and_kept(url: str) -> None:
         await now.tiers.summarize("s", user_id=USER)
         shown = await now.manager.read_messages("s", user_id=USER)
         assert [message.seq for message in shown] == [13, 14, 15, 16]
-        originals = await now.container.message_store().read_originals("s", USER)
+        originals = await now.container.database().read(range_summaries.read_originals, "s", USER)
         assert texts(originals) == texts(talk(16))
 
 

@@ -8,19 +8,19 @@ from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
 from tests.conformance.suites.answered_requests import AnsweredRequestConformance
 from tests.conformance.suites.api_keys import ApiKeyConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
 from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
 from tests.conformance.suites.searching import SearchConformance
 from tests.conformance.suites.sharing import SharingConformance
@@ -55,19 +55,19 @@ class TestPostgresAsIndex(IndexInDatabase):
     pass
 
 
-class TestPostgresRanges(RangeSummaryStoreConformance):
+class TestPostgresRanges(RangeSummaryRules):
     pass
 
 
-class TestPostgresActiveSessions(ActiveSessionStoreConformance):
+class TestPostgresActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestPostgresNotes(NotesStoreConformance):
+class TestPostgresNotes(NotesRules):
     pass
 
 
-class TestPostgresItems(ItemsStoreConformance):
+class TestPostgresItems(ItemsRules):
     pass
 
 

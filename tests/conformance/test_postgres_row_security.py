@@ -8,19 +8,19 @@ import pytest
 
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
     AnsweredRequestStoreConformance,
     ConversationStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
     ResponseStoreConformance,
     SearchStoreConformance,
     StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
 from tests.stores import postgres_store
 
 pytestmark = pytest.mark.postgres
@@ -34,15 +34,15 @@ async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
     await store.close()
 
 
-class TestFencedActiveSessions(ActiveSessionStoreConformance):
+class TestFencedActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestFencedNotes(NotesStoreConformance):
+class TestFencedNotes(NotesRules):
     pass
 
 
-class TestFencedItems(ItemsStoreConformance):
+class TestFencedItems(ItemsRules):
     pass
 
 

@@ -11,19 +11,19 @@ from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
 from tests.conformance.suites.answered_requests import AnsweredRequestConformance
 from tests.conformance.suites.api_keys import ApiKeyConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
 from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
 from tests.conformance.suites.searching import SearchConformance
 from tests.conformance.suites.sharing import SharingConformance
@@ -56,7 +56,7 @@ class TestSqliteAsIndex(IndexInDatabase):
     pass
 
 
-class TestSqliteRanges(RangeSummaryStoreConformance):
+class TestSqliteRanges(RangeSummaryRules):
     pass
 
 
@@ -71,15 +71,15 @@ class TestInlineLoads(MessageStoreConformance):
         await store.close()
 
 
-class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+class TestSqliteActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestSqliteNotes(NotesStoreConformance):
+class TestSqliteNotes(NotesRules):
     pass
 
 
-class TestSqliteItems(ItemsStoreConformance):
+class TestSqliteItems(ItemsRules):
     pass
 
 

@@ -48,6 +48,7 @@ class CountingSummarizer:
 
     name = "counting"
     prompt_version = "1"
+    condenser = None
 
     def __init__(self, calls: Path | None) -> None:
         self._calls = calls

@@ -153,6 +153,6 @@ class AnsweredRequestConformance:
             begun = replace(request(key), user_id=user_id)
             await claim(store, begun)
             await store.database.write(answered_requests.answer_request, answered(begun))
-        assert await store.forget_user("ann", now=50) == 1
+        assert await store.database.write(erasing.forget_user, "ann", now=50) == 1
         assert await claim(store, request("of ann", now=60)) is None
         assert await claim(store, request("of bob", now=60)) == answered(replace(request("of bob"), user_id="bob"))

@@ -686,7 +686,7 @@ class Forgetting:
                 created_at=9,
             )
             await store.database.write(memberships.add_audit, record)
-        assert await store.forget_user(MEMBER, now=99) == 2
+        assert await store.database.write(erasing.forget_user, MEMBER, now=99) == 2
         assert [each.user_id for each in await store.database.read(memberships.list_memberships, "c")] == [OWNER, "cyd"]
         assert await store.database.read(memberships.list_transfers, MEMBER) == ()
         named = [

@@ -12,7 +12,7 @@ from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.memberships import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
-from reactor_memory.storage import conversations, memberships
+from reactor_memory.storage import conversations, memberships, user_rows
 from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
@@ -48,8 +48,10 @@ async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
     store = postgres_store(fenced_postgres_dsn, pool_size=1)
     await store.open()
     for user_id in ("ann", "bob"):
-        await store.get_or_create_active(user_id, "agent", f"of {user_id}", now=1)
-        await store.put_notes(Notes(user_id=user_id, agent_name="agent", version=1, text=f"of {user_id}"))
+        await store.database.write(user_rows.get_or_create_active, user_id, "agent", f"of {user_id}", now=1)
+        await store.database.write(
+            user_rows.put_notes, Notes(user_id=user_id, agent_name="agent", version=1, text=f"of {user_id}")
+        )
     yield store
     await store.close()
 
@@ -223,14 +225,14 @@ def audit(group_id: str) -> AuditRecord:
 class TestThePool:
     async def test_a_connection_does_not_carry_a_user_over(self, store: SqlStore) -> None:
         """The store has one connection: what an operation named must be gone when the next one begins."""
-        await store.read_notes("ann", "agent")
+        await store.database.read(user_rows.read_notes, "ann", "agent")
 
         async def named(connection: Any) -> list[str | None]:
             settings = ("reactor_memory.user_id", "reactor_memory.all_users")
             return [await connection.fetchval("SELECT current_setting($1, true)", each) for each in settings]
 
         assert not any(await once(store, named))
-        await store.deactivate_active(before=0)
+        await store.database.write(user_rows.deactivate_active, before=0)
         assert not any(await once(store, named))
 
     async def test_users_who_share_a_pool_at_once_do_not_meet(self, fenced_postgres_dsn: str) -> None:
@@ -240,9 +242,11 @@ class TestThePool:
         async def use(user_id: str) -> None:
             for number in range(1, 6):
                 notes = Notes(user_id=user_id, agent_name="agent", version=number, text=user_id)
-                assert await store.put_notes(notes)
-                assert (await store.read_notes(user_id, "agent")).text == user_id
-                assert (await store.get_or_create_active(user_id, "agent", user_id, now=1)).session_id == user_id
+                assert await store.database.write(user_rows.put_notes, notes)
+                assert (await store.database.read(user_rows.read_notes, user_id, "agent")).text == user_id
+                assert (
+                    await store.database.write(user_rows.get_or_create_active, user_id, "agent", user_id, now=1)
+                ).session_id == user_id
 
         async with anyio.create_task_group() as tasks:
             for number in range(12):

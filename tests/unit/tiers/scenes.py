@@ -18,7 +18,7 @@ from reactor_memory.workers.spending import SpendingCaps
 def guard_over(store: SqlStore, *, cap: int = 0) -> ProviderGuard:
     return ProviderGuard(
         redactor=unredacted,
-        caps=SpendingCaps(summaries=store, clock=FakeClock(), max_tokens_per_session=cap, max_tokens_per_day=0),
+        caps=SpendingCaps(database=store.database, clock=FakeClock(), max_tokens_per_session=cap, max_tokens_per_day=0),
         breaker=CircuitBreaker(failures=100, open_seconds=1, monotonic=lambda: 0.0),
         timeout_seconds=5,
     )
@@ -48,7 +48,7 @@ def writer_over(
 def tiers_over(store: SqlStore, condenser: ScriptedCondenser, sizes: TierSizes, **options: object) -> ProgressiveTiers:
     return ProgressiveTiers(
         messages=store,
-        ranges=store,
+        database=store.database,
         writer=writer_over(store, condenser),
         counter=MessageCounter(EstimateCounter()),
         clock=FakeClock(),
