@@ -481,8 +481,10 @@ def where_index_is(report: ConditionReport, settings: Settings) -> str:
     return "database" if is_in_database(report, settings) == "on" else "nowhere"
 
 
-def plugged_recall_index(report: ConditionReport, settings: Settings) -> RecallIndex:
-    return selected(report, "recall_index", settings.context.recall_index, "context.recall_index", settings)
+def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
+    if where == "elsewhere":
+        return named_by(report, "recall_index", "context.recall_index", settings)
+    return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
 
 
 IN_DATABASE = "database"
@@ -1052,12 +1054,7 @@ class Container(containers.DeclarativeContainer):
         in_database, on=providers.Singleton(SqlAmendments, database), off=providers.Singleton(NoAmendments)
     )
     where_index_is = providers.Callable(where_index_is, conditions, settings)
-    recall_index = providers.Selector(
-        where_index_is,
-        database=providers.Singleton(SqlRecallIndex, database),
-        elsewhere=providers.Singleton(plugged_recall_index, conditions, settings),
-        nowhere=providers.Singleton(NoRecallIndex),
-    )
+    recall_index = providers.Singleton(recall_index_of, where_index_is, database, conditions, settings)
 
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
