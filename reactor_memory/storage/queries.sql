@@ -810,8 +810,14 @@ UPDATE background_work SET fence = fence + 1, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: forget_work
--- Of a conversation that is gone: no lease of it can be claimed, and no write under an older one finds its fence. The
--- row of an erasure goes when that has ended.
+-- A fence never goes back, so what held an older lease is refused for ever. An erasure that is under way goes on.
+UPDATE background_work
+SET due_at = NULL, lease_until = 0, fence = fence + 1, attempts = 0, parked = 0, touched = 0, last_error = NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
+
+-- name: delete_work
+-- Of a conversation that is gone for good: no lease of it can be claimed, and no write under an older one finds its
+-- fence. The row of an erasure goes when that has ended.
 DELETE FROM background_work
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
 

@@ -19,7 +19,7 @@ from reactor_memory.models import (
     SummaryHead,
     WorkState,
 )
-from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
+from reactor_memory.protocols import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
 from reactor_memory.settings import Settings
 from reactor_memory.storage.branches import segments_of_branch
 from reactor_memory.storage.derived import all_gone, overlaps, refolded
@@ -109,13 +109,19 @@ class SampleSummaries:
         for session_id in session_ids:
             self._state.forget(session_id)
 
-    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
+    async def claim(
+        self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+    ) -> Lease | None:
         if not self._state.lives(session_id):
             return None
         work = self._state.work[session_id, kind]
-        if work.lease_until > now:
+        if now < work.lease_until <= now + lease_microseconds:
+            return None
+        if wait_microseconds is not None and (work.is_parked or _is_put_off(work, now, wait_microseconds)):
             return None
         work.fence += 1
+        work.make_due(now)
+        work.is_parked = False
         work.lease_until = now + lease_microseconds
         work.is_touched = False
         return Lease(
@@ -146,11 +152,11 @@ class SampleSummaries:
         work.lease_until = 0
         work.attempts, work.is_parked, work.last_error = attempts, parked, error
 
-    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
+    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
         waiting = (
             (work.due_at, session_id)
             for (session_id, of_kind), work in self._state.work.items()
-            if of_kind == kind and self._state.lives(session_id) and _is_due(work, now)
+            if of_kind == kind and self._state.lives(session_id) and _is_due(work, now, ahead)
         )
         return tuple(session_id for _, session_id in heapq.nsmallest(limit, waiting))
 
@@ -189,8 +195,19 @@ class SampleSummaries:
                 work.lease_until = 0
 
 
-def _is_due(work: Work, now: int) -> bool:
-    return not work.is_parked and work.lease_until <= now and work.due_at is not None and work.due_at <= now
+def _is_due(work: Work, now: int, ahead: Ahead) -> bool:
+    is_free = not now < work.lease_until <= now + ahead.lease_microseconds
+    return (
+        is_free
+        and not work.is_parked
+        and work.due_at is not None
+        and not _is_put_off(work, now, ahead.wait_microseconds)
+    )
+
+
+def _is_put_off(work: Work, now: int, wait_microseconds: int) -> bool:
+    """What is put off for longer was so by a wrong clock."""
+    return work.due_at is not None and now < work.due_at <= now + wait_microseconds
 
 
 def make_summaries(settings: Settings) -> SampleSummaries:
