@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from heapq import heappop, heappush
 from traceback import format_tb
 
 import anyio
@@ -54,6 +55,7 @@ class _Work:
         self.reason = ""
         self.again = False
         self.by_name = False
+        self.hinted = False
         self.announced = False
         self.waiting_loads = 0
         self.setbacks = 0
@@ -78,10 +80,11 @@ class Worker:
         self._lease_microseconds = int(kind.lease_seconds * 1e6)
         self._wait_microseconds = int(options.max_backoff_seconds * 1e6)
         self._works: dict[str, _Work] = {}
+        self._given_up: dict[str, float] = {}
         self._group: anyio.abc.TaskGroup | None = None
         self._slots: AbstractAsyncContextManager[object] = nullcontext()
         self._closing = False
-        self._look_at = 0.0
+        self._retries: list[float] = []
         self._sooner = anyio.Event()
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -122,8 +125,9 @@ class Worker:
             work = self._started(session_id)
         else:
             work.again = True
-        if work is not None and by_name:
-            work.by_name = True
+        if work is not None:
+            work.hinted = True
+            work.by_name = work.by_name or by_name
         return work
 
     async def wait(self, session_id: str, until: int, timeout_seconds: float) -> str:
@@ -182,15 +186,17 @@ class Worker:
     async def _until_next_look(self, failures: int) -> None:
         """A database that is away is asked less and less often."""
         usual = self.kind.every_seconds * (0.75 + self._random() / 2)
-        self._look_at = anyio.current_time() + max(usual, self._pause(failures) if failures else 0.0)
-        while (left := self._look_at - anyio.current_time()) > 0:
+        at = anyio.current_time() + max(usual, self._pause(failures) if failures else 0.0)
+        while (left := min([at, *self._retries[:1]]) - anyio.current_time()) > 0:
             self._sooner = anyio.Event()
             with anyio.move_on_after(left):
                 await self._sooner.wait()
+        while self._retries and self._retries[0] <= anyio.current_time():
+            heappop(self._retries)
 
     def _look_in(self, seconds: float) -> None:
-        """Look again then, for what is put off until then."""
-        self._look_at = min(self._look_at, anyio.current_time() + seconds)
+        """Look again then, too, for what is put off until then."""
+        heappush(self._retries, anyio.current_time() + seconds)
         self._sooner.set()
 
     async def look(self, *, wait: bool = False) -> int:
@@ -321,6 +327,9 @@ class Worker:
         if state is None:
             return None
         if state.lease_until <= 0 and (state.parked or (state.due_at or 0) > self._clock()):
+            if doing and state.parked and work.hinted and not self._was_given_up_lately(session_id):
+                work.by_name = True
+                return 0.0
             work.outcome, work.reason = "failed", state.last_error or ""
             return None
         at_rest = state.due_at is None and state.lease_until <= 0
@@ -347,12 +356,22 @@ class Worker:
         elif was_asked:
             log.log(logging.ERROR if parked else logging.WARNING, _TOLD[parked], extra=fields)
         if parked:
+            self._give_up(lease.session_id)
             await self._give_back(lease, due_in=None, attempts=attempts, parked=True, error=work.reason)
             return
         asked_for = float(getattr(error, "retry_after_seconds", None) or 0.0) * (1 + self._random() / 4)
         pause = min(max(self._pause(max(1, attempts)), asked_for), self._options.max_backoff_seconds)
         await self._give_back(lease, due_in=pause, attempts=attempts, error=work.reason)
         self._look_in(pause)
+
+    def _give_up(self, session_id: str) -> None:
+        """Until the longest pause has passed; then the conversation is tried once more when it is used."""
+        now = anyio.current_time()
+        self._given_up = {key: until for key, until in self._given_up.items() if until > now}
+        self._given_up[session_id] = now + self._options.max_backoff_seconds
+
+    def _was_given_up_lately(self, session_id: str) -> bool:
+        return self._given_up.get(session_id, 0.0) > anyio.current_time()
 
     def _pause(self, attempts: int, first_seconds: float | None = None) -> float:
         return backoff_seconds(

@@ -114,6 +114,28 @@ async def test_saves_and_loads_leave_parked_work_alone() -> None:
     assert len(summarizer.calls) == 2
 
 
+async def test_parked_work_is_tried_once_more_when_the_session_is_used_after_the_longest_pause() -> None:
+    """Whether it failed for a reason that has gone is known by trying only: also of what another process gave up."""
+    summarizer = ScriptedSummarizer(default=DOWN)
+    background = {"max_attempts": 2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.2}
+    async with memory(summarizer, background=background, summary={"breaker_failures": 100}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 2)
+        await manager.drain()
+        assert (await work_state(container)).parked
+        await anyio.sleep(0.25)
+        assert len(summarizer.calls) == 2, "unused, it is left alone"
+        await save(manager, "s", talk(2, start=31))
+        await manager.drain()
+        assert len(summarizer.calls) == 3
+        await save(manager, "s", talk(2, start=33))
+        await manager.drain()
+        state = await work_state(container)
+    assert (state.parked, state.attempts) == (True, 3)
+    assert len(summarizer.calls) == 3
+
+
 async def test_parked_work_is_done_when_asked_for_by_name() -> None:
     summarizer = scripted().then(*[DOWN] * 2)
     async with memory(summarizer, background={"max_attempts": 2}) as container:
