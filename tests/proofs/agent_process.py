@@ -2,8 +2,7 @@
 
 ``append URL RUN`` saves batches to three sessions until it is killed. ``share URL NAME CALLS`` saves its batches to one
 session that others use too. ``work URL CALLS`` does the background work of others until it is killed. ``hold URL SESSION``
-saves a session, and never ends the work that the save began. Each prints what
-it did, line by line; `CALLS` is a file that gets a line for every call of the summarizer.
+saves a session, and never ends the work that the save began. Each prints what it did, line by line; `CALLS` is a file that gets a line for every call of the summarizer.
 """
 
 from __future__ import annotations

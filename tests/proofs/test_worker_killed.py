@@ -51,7 +51,7 @@ async def kill_and_work(url: str, kills: int) -> None:
     async with memory(url) as container:
         with anyio.fail_after(60 + kills):
             for session_id in sessions:
-                while not await is_done(container, session_id):
+                while not await is_done(container, session_id):  # noqa: ASYNC110 - no event tells of it
                     await anyio.sleep(0.02)
         assert await container.summary_store().due(SUMMARIZE, now=container.clock()()) == ()
 
