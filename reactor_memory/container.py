@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -31,14 +31,12 @@ from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
 from reactor_memory.database.absent import AbsentDatabase, no_database
 from reactor_memory.database.database import Database
-from reactor_memory.elsewhere import IndexElsewhere, SummariesElsewhere
+from reactor_memory.elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
-from reactor_memory.memberships import ConversationStore
 from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
-from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
     ChatModel,
     Clock,
@@ -49,6 +47,7 @@ from reactor_memory.protocols import (
     MessageStore,
     RecallIndex,
     Redactor,
+    Refold,
     Summarizer,
     SummaryScheduler,
     SummaryStore,
@@ -56,11 +55,12 @@ from reactor_memory.protocols import (
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
-from reactor_memory.searching import Embedder, SearchStore
+from reactor_memory.searching import Embedder
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.storage.amendments import NoAmendments, SqlAmendments
 from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.recall_index import SqlRecallIndex
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
@@ -465,10 +465,6 @@ def is_in_database(report: ConditionReport, settings: Settings) -> str:
     return on_or_off(scheme_of(settings.store.url) not in report.factories["message_store"])
 
 
-def summaries_are(in_database: str) -> str:
-    return "database" if in_database == "on" else "elsewhere"
-
-
 def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
     """What a plug-in supplies beside its store of the log."""
     return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
@@ -485,24 +481,52 @@ def where_index_is(report: ConditionReport, settings: Settings) -> str:
     return "database" if is_in_database(report, settings) == "on" else "nowhere"
 
 
-def plugged_recall_index(report: ConditionReport, settings: Settings) -> RecallIndex:
-    return selected(report, "recall_index", settings.context.recall_index, "context.recall_index", settings)
+def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
+    if where == "elsewhere":
+        return named_by(report, "recall_index", "context.recall_index", settings)
+    return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
+
+
+IN_DATABASE = "database"
+"""The name, among backends of streams, of the database of the log; a store that is none streams nothing."""
+
+
+def where_responses_are(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.streams.backend)
+    if name == "none":
+        return "nowhere"
+    if name != IN_DATABASE or IN_DATABASE in report.factories["stream_store"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
 
 
 def response_store_of(
-    report: ConditionReport, message_store: MessageStore, name: str, settings: Settings
+    where: str, database: Database, report: ConditionReport, settings: Settings
 ) -> ResponseStore | None:
-    """What the settings name. ``database`` is the store of the log; one that keeps no responses streams none."""
-    if canonical_name(name) == "none":
-        return None
-    if canonical_name(name) != "database" or "database" in report.factories["stream_store"]:
-        return selected(report, "stream_store", name, "streams.backend", settings)
-    return cast("ResponseStore", message_store) if hasattr(message_store, "append_pieces") else None
+    if where == "elsewhere":
+        return named_by(report, "stream_store", "streams.backend", settings)
+    return SqlResponseStore(database) if where == "database" else None
 
 
-def kept_elsewhere_of(*places: tuple[str, Callable[[], KeptElsewhere]]) -> tuple[KeptElsewhere, ...]:
+def kept_elsewhere_of(
+    summaries: SummaryStore,
+    in_database: str,
+    index: RecallIndex,
+    where_index: str,
+    responses: ResponseStore | None,
+    where_responses: str,
+    refold: Refold,
+    clock: Clock,
+) -> tuple[KeptElsewhere, ...]:
     """What follows when messages of the log go, because it is not in its database."""
-    return tuple(make() for where, make in places if where == "elsewhere")
+    parts: list[KeptElsewhere] = []
+    if in_database == "off":
+        parts.append(SummariesElsewhere(summaries, refold=refold, clock=clock))
+    if where_index == "elsewhere":
+        parts.append(IndexElsewhere(index))
+    if responses is not None and where_responses == "elsewhere":
+        parts.append(ResponsesElsewhere(responses))
+    return tuple(parts)
 
 
 def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
@@ -556,7 +580,7 @@ def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: S
 def recall_of(
     words: RecallIndex,
     where: str,
-    store: Callable[[], SearchStore],
+    database: Database,
     embedder: Callable[[], Embedder | None],
     settings: Settings,
 ) -> RecallIndex:
@@ -571,17 +595,11 @@ def recall_of(
 
     seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
     patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
-    return MeaningIndex(words, store=store(), embedder=patient, min_similarity=settings.search.min_similarity)
-
-
-def search_store_of(message_store: MessageStore) -> SearchStore:
-    if not hasattr(message_store, "search_messages"):
-        raise ConfigurationError("search.enabled", "the store has no index over its conversations: choose another one")
-    return cast("SearchStore", message_store)
+    return MeaningIndex(words, database=database, embedder=patient, min_similarity=settings.search.min_similarity)
 
 
 def index_jobs(
-    store: SearchStore,
+    database: Database,
     unread: UnreadMessages,
     embedder: Embedder | None,
     redactor: Redactor,
@@ -592,11 +610,11 @@ def index_jobs(
     from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
 
     attempts = settings.background.max_attempts
-    words = WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
+    words = WordIndexing(database=database, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
     if embedder is None:
         return (words,)
     meanings = MeaningIndexing(
-        store=store,
+        database=database,
         unread=unread,
         embedder=embedder,
         clock=clock,
@@ -607,7 +625,7 @@ def index_jobs(
 
 
 def search_workers_of(
-    store: SearchStore,
+    database: Database,
     messages: MessageStore,
     embedder: Embedder | None,
     redactor: Redactor,
@@ -619,7 +637,7 @@ def search_workers_of(
     from reactor_memory.workers.search_workers import IndexWorker, SearchWorkers
     from reactor_memory.workers.searchable import UnreadMessages
 
-    jobs = index_jobs(store, UnreadMessages(messages, clock=clock), embedder, redactor, clock, settings)
+    jobs = index_jobs(database, UnreadMessages(messages, clock=clock), embedder, redactor, clock, settings)
     options = indexing_options(settings)
     return SearchWorkers([IndexWorker(job, leases=leases, clock=clock, random=random, options=options) for job in jobs])
 
@@ -643,29 +661,13 @@ def indexing_options(settings: Settings) -> IndexingOptions:
     )
 
 
-def is_indexing(settings: Settings) -> str:
+def is_indexing(settings: Settings, in_database: str) -> str:
     """Whether this process makes messages searchable."""
-    return on_or_off(settings.search.enabled and settings.background.enabled)
-
-
-def conversation_store_of(message_store: MessageStore) -> ConversationStore:
-    if not hasattr(message_store, "list_memberships"):
+    if settings.search.enabled and in_database == "off":
         raise ConfigurationError(
-            "store.url", "the store shares no conversations: use sqlite:///file.db or postgresql://"
+            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
         )
-    return cast("ConversationStore", message_store)
-
-
-def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestStore:
-    if not hasattr(message_store, "claim_request"):
-        raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
-    return cast("AnsweredRequestStore", message_store)
-
-
-def api_key_store_of(message_store: MessageStore) -> ApiKeyStore:
-    if not hasattr(message_store, "find_api_key"):
-        raise ConfigurationError("store.url", "the store keeps no keys: use sqlite:///file.db or postgresql://")
-    return cast("ApiKeyStore", message_store)
+    return on_or_off(settings.search.enabled and settings.background.enabled)
 
 
 def context_source_of(
@@ -981,12 +983,12 @@ def work_poller_of(settings: Settings, **parts: Any) -> WorkPoller:
 
 
 def message_search_of(
-    store: SearchStore, embedder: Embedder | None, clock: Clock, settings: Settings
+    database: Database, embedder: Embedder | None, clock: Clock, settings: Settings
 ) -> MessageSearchService:
     from reactor_memory.service.search import MessageSearchService, SearchOptions
 
     options = SearchOptions(min_similarity=settings.search.min_similarity)
-    return MessageSearchService(store=store, embedder=embedder, clock=clock, options=options)
+    return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
 
 
 def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
@@ -1052,12 +1054,7 @@ class Container(containers.DeclarativeContainer):
         in_database, on=providers.Singleton(SqlAmendments, database), off=providers.Singleton(NoAmendments)
     )
     where_index_is = providers.Callable(where_index_is, conditions, settings)
-    recall_index = providers.Selector(
-        where_index_is,
-        database=providers.Singleton(SqlRecallIndex, database),
-        elsewhere=providers.Singleton(plugged_recall_index, conditions, settings),
-        nowhere=providers.Singleton(NoRecallIndex),
-    )
+    recall_index = providers.Singleton(recall_index_of, where_index_is, database, conditions, settings)
 
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
@@ -1151,16 +1148,18 @@ class Container(containers.DeclarativeContainer):
         random=random,
     )
 
-    response_store = providers.Singleton(
-        response_store_of, conditions, message_store, settings.provided.streams.backend, settings
-    )
+    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
+    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
     kept_elsewhere = providers.Callable(
         kept_elsewhere_of,
-        providers.List(
-            providers.Callable(summaries_are, in_database),
-            providers.Singleton(SummariesElsewhere, summary_store, refold=fold.provided.whole, clock=clock).provider,
-        ),
-        providers.List(where_index_is, providers.Singleton(IndexElsewhere, recall_index).provider),
+        summary_store,
+        in_database,
+        recall_index,
+        where_index_is,
+        response_store,
+        where_responses_are,
+        fold.provided.whole,
+        clock,
     )
 
     is_purging = providers.Callable(purges, settings)
@@ -1174,13 +1173,12 @@ class Container(containers.DeclarativeContainer):
     )
 
     embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
-    search_store = providers.Singleton(search_store_of, message_store)
-    indexing = providers.Callable(is_indexing, settings)
+    indexing = providers.Callable(is_indexing, settings, in_database)
     search_workers = providers.Selector(
         indexing,
         on=providers.Singleton(
             search_workers_of,
-            search_store,
+            database,
             message_store,
             embedder,
             redactor,
@@ -1191,7 +1189,7 @@ class Container(containers.DeclarativeContainer):
         ),
         off=providers.Singleton(no_search_workers),
     )
-    message_search = providers.Singleton(message_search_of, search_store, embedder, clock, settings)
+    message_search = providers.Singleton(message_search_of, database, embedder, clock, settings)
     save_scheduler = providers.Selector(
         indexing,
         on=providers.Singleton(
@@ -1208,7 +1206,7 @@ class Container(containers.DeclarativeContainer):
             recall_of,
             recall_index,
             where_index_is,
-            search_store.provider,
+            database,
             embedder.provider,
             settings,
         ),
@@ -1293,17 +1291,16 @@ class Container(containers.DeclarativeContainer):
 
     # conversations that people share
 
-    conversation_store = providers.Singleton(conversation_store_of, message_store)
     audit: providers.Singleton[Audit] = providers.Singleton(
-        imported("reactor_memory.service.auditing:Audit"), store=conversation_store, clock=clock
+        imported("reactor_memory.service.auditing:Audit"), database=database, clock=clock
     )
     access: providers.Singleton[Access] = providers.Singleton(
-        imported("reactor_memory.service.access:Access"), store=conversation_store, audit=audit
+        imported("reactor_memory.service.access:Access"), database=database, audit=audit
     )
     conversations: providers.Singleton[Conversations] = providers.Singleton(
         imported("reactor_memory.service.conversations:Conversations"),
         access=access,
-        store=conversation_store,
+        database=database,
         manager=conversation_manager,
         scheduler=save_scheduler,
         audit=audit,
@@ -1314,21 +1311,19 @@ class Container(containers.DeclarativeContainer):
     shared_messages: providers.Singleton[Messages] = providers.Singleton(
         imported("reactor_memory.service.messages:Messages"),
         access=access,
-        store=conversation_store,
+        database=database,
         manager=conversation_manager,
     )
-    answered_request_store = providers.Singleton(answered_request_store_of, message_store)
-    api_key_store = providers.Singleton(api_key_store_of, message_store)
     posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
         imported("reactor_memory.service.summaries:Summaries"),
         access=access,
-        store=conversation_store,
+        database=database,
         manager=conversation_manager,
     )
     sharing: providers.Singleton[Sharing] = providers.Singleton(
         imported("reactor_memory.service.sharing:Sharing"),
         access=access,
-        store=conversation_store,
+        database=database,
         audit=audit,
         clock=clock,
     )
@@ -1336,7 +1331,7 @@ class Container(containers.DeclarativeContainer):
     response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
         imported("reactor_memory.service.responses:ResponseStreams"),
         access=access,
-        conversations=conversation_store,
+        database=database,
         backend=providers.Singleton(stream_backend_of, response_store, settings),
         clock=clock,
         options=providers.Callable(stream_options, settings),

@@ -9,7 +9,7 @@ import anyio
 from reactor_memory.container import Container
 from reactor_memory.errors import StoreError
 from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage import derived
+from reactor_memory.storage import derived, search
 
 MOST_WORK = 1000
 
@@ -38,9 +38,9 @@ class Readings:
         self._streams = container.response_streams()
         self._clock = container.clock()
         self._timeout_seconds = container.settings().http.ready_timeout_seconds
-        searches = container.settings().search.enabled
-        self._search = container.search_store() if searches else None
-        self._embedder = container.embedder() if searches else None
+        self._database = container.database()
+        self._searches = container.settings().search.enabled
+        self._embedder = container.embedder() if self._searches else None
 
     async def read(self) -> Mapping[str, float]:
         values = {
@@ -67,9 +67,11 @@ class Readings:
         }
 
     async def _waiting(self) -> dict[str, float]:
-        if self._search is None:
+        if not self._searches:
             return {}
-        backlog = await self._search.search_backlog(model=self._embedder.name if self._embedder else None)
+        backlog = await self._database.read_long(
+            search.search_backlog, model=self._embedder.name if self._embedder else None
+        )
         return {
             "search_words_waiting": backlog.words,
             "search_meanings_waiting": backlog.meanings,

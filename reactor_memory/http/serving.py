@@ -32,6 +32,7 @@ from reactor_memory.http.pace import BoundedBodies
 from reactor_memory.http.readiness import Probe, Probes
 from reactor_memory.http.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.settings import HttpSettings, Settings
+from reactor_memory.storage import api_keys
 
 log = logging.getLogger(__name__)
 
@@ -81,12 +82,13 @@ _NOBODYS_SESSION = "reactor-memory~ready"
 
 def probes_of(container: Container, admission: Admission) -> Probes:
     """What readiness asks: the database, where responses are kept if that is elsewhere, and the keys of the issuers."""
-    store, responses = container.message_store(), container.response_store()
+    store = container.message_store()
     probes: dict[str, Probe] = {
         "store": lambda: store.get_session(_NOBODYS_SESSION, None),
         "issuers": admission.check,
     }
-    if responses is not None and cast("object", responses) is not store:
+    responses = container.response_store()
+    if responses is not None and container.where_responses_are() == "elsewhere":
         probes["streams"] = lambda: responses.get_response(_NOBODYS_SESSION, "ready")
     return Probes(probes, timeout_seconds=container.settings().http.ready_timeout_seconds)
 
@@ -146,11 +148,11 @@ async def run(
         stopping(http.shutdown_grace_seconds) as stop,
     ):
         async with open_container(settings) as container:
-            admission = admission_of(
-                settings.auth, keys=container.api_key_store(), clock=container.clock(), development=development
-            )
+            database, clock = container.database(), container.clock()
+            keys = await database.read(api_keys.list_api_keys)
             if development is None:
-                await require_callers(settings.auth, container.api_key_store(), now=container.clock()())
+                require_callers(settings.auth, keys, now=clock())
+            admission = admission_of(settings.auth, database=database, clock=clock, development=development)
             address = address_listened_on(listener)
             log.info("listening", extra={"address": address})
             if ready is not None:

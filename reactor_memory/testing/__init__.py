@@ -21,13 +21,8 @@ is proven with one fixture::
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one whose attribute `summaries` is a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a fixture
-`index`; `SearchStoreConformance` needs one that is a `SearchStore` and a `ConversationStore`, too;
-`ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` are for what a service keeps of its callers
-(the latter of a store that keeps messages and forgets users, too); `ConversationStoreConformance` for conversations
-that people share; `ResponseStoreConformance` for what keeps responses that are being written, and
-`StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture
-`store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
-`anyio_backend` says.
+`index`. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run
+under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -36,23 +31,16 @@ pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
         for name in (
-            "answered_requests",
-            "api_keys",
             "branching",
             "lifecycle",
             "log",
             "recall",
-            "responses",
-            "sharing",
-            "searching",
             "summaries",
             "work",
         )
     )
 )
 
-from reactor_memory.testing.answered_requests import AnsweredRequestStoreConformance  # noqa: E402
-from reactor_memory.testing.api_keys import ApiKeyStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
     append_messages,
     numbered,
@@ -62,24 +50,15 @@ from reactor_memory.testing.builders import (  # noqa: E402
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance  # noqa: E402
-from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
-from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
-from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
 __all__ = [
-    "AnsweredRequestStoreConformance",
-    "ApiKeyStoreConformance",
-    "ConversationStoreConformance",
     "FakeClock",
     "MessageStoreConformance",
     "RecallIndexConformance",
-    "ResponseStoreConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
-    "SearchStoreConformance",
-    "StoredResponsesConformance",
     "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 import anyio.to_thread
 
 from reactor_memory.context.entries import searchable
+from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.models import Lease, Message, Session
 from reactor_memory.protocols import Clock, MessageStore, Redactor
@@ -18,10 +19,10 @@ from reactor_memory.searching import (
     Embedder,
     IndexedRange,
     Meaning,
-    SearchStore,
     WordEntry,
     is_findable,
 )
+from reactor_memory.storage import search
 from reactor_memory.terms import terms
 from reactor_memory.workers.embedding import MEANINGLESS
 
@@ -93,28 +94,28 @@ class WordIndexing:
     kind = INDEX_SEARCH
 
     def __init__(
-        self, *, store: SearchStore, unread: UnreadMessages, redactor: Redactor, clock: Clock, max_attempts: int
+        self, *, database: Database, unread: UnreadMessages, redactor: Redactor, clock: Clock, max_attempts: int
     ) -> None:
-        self._store = store
+        self._database = database
         self._unread = unread
         self._redactor = redactor
         self._clock = clock
         self._max_attempts = max_attempts
 
     async def behind(self, *, after: str, limit: int) -> tuple[str, ...]:
-        return await self._store.behind_in_words(after=after, now=self._clock(), limit=limit)
+        return await self._database.read_long(search.behind_in_words, after=after, now=self._clock(), limit=limit)
 
     async def step(self, lease: Lease) -> bool:
         """Index the next messages; whether there may be more. Raises `RedactionError`, until a message was tried
         `max_attempts` times: then it is given up alone.
         """
-        progress = await self._store.search_progress(lease.session_id)
+        progress = await self._database.read(search.search_progress, lease.session_id)
         done = progress.indexed_seq if progress else None
         unread = await self._unread.after(lease.session_id, done, limit=WORDS_BATCH)
         if unread is None:
             return False
         words, parked = await prepared(self._entries, unread.messages, is_last=_is_last(lease, self._max_attempts))
-        return await self._store.index_words(lease, unread.indexed(words=words, parked=parked))
+        return await self._database.write_relaxed(search.index_words, lease, unread.indexed(words=words, parked=parked))
 
     async def _entries(self, messages: Sequence[Message]) -> list[WordEntry]:
         return await anyio.to_thread.run_sync(self._entries_of, messages, abandon_on_cancel=True)
@@ -135,14 +136,14 @@ class MeaningIndexing:
     def __init__(
         self,
         *,
-        store: SearchStore,
+        database: Database,
         unread: UnreadMessages,
         embedder: Embedder,
         clock: Clock,
         batch_messages: int,
         max_attempts: int,
     ) -> None:
-        self._store = store
+        self._database = database
         self._unread = unread
         self._embedder = embedder
         self._clock = clock
@@ -150,20 +151,20 @@ class MeaningIndexing:
         self._max_attempts = max_attempts
 
     async def behind(self, *, after: str, limit: int) -> tuple[str, ...]:
-        return await self._store.behind_in_meanings(
-            model=self._embedder.name, after=after, now=self._clock(), limit=limit
+        return await self._database.read_long(
+            search.behind_in_meanings, model=self._embedder.name, after=after, now=self._clock(), limit=limit
         )
 
     async def step(self, lease: Lease) -> bool:
         """As `WordIndexing.step`. Raises `EmbeddingError`; a text is given up for nothing but what lies in it."""
-        progress = await self._store.search_progress(lease.session_id)
+        progress = await self._database.read(search.search_progress, lease.session_id)
         done = progress.embedded_seq if progress and progress.model == self._embedder.name else None
         unread = await self._unread.after(lease.session_id, done, limit=self._batch)
         if unread is None:
             return False
         meanings, parked = await prepared(self._meanings, unread.messages, is_last=_is_last(lease, self._max_attempts))
         part = unread.indexed(meanings=meanings, parked=parked)
-        return await self._store.index_meanings(lease, part, model=self._embedder.name)
+        return await self._database.write_relaxed(search.index_meanings, lease, part, model=self._embedder.name)
 
     async def _meanings(self, messages: Sequence[Message]) -> list[Meaning]:
         told = [message for message in messages if searchable(message).strip()]

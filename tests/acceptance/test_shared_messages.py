@@ -317,7 +317,7 @@ class HandedOverMeanwhile(Access):
 class TestAnotherOwnerMeanwhile:
     @pytest.fixture
     def meanwhile(self, container: Container) -> Container:
-        access = HandedOverMeanwhile(store=container.conversation_store(), audit=container.audit())
+        access = HandedOverMeanwhile(database=container.database(), audit=container.audit())
         container.access.override(access)  # pyright: ignore[reportUnknownMemberType]
         return container
 

@@ -24,6 +24,7 @@ from reactor_memory.errors import (
 from reactor_memory.memberships import AccessLevel
 from reactor_memory.principals import Principal
 from reactor_memory.service.messages import NewMessage
+from reactor_memory.storage import memberships
 from reactor_memory.testing import wall_clock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 from tests.stores import memory_database
@@ -275,6 +276,6 @@ class TestForgottenAndMoved:
             assert await levels_of(target, key) == {"ann": "owner", "bob": "reader", "cyd": "writer"}
             assert await target.sharing().transfers(BOB) == (transfer,)
             assert await target.sharing().audit(ANN, key) == records
-            kept = await target.conversation_store().list_audit(gone.conversation_id)
+            kept = await target.database().read(memberships.list_audit, gone.conversation_id)
             assert [each.action for each in kept] == ["create", "delete"]
             await target.sharing().accept(BOB, transfer.transfer_id)

@@ -6,21 +6,21 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
-    AnsweredRequestStoreConformance,
-    ConversationStoreConformance,
     MessageStoreConformance,
-    ResponseStoreConformance,
-    SearchStoreConformance,
-    StoredResponsesConformance,
     SummaryStoreConformance,
 )
 from tests.conformance.suites.active_sessions import ActiveSessionRules
+from tests.conformance.suites.answered_requests import AnsweredRequestConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.items import ItemsRules
 from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
+from tests.conformance.suites.searching import SearchConformance
+from tests.conformance.suites.sharing import SharingConformance
 from tests.stores import postgres_store
 
 pytestmark = pytest.mark.postgres
@@ -56,18 +56,20 @@ class TestFencedErasure(ErasureConformance):
 
 
 @pytest.mark.slow
-class TestFencedSharing(ConversationStoreConformance):
+class TestFencedSharing(SharingConformance):
     pass
 
 
 @pytest.mark.slow
-class TestFencedAnsweredRequests(AnsweredRequestStoreConformance):
+class TestFencedAnsweredRequests(AnsweredRequestConformance):
     pass
 
 
 @pytest.mark.slow
-class TestFencedResponses(ResponseStoreConformance, StoredResponsesConformance):
-    pass
+class TestFencedResponses(StoredResponsesConformance, ResponseStoreConformance):
+    @pytest.fixture
+    def responses(self, store: SqlStore) -> SqlResponseStore:
+        return SqlResponseStore(store.database)
 
 
 @pytest.mark.slow
@@ -81,5 +83,5 @@ class TestFencedSummaries(SummaryStoreConformance):
 
 
 @pytest.mark.slow
-class TestFencedSearch(SearchStoreConformance):
+class TestFencedSearch(SearchConformance):
     pass

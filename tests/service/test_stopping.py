@@ -22,6 +22,7 @@ from reactor_memory.container import open_container
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.settings import Settings
+from reactor_memory.storage import api_keys
 from tests.service.processes import ServiceProcess, caller, service
 
 pytestmark = pytest.mark.slow
@@ -199,7 +200,7 @@ async def agent_key(url: str) -> str:
     """The key of an agent that may do everything."""
     async with open_container(Settings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
         made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=container.clock()())
-        await container.api_key_store().add_api_key(made.key)
+        await container.database().write(api_keys.add_api_key, made.key)
         return made.text
 
 

@@ -15,7 +15,7 @@ from reactor_memory.database.schema import REVISION_TABLE, newest_revision, prep
 from reactor_memory.errors import SchemaError
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered
-from reactor_memory.testing.searching import alike, embed, say
+from tests.conformance.suites.searching import alike, embed, say
 from tests.postgres_server import PostgresServer, execute
 from tests.stores import postgres_store, sqlite_store
 

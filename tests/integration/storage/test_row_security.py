@@ -12,7 +12,7 @@ from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.memberships import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
-from reactor_memory.storage import user_rows
+from reactor_memory.storage import conversations, memberships, user_rows
 from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
@@ -119,11 +119,11 @@ class TestConversations:
         for owner, group_id, member in (("ann", "g1", "bob"), ("ann", "g2", "dan"), ("eve", "g3", "dan")):
             await append_messages(store, group_id, [Message.user(f"canary of {group_id}")], user_id=owner)
             member_row = Membership(group_id=group_id, user_id=member, access_level="reader", created_at=1)
-            await store.put_membership(member_row, audit(group_id), creating=True)
+            await store.database.write(memberships.put_membership, member_row, audit(group_id), creating=True)
             offer = OwnershipTransfer(
                 transfer_id=f"t-{group_id}", group_id=group_id, from_user_id=owner, to_user_id=member, created_at=1
             )
-            await store.offer_ownership(offer, audit(group_id))
+            await store.database.write(memberships.offer_ownership, offer, audit(group_id))
         yield store
         await store.close()
 
@@ -172,19 +172,19 @@ class TestConversations:
         assert careless != query.text
         forgotten = {**QUERIES.postgres, "visible_messages": query._replace(text=careless)}
         monkeypatch.setattr(QUERIES, "postgres", forgotten)
-        seen = await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
+        seen = await shared.database.read(conversations.read_visible, MessagesQuery(session=session, user_id="bob"))
         assert [message.content for message in seen] == ["canary of g1"]
-        seen = await shared.read_visible(MessagesQuery(session=session))
+        seen = await shared.database.read(conversations.read_visible, MessagesQuery(session=session))
         assert len(seen) == 3  # so the fence it was
 
     async def test_a_conversation_that_is_read_for_a_user_names_them(
         self, shared: SqlStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is told of it, its preview too, is behind the fence, whatever access is checked afterwards."""
-        found = await shared.get_conversation("g1", "bob", described=True)
+        found = await shared.database.read(conversations.get_conversation, "g1", "bob", described=True)
         assert found is not None
         assert (found.access_level, found.preview) == ("reader", "canary of g1")
-        stranger = await shared.get_conversation("g1", "fay", described=True)
+        stranger = await shared.database.read(conversations.get_conversation, "g1", "fay", described=True)
         assert stranger is not None
         assert (stranger.access_level, stranger.preview) == (None, "")
 
@@ -193,10 +193,10 @@ class TestConversations:
         session = await shared.get_session("g3", "eve")
         assert session is not None
         for _ in range(2):
-            await shared.list_conversations(ConversationsQuery(user_id="bob"))
-            await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
+            await shared.database.read(conversations.list_conversations, ConversationsQuery(user_id="bob"))
+            await shared.database.read(conversations.read_visible, MessagesQuery(session=session, user_id="bob"))
             assert len(await shared.read("g3", "eve")) == 1
-            await shared.list_memberships("g1")
+            await shared.database.read(memberships.list_memberships, "g1")
 
             async def rows(connection: Any) -> list[int]:
                 return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in OTHERS]
