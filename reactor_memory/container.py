@@ -13,7 +13,7 @@ import inspect
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -36,7 +36,6 @@ from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
 from reactor_memory.memberships import ConversationStore
-from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
@@ -78,7 +77,7 @@ if TYPE_CHECKING:
     from reactor_memory.chat.conversation import Chat
     from reactor_memory.chat.summaries import HierarchyOptions
     from reactor_memory.chat_memory.service import ChatMemoryService
-    from reactor_memory.chat_memory.strategies import SummarizationStrategy, WriteSummary
+    from reactor_memory.chat_memory.strategies import SummarizationStrategy
     from reactor_memory.notes.memory import LongTermMemory
     from reactor_memory.pruning import Pruner
     from reactor_memory.responses import ResponseStore
@@ -702,19 +701,6 @@ def memory_management_of(
     return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
 
 
-def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
-    """Written as the condensed texts of tiers are."""
-    from reactor_memory.tiers.classification import CONDENSED
-    from reactor_memory.tiers.planning import Writing
-
-    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
-        start, end = messages[0].seq or 0, messages[-1].seq or 0
-        writing = Writing(kind=CONDENSED, start_seq=start, end_seq=end, messages=tuple(messages))
-        return (await writer.write(conversation_id, writing)).text
-
-    return write
-
-
 # -- values out of the settings ---------------------------------------------------------------------------------------
 
 
@@ -757,7 +743,6 @@ def tier_options(settings: Settings) -> TierOptions:
             longest_turn=context_limits(settings).longest_turn,
         ),
         auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
-        retention=tiers.retention,
         disabled=disabled if tiers.enabled else DISABLED,
     )
 
@@ -998,24 +983,6 @@ def long_term_memory_of(database: Database, clock: Clock, settings: Settings) ->
     )
 
 
-def summarization_strategy_of(counter: MessageCounter, settings: Settings, **parts: Any) -> SummarizationStrategy:
-    from reactor_memory.chat_memory.strategies import SummarizationStrategy
-
-    return SummarizationStrategy(
-        **parts,
-        count=counter.of_text,
-        tokenizer=counter.name,
-        every=settings.chat_memory.summarize_every_n,
-        retention=settings.chat_memory.retention,
-    )
-
-
-def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
-    from reactor_memory.chat_memory.service import ChatMemoryService
-
-    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)
-
-
 # -- the graph --------------------------------------------------------------------------------------------------------
 
 
@@ -1130,10 +1097,15 @@ class Container(containers.DeclarativeContainer):
     tiers: providers.Singleton[ProgressiveTiers] = providers.Singleton(
         imported("reactor_memory.tiers.service:ProgressiveTiers"),
         messages=message_store,
-        database=needed_database,
-        writer=tier_writer,
-        counter=message_counter,
-        clock=clock,
+        ranges=providers.Singleton(
+            imported("reactor_memory.tiers.ranges:Ranges"),
+            messages=message_store,
+            database=needed_database,
+            writer=tier_writer,
+            counter=message_counter,
+            clock=clock,
+            retention=settings.provided.tiers.retention,
+        ),
         options=providers.Callable(tier_options, settings),
     )
     summary_scheduler = providers.Selector(
@@ -1272,23 +1244,27 @@ class Container(containers.DeclarativeContainer):
         usual=tier_writer,
         own=own_chat_writer,
     )
-    summarization_strategy = providers.Singleton(
-        summarization_strategy_of,
-        message_counter,
-        settings,
-        messages=message_store,
-        database=needed_database,
-        write=providers.Callable(chat_summaries_written_by, chat_writer),
-        clock=clock,
+    summarization_strategy: providers.Singleton[SummarizationStrategy] = providers.Singleton(
+        imported("reactor_memory.chat_memory.strategies:SummarizationStrategy"),
+        ranges=providers.Singleton(
+            imported("reactor_memory.tiers.ranges:Ranges"),
+            messages=message_store,
+            database=needed_database,
+            writer=chat_writer,
+            counter=message_counter,
+            clock=clock,
+            retention=settings.provided.chat_memory.retention,
+        ),
+        every=settings.provided.chat_memory.summarize_every_n,
     )
     memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
-    chat_memory = providers.Singleton(
-        chat_memory_of,
-        settings,
+    chat_memory: providers.Singleton[ChatMemoryService] = providers.Singleton(
+        imported("reactor_memory.chat_memory.service:ChatMemoryService"),
         manager=conversation_manager,
         messages=message_store,
         database=needed_database,
         strategy=memory_management,
+        on_hook_error=settings.provided.chat_memory.on_hook_error,
     )
 
     # conversations that people share

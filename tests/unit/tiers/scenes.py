@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from reactor_memory.models import Retention
 from reactor_memory.redaction import unredacted
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, TierSizes
+from reactor_memory.tiers.ranges import Ranges
 from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
 from reactor_memory.tiers.writing import TextForm, TierWriter
 from reactor_memory.tokens.estimate import EstimateCounter
@@ -45,12 +47,18 @@ def writer_over(
     )
 
 
-def tiers_over(store: SqlStore, condenser: ScriptedCondenser, sizes: TierSizes, **options: object) -> ProgressiveTiers:
+def tiers_over(
+    store: SqlStore, condenser: ScriptedCondenser, sizes: TierSizes, retention: Retention = "archive"
+) -> ProgressiveTiers:
     return ProgressiveTiers(
         messages=store,
-        database=store.database,
-        writer=writer_over(store, condenser),
-        counter=MessageCounter(EstimateCounter()),
-        clock=FakeClock(),
-        options=TierOptions(sizes=sizes, **options),  # type: ignore[arg-type]
+        ranges=Ranges(
+            messages=store,
+            database=store.database,
+            writer=writer_over(store, condenser),
+            counter=MessageCounter(EstimateCounter()),
+            clock=FakeClock(),
+            retention=retention,
+        ),
+        options=TierOptions(sizes=sizes),
     )
