@@ -92,8 +92,9 @@ if TYPE_CHECKING:
     from reactor_memory.sessions.directory import SessionDirectory
     from reactor_memory.tiers.background import TierScheduler
     from reactor_memory.tiers.classification import Level
+    from reactor_memory.tiers.ranges import Ranges
     from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
-    from reactor_memory.tiers.writing import TextForm, TierWriter
+    from reactor_memory.tiers.writing import TextForms, TierWriter
     from reactor_memory.workers.poller import WorkPoller
     from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, SearchWorkers
     from reactor_memory.workers.searchable import UnreadMessages
@@ -447,9 +448,9 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
     return selected(report, "database", scheme, "store.url", settings)
 
 
-def refuse_without_database(url: str) -> NoReturn:
+def refuse_without_database(settings: Settings) -> NoReturn:
     """For a part that can do nothing without a database: that shows when the part is made."""
-    raise no_database(scheme_of(url))
+    raise no_database(scheme_of(settings.store.url))
 
 
 def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
@@ -747,15 +748,16 @@ def tier_options(settings: Settings) -> TierOptions:
     )
 
 
-def tier_forms(settings: Settings) -> dict[Level, TextForm]:
+def tier_forms(settings: Settings) -> TextForms:
     from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
-    from reactor_memory.tiers.writing import TextForm
+    from reactor_memory.tiers.writing import TextForm, TextForms
 
     tiers = settings.tiers
-    return {
+    by_level: dict[Level, TextForm] = {
         CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
         COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
     }
+    return TextForms(by_level=by_level, chunk_tokens=tiers.chunk_tokens)
 
 
 def work_of_tiers(settings: Settings, summary_store: SummaryStore) -> SummaryStore | None:
@@ -938,6 +940,15 @@ def full_job_of(settings: Settings, **parts: Any) -> FullJob:
     )
 
 
+def tiers_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
+) -> ProgressiveTiers:
+    from reactor_memory.tiers.service import ProgressiveTiers
+
+    own = ranges(writer=writer, retention=settings.tiers.retention)
+    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
+
+
 def tier_scheduler_of(
     workers: SummaryScheduler, tiers: ProgressiveTiers, summaries: SummaryStore, clock: Clock, settings: Settings
 ) -> TierScheduler:
@@ -983,6 +994,23 @@ def long_term_memory_of(database: Database, clock: Clock, settings: Settings) ->
     )
 
 
+def summarization_strategy_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
+) -> SummarizationStrategy:
+    from reactor_memory.chat_memory.strategies import SummarizationStrategy
+
+    memory = settings.chat_memory
+    return SummarizationStrategy(
+        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
+    )
+
+
+def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
+    from reactor_memory.chat_memory.service import ChatMemoryService
+
+    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)
+
+
 # -- the graph --------------------------------------------------------------------------------------------------------
 
 
@@ -1008,7 +1036,7 @@ class Container(containers.DeclarativeContainer):
     message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
     needed_database = providers.Selector(
-        in_database, on=database, off=providers.Callable(refuse_without_database, settings.provided.store.url)
+        in_database, on=database, off=providers.Callable(refuse_without_database, settings)
     )
     summary_store = providers.Selector(
         in_database,
@@ -1083,31 +1111,25 @@ class Container(containers.DeclarativeContainer):
         off=providers.Singleton(imported("reactor_memory.workers.idle:NoSummaries")),
     )
 
+    condenser = providers.Singleton(condenser_of, summarizer, message_counter)
     fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
     text_forms = providers.Callable(tier_forms, settings)
     tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.tiers.writing:TierWriter"),
-        providers.Singleton(condenser_of, summarizer, message_counter),
+        condenser,
         fallback=fallback_condenser,
         guard=provider_guard,
         counter=message_counter,
         forms=text_forms,
-        chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
-    tiers: providers.Singleton[ProgressiveTiers] = providers.Singleton(
-        imported("reactor_memory.tiers.service:ProgressiveTiers"),
+    ranges: providers.Factory[Ranges] = providers.Factory(
+        imported("reactor_memory.tiers.ranges:Ranges"),
         messages=message_store,
-        ranges=providers.Singleton(
-            imported("reactor_memory.tiers.ranges:Ranges"),
-            messages=message_store,
-            database=needed_database,
-            writer=tier_writer,
-            counter=message_counter,
-            clock=clock,
-            retention=settings.provided.tiers.retention,
-        ),
-        options=providers.Callable(tier_options, settings),
+        database=needed_database,
+        counter=message_counter,
+        clock=clock,
     )
+    tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
     summary_scheduler = providers.Selector(
         providers.Callable(tiered_or_not, settings),
         on=providers.Singleton(tier_scheduler_of, summary_workers, tiers, summary_store, clock, settings),
@@ -1237,34 +1259,21 @@ class Container(containers.DeclarativeContainer):
         guard=providers.Singleton(own_guard_of, redactor, spending_caps, settings),
         counter=message_counter,
         forms=text_forms,
-        chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
     chat_writer = providers.Selector(
         providers.Callable(chat_summarizer_kind, settings),
         usual=tier_writer,
         own=own_chat_writer,
     )
-    summarization_strategy: providers.Singleton[SummarizationStrategy] = providers.Singleton(
-        imported("reactor_memory.chat_memory.strategies:SummarizationStrategy"),
-        ranges=providers.Singleton(
-            imported("reactor_memory.tiers.ranges:Ranges"),
-            messages=message_store,
-            database=needed_database,
-            writer=chat_writer,
-            counter=message_counter,
-            clock=clock,
-            retention=settings.provided.chat_memory.retention,
-        ),
-        every=settings.provided.chat_memory.summarize_every_n,
-    )
+    summarization_strategy = providers.Singleton(summarization_strategy_of, ranges.provider, chat_writer, settings)
     memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
-    chat_memory: providers.Singleton[ChatMemoryService] = providers.Singleton(
-        imported("reactor_memory.chat_memory.service:ChatMemoryService"),
+    chat_memory = providers.Singleton(
+        chat_memory_of,
+        settings,
         manager=conversation_manager,
         messages=message_store,
         database=needed_database,
         strategy=memory_management,
-        on_hook_error=settings.provided.chat_memory.on_hook_error,
     )
 
     # conversations that people share

@@ -9,7 +9,7 @@ from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, TierSizes
 from reactor_memory.tiers.ranges import Ranges
 from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
-from reactor_memory.tiers.writing import TextForm, TierWriter
+from reactor_memory.tiers.writing import TextForm, TextForms, TierWriter
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.workers.breaker import CircuitBreaker
@@ -39,11 +39,24 @@ def writer_over(
         fallback=ScriptedCondenser(),
         guard=guard_over(store, cap=cap),
         counter=MessageCounter(EstimateCounter()),
-        forms={
-            CONDENSED: TextForm(prompt="condense", max_tokens=max_tokens),
-            COMPRESSED: TextForm(prompt="compress", max_tokens=max_tokens),
-        },
-        chunk_tokens=chunk_tokens,
+        forms=TextForms(
+            by_level={
+                CONDENSED: TextForm(prompt="condense", max_tokens=max_tokens),
+                COMPRESSED: TextForm(prompt="compress", max_tokens=max_tokens),
+            },
+            chunk_tokens=chunk_tokens,
+        ),
+    )
+
+
+def ranges_over(store: SqlStore, condenser: ScriptedCondenser, retention: Retention = "archive") -> Ranges:
+    return Ranges(
+        messages=store,
+        database=store.database,
+        writer=writer_over(store, condenser),
+        counter=MessageCounter(EstimateCounter()),
+        clock=FakeClock(),
+        retention=retention,
     )
 
 
@@ -52,13 +65,6 @@ def tiers_over(
 ) -> ProgressiveTiers:
     return ProgressiveTiers(
         messages=store,
-        ranges=Ranges(
-            messages=store,
-            database=store.database,
-            writer=writer_over(store, condenser),
-            counter=MessageCounter(EstimateCounter()),
-            clock=FakeClock(),
-            retention=retention,
-        ),
+        ranges=ranges_over(store, condenser, retention),
         options=TierOptions(sizes=sizes),
     )
