@@ -195,8 +195,8 @@ class SyncMemory:
 def open_memory(
     settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> Generator[SyncMemory]:
-    """`reactor_memory.open_container` for code that does not await: all is closed at the end of the block, whatever ends
-    it. Raises what that raises. `configure` is called in the thread of the library.
+    """`reactor_memory.open_container` for code that does not await: all is closed at the end of the block, whatever
+    ends it. Raises what that raises. `configure` is called in the thread of the library.
     """
     with (
         start_blocking_portal("asyncio") as portal,

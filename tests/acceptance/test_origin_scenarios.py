@@ -531,23 +531,28 @@ def kinds(container: Container) -> list[str]:
 
 
 def test_parts_without_settings(folder: Path) -> None:
-    assert kinds(Container(settings=Settings())) == ["SqlStore", "SqlStore", "NoSummaries", "TiktokenCounter"]
+    assert kinds(Container(settings=Settings())) == [
+        "SqlMessageStore",
+        "SqlSummaryStore",
+        "NoSummaries",
+        "TiktokenCounter",
+    ]
     assert list(folder.iterdir()) == [], "nothing is made before it is opened"
 
 
 @pytest.mark.parametrize(
-    ("url", "store"),
+    ("url", "database"),
     [
-        ("memory://", "SqlStore"),
-        ("sqlite:///a.db", "SqlStore"),
-        ("postgresql://app@nowhere/db", "SqlStore"),
+        ("memory://", "MemoryDatabase"),
+        ("sqlite:///a.db", "SqliteDatabase"),
+        ("postgresql://app@nowhere/db", "PostgresDatabase"),
     ],
 )
-def test_parts_with_summaries(folder: Path, url: str, store: str) -> None:
+def test_parts_with_summaries(folder: Path, url: str, database: str) -> None:
     container = Container(settings=Settings(store={"url": url}, summary={"enabled": True}))
-    assert kinds(container) == [store, store, "SummaryWorkers", "TiktokenCounter"]
+    assert type(container.database()).__name__ == database
+    assert kinds(container) == ["SqlMessageStore", "SqlSummaryStore", "SummaryWorkers", "TiktokenCounter"]
     assert type(container.summarizer()).__name__ == "ExtractiveSummarizer"
-    assert container.summary_store() is container.message_store()
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
@@ -559,10 +564,12 @@ def test_a_blank_address_of_the_store_is_refused(folder: Path, blank: str) -> No
 
 def test_own_parts_win(folder: Path) -> None:
     container = Container(settings=Settings(store={"url": "sqlite:///a.db"}, summary={"enabled": True}))
-    store, summarizer, counter = memory_store(), scripted(), TenTokens()
-    container.database.override(providers.Object(store))
+    log, summaries, summarizer, counter = memory_store(), memory_store().summaries, scripted(), TenTokens()
+    container.message_store.override(providers.Object(log))
+    container.summary_store.override(providers.Object(summaries))
     container.summarizer.override(providers.Object(summarizer))
     container.token_counter.override(providers.Object(counter))
-    assert container.message_store() is container.summary_store() is store
+    assert container.message_store() is log
+    assert container.summary_store() is summaries
     assert container.summarizer() is summarizer
     assert container.message_counter().name == "ten"

@@ -19,11 +19,11 @@ from reactor_memory import Container, ConversationManager, Message, SessionDelet
 from reactor_memory.context.report import Context
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
 from tests.faulty_database import FaultyDatabase, Mode
-from tests.stores import memory_database, memory_store, sqlite_store
+from tests.stores import memory_database, sqlite_database
 
 pytestmark = pytest.mark.anyio
 
@@ -186,8 +186,8 @@ async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_e
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
 async def test_a_fault_at_any_call_of_sqlite(tmp_path: Path, mode: Mode, for_ever: bool) -> None:
     for at in (1, 2, 3, 5, 8, 13, 21, 34, 55):
-        store = sqlite_store(tmp_path / f"{at}.db")
-        assert await survives(FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
+        database = sqlite_database(tmp_path / f"{at}.db")
+        assert await survives(FaultyDatabase(database, at=at, mode=mode, for_ever=for_ever)) or at > 40
 
 
 async def test_background_work_that_hangs_holds_up_no_load() -> None:
@@ -237,22 +237,22 @@ async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: 
 async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
     """Nobody has to ask again: the worker itself tries again."""
     for at in count(1):
-        log = memory_store()
-        store = FaultyDatabase(log, at=at, mode="before", operations=BACKGROUND_CALLS)
+        database = memory_database()
+        store = FaultyDatabase(database, at=at, mode="before", operations=BACKGROUND_CALLS)
         async with memory_on(store) as container:
             agent = Agent(container)
             for number in range(1, LENGTH // BATCH + 1):
                 await agent.save_to("s", number)
             with anyio.fail_after(30):
-                while not await covers(log, LENGTH):  # noqa: ASYNC110 - what is waited for is a state
+                while not await covers(SqlSummaryStore(database), LENGTH):  # noqa: ASYNC110 - what is waited for is a state
                     await anyio.sleep(0.005)
         if not store.failures:
             break
     assert at > 10
 
 
-async def covers(store: SqlStore, seq: int) -> bool:
-    summary = await store.summaries.get_summary("s")
+async def covers(summaries: SqlSummaryStore, seq: int) -> bool:
+    summary = await summaries.get_summary("s")
     return summary is not None and summary.covered_seq >= seq
 
 

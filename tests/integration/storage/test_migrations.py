@@ -10,13 +10,8 @@ import asyncpg
 import pytest
 
 from reactor_memory.database import sqlite
-from reactor_memory.database.schema import (
-    REVISION_TABLE,
-    migration_statements,
-    newest_revision,
-    prepared_schema,
-    schema_of_migrations,
-)
+from reactor_memory.database.migrations import migration_statements, schema_of_migrations
+from reactor_memory.database.schema import REVISION_TABLE, newest_revision, prepared_schema
 from reactor_memory.errors import SchemaError
 from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.database.schema import migration_statements
+from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
 from reactor_memory.storage import queries, rows
 from reactor_memory.storage.queries import QUERIES
