@@ -36,7 +36,6 @@ from reactor_memory.elsewhere import IndexElsewhere, ResponsesElsewhere, Summari
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
-from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ERASE,
@@ -62,10 +61,10 @@ from reactor_memory.redaction import unredacted
 from reactor_memory.searching import Embedder
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.storage.amendments import NoAmendments, SqlAmendments
+from reactor_memory.storage.message_store import SqlMessageStore
 from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.response_store import SqlResponseStore
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
@@ -83,7 +82,7 @@ if TYPE_CHECKING:
     from reactor_memory.chat.conversation import Chat
     from reactor_memory.chat.summaries import HierarchyOptions
     from reactor_memory.chat_memory.service import ChatMemoryService
-    from reactor_memory.chat_memory.strategies import SummarizationStrategy, WriteSummary
+    from reactor_memory.chat_memory.strategies import SummarizationStrategy
     from reactor_memory.erasing import Aftermath
     from reactor_memory.notes.memory import LongTermMemory
     from reactor_memory.pruning import Pruner
@@ -98,8 +97,9 @@ if TYPE_CHECKING:
     from reactor_memory.service.summaries import Summaries
     from reactor_memory.sessions.directory import SessionDirectory
     from reactor_memory.tiers.classification import Level
+    from reactor_memory.tiers.ranges import Ranges
     from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
-    from reactor_memory.tiers.writing import TextForm, TierWriter
+    from reactor_memory.tiers.writing import TextForms, TierWriter
     from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
 
 
@@ -451,16 +451,16 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
     return selected(report, "database", scheme, "store.url", settings)
 
 
-def refuse_without_database(url: str) -> NoReturn:
+def refuse_without_database(settings: Settings) -> NoReturn:
     """For a part that can do nothing without a database: that shows when the part is made."""
-    raise no_database(scheme_of(url))
+    raise no_database(scheme_of(settings.store.url))
 
 
 def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
-    return SqlStore(database)
+    return SqlMessageStore(database)
 
 
 def is_in_database(report: ConditionReport, settings: Settings) -> str:
@@ -683,19 +683,6 @@ def memory_management_of(
     return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
 
 
-def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
-    """Written as the condensed texts of tiers are."""
-    from reactor_memory.tiers.classification import CONDENSED
-    from reactor_memory.tiers.planning import Writing
-
-    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
-        start, end = messages[0].seq or 0, messages[-1].seq or 0
-        writing = Writing(kind=CONDENSED, start_seq=start, end_seq=end, messages=tuple(messages))
-        return (await writer.write(conversation_id, writing)).text
-
-    return write
-
-
 # -- values out of the settings ---------------------------------------------------------------------------------------
 
 
@@ -738,20 +725,20 @@ def tier_options(settings: Settings) -> TierOptions:
             longest_turn=context_limits(settings).longest_turn,
         ),
         auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
-        retention=tiers.retention,
         disabled=disabled if tiers.enabled else DISABLED,
     )
 
 
-def tier_forms(settings: Settings) -> dict[Level, TextForm]:
+def tier_forms(settings: Settings) -> TextForms:
     from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
-    from reactor_memory.tiers.writing import TextForm
+    from reactor_memory.tiers.writing import TextForm, TextForms
 
     tiers = settings.tiers
-    return {
+    by_level: dict[Level, TextForm] = {
         CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
         COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
     }
+    return TextForms(by_level=by_level, chunk_tokens=tiers.chunk_tokens)
 
 
 def grows_tiers(settings: Settings) -> bool:
@@ -923,6 +910,15 @@ def full_job_of(settings: Settings, **parts: Any) -> FullJob:
     )
 
 
+def tiers_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
+) -> ProgressiveTiers:
+    from reactor_memory.tiers.service import ProgressiveTiers
+
+    own = ranges(writer=writer, retention=settings.tiers.retention)
+    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
+
+
 def work_kinds(
     settings: Settings,
     *,
@@ -1003,15 +999,14 @@ def long_term_memory_of(database: Database, clock: Clock, settings: Settings) ->
     )
 
 
-def summarization_strategy_of(counter: MessageCounter, settings: Settings, **parts: Any) -> SummarizationStrategy:
+def summarization_strategy_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
+) -> SummarizationStrategy:
     from reactor_memory.chat_memory.strategies import SummarizationStrategy
 
+    memory = settings.chat_memory
     return SummarizationStrategy(
-        **parts,
-        count=counter.of_text,
-        tokenizer=counter.name,
-        every=settings.chat_memory.summarize_every_n,
-        retention=settings.chat_memory.retention,
+        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
     )
 
 
@@ -1046,7 +1041,7 @@ class Container(containers.DeclarativeContainer):
     message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
     needed_database = providers.Selector(
-        in_database, on=database, off=providers.Callable(refuse_without_database, settings.provided.store.url)
+        in_database, on=database, off=providers.Callable(refuse_without_database, settings)
     )
     summary_store = providers.Selector(
         in_database,
@@ -1102,26 +1097,25 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
     )
+    condenser = providers.Singleton(condenser_of, summarizer, message_counter)
     fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
     text_forms = providers.Callable(tier_forms, settings)
     tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.tiers.writing:TierWriter"),
-        providers.Singleton(condenser_of, summarizer, message_counter),
+        condenser,
         fallback=fallback_condenser,
         guard=provider_guard,
         counter=message_counter,
         forms=text_forms,
-        chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
-    tiers: providers.Singleton[ProgressiveTiers] = providers.Singleton(
-        imported("reactor_memory.tiers.service:ProgressiveTiers"),
+    ranges: providers.Factory[Ranges] = providers.Factory(
+        imported("reactor_memory.tiers.ranges:Ranges"),
         messages=message_store,
         database=needed_database,
-        writer=tier_writer,
         counter=message_counter,
         clock=clock,
-        options=providers.Callable(tier_options, settings),
     )
+    tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
     where_responses_are = providers.Callable(where_responses_are, conditions, settings)
     response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
     kept_elsewhere = providers.Callable(
@@ -1233,22 +1227,13 @@ class Container(containers.DeclarativeContainer):
         guard=providers.Singleton(own_guard_of, redactor, spending_caps, settings),
         counter=message_counter,
         forms=text_forms,
-        chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
     chat_writer = providers.Selector(
         providers.Callable(chat_summarizer_kind, settings),
         usual=tier_writer,
         own=own_chat_writer,
     )
-    summarization_strategy = providers.Singleton(
-        summarization_strategy_of,
-        message_counter,
-        settings,
-        messages=message_store,
-        database=needed_database,
-        write=providers.Callable(chat_summaries_written_by, chat_writer),
-        clock=clock,
-    )
+    summarization_strategy = providers.Singleton(summarization_strategy_of, ranges.provider, chat_writer, settings)
     memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
     chat_memory = providers.Singleton(
         chat_memory_of,

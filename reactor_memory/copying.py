@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from reactor_memory.database.database import Database
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
 from reactor_memory.models import Session, Value
-from reactor_memory.protocols import Clock, StoredConversation, StoredMessage, StoredUser
+from reactor_memory.protocols import Clock
 from reactor_memory.storage import transfer, user_rows
+from reactor_memory.storage.transfer import StoredConversation, StoredMessage, StoredUser
 
 PAGE = 500
 """Messages that are in memory, and in one transaction, at once."""

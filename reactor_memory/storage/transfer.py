@@ -12,8 +12,22 @@ from typing import Any
 from msgspec import structs
 
 from reactor_memory.database.operations import Batch, Row, Step, Steps
-from reactor_memory.models import Pin
-from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage, StoredUser
+from reactor_memory.models import (
+    ActiveSession,
+    AuditRecord,
+    FactCorrection,
+    Item,
+    JsonObject,
+    Membership,
+    Message,
+    Notes,
+    OwnershipTransfer,
+    Pin,
+    RangeSummary,
+    Session,
+    Value,
+)
+from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage import derived, items, log, memberships, user_rows
 from reactor_memory.storage.posting import MESSAGE_COLUMNS
 from reactor_memory.storage.rows import (
@@ -29,6 +43,73 @@ from reactor_memory.storage.rows import (
     to_json,
 )
 from reactor_memory.storage.tombstones import tombstone
+
+COPY = "copy"
+"""The kind of the row of background work that a conversation has until it was imported to its end."""
+
+
+class StoredMessage(Value, frozen=True, kw_only=True):
+    """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
+    `posted_until`.
+
+    `state` is None in view, else ``withdrawn``, ``archived`` (`archived_by` this summary, which ends at
+    `archived_until`) or ``erased``. The first message of a batch with an idempotency key says what is remembered of it.
+    """
+
+    message: Message
+    state: str | None = None
+    archived_by: str | None = None
+    archived_until: int | None = None
+    batch_key: str | None = None
+    batch_fingerprint: str | None = None
+    batch_size: int | None = None
+    posted_until: int | None = None
+
+    @property
+    def seq(self) -> int:
+        return self.message.seq or 0
+
+
+class StoredConversation(Value, frozen=True, kw_only=True):
+    """A conversation with all that a store keeps of it, but for its messages and what is derived from them.
+
+    Members, an offer of ownership and the audit trail belong to the group, and come with its root. `importing`: it was
+    begun by `import_conversation` and is not finished.
+    """
+
+    session: Session
+    agent_name: str | None = None
+    metadata: JsonObject = {}
+    purged_at: int | None = None
+    pins: tuple[Pin, ...] = ()
+    summaries: tuple[RangeSummary, ...] = ()
+    corrections: tuple[FactCorrection, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    transfer: OwnershipTransfer | None = None
+    audit: tuple[AuditRecord, ...] = ()
+    importing: bool = False
+
+    @property
+    def first_seq(self) -> int:
+        """The first message of its own."""
+        return self.session.branch[-1].start_seq
+
+    @property
+    def message_count(self) -> int:
+        """Messages of its own, in view or not; of a deleted conversation none count."""
+        return 0 if self.session.deleted_at is not None else self.session.last_seq - self.first_seq + 1
+
+
+class StoredUser(Value, frozen=True, kw_only=True):
+    """What is kept of a user beside sessions: all versions of notes, in their order, the active sessions, and items.
+
+    The user "" is nobody in particular, and has items only.
+    """
+
+    user_id: str
+    active: tuple[ActiveSession, ...] = ()
+    notes: tuple[Notes, ...] = ()
+    items: tuple[Item, ...] = ()
 
 
 def list_groups(*, owner_id: str | None = None, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
@@ -193,7 +274,7 @@ def export_user(user_id: str) -> Steps[StoredUser]:
 
 def import_user(stored: StoredUser) -> Steps[None]:
     """Store what is not there yet; nothing is replaced."""
-    yield from user_rows.import_rows(stored)
+    yield from user_rows.import_rows(stored.user_id, stored.active, stored.notes)
     yield Batch(
         "import_item",
         [

@@ -7,11 +7,12 @@ binds); the name is forgotten with the transaction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import structs
 
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import ActiveSession, Notes
-from reactor_memory.protocols import StoredUser
 
 NEWEST = 2**63 - 1
 """Above every version."""
@@ -123,10 +124,11 @@ def all_notes(user_id: str) -> Steps[tuple[Notes, ...]]:
     return tuple(map(_notes, rows))
 
 
-def import_rows(stored: StoredUser) -> Steps[None]:
-    yield from name_user(stored.user_id)
-    yield Batch("import_active", [structs.asdict(active) for active in stored.active])
-    yield Batch("import_notes", [_notes_values(notes) for notes in stored.notes])
+def import_rows(user_id: str, active: Sequence[ActiveSession], notes: Sequence[Notes]) -> Steps[None]:
+    """Store what is not there yet; nothing is replaced."""
+    yield from name_user(user_id)
+    yield Batch("import_active", [structs.asdict(each) for each in active])
+    yield Batch("import_notes", [_notes_values(each) for each in notes])
 
 
 def _active_session(row: Row) -> ActiveSession:

@@ -28,7 +28,7 @@ from reactor_memory.errors import (
     SummarizationError,
 )
 from reactor_memory.models import Extraction
-from reactor_memory.testing import FakeClock, ScriptedSummarizer
+from reactor_memory.testing import FakeClock, ScriptedCondenser, ScriptedSummarizer
 from tests.acceptance.scenes import eventually, extract, scripted, talk, texts
 from tests.faulty_database import FaultyDatabase
 
@@ -98,16 +98,6 @@ class Recording:
 def with_strategy(strategy: object) -> Callable[[Container], None]:
     def configure(container: Container) -> None:
         container.memory_management.override(providers.Object(strategy))
-
-    return configure
-
-
-def with_writer(text: str) -> Callable[[Container], None]:
-    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
-        return text
-
-    def configure(container: Container) -> None:
-        container.summarization_strategy.add_kwargs(write=write)
 
     return configure
 
@@ -410,8 +400,9 @@ class TestSummaries:
         assert summary.content.startswith("about assistant")
         assert len(summary.content.splitlines()) == 1
 
-    async def test_a_blank_text_is_none(self, url: str) -> None:
-        async with chat(url, on_hook_error="raise", configure=with_writer("  \n")) as container:
+    @pytest.mark.parametrize("text", ["  \n", "\u202e\n\u200b"])
+    async def test_a_blank_text_is_none(self, url: str, text: str) -> None:
+        async with chat(url, on_hook_error="raise", summarizer=ScriptedCondenser([text])) as container:
             with pytest.raises(GenericMemoryError) as raised:
                 await service(container).add_messages("c", talk(4))
             assert isinstance(raised.value.cause, SummarizationError)

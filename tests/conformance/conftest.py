@@ -3,7 +3,7 @@
 import pytest
 
 from reactor_memory.database.database import Database
-from reactor_memory.storage.sql_store import SqlStore
+from tests.stores import SqlStore
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 
 from reactor_memory.storage.recall_index import SqlRecallIndex
 from reactor_memory.storage.response_store import SqlResponseStore
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     MessageStoreConformance,
     RecallIndexConformance,
@@ -24,7 +23,7 @@ from tests.conformance.suites.range_summaries import RangeSummaryRules
 from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
 from tests.conformance.suites.searching import SearchConformance
 from tests.conformance.suites.sharing import SharingConformance
-from tests.stores import postgres_store
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = pytest.mark.postgres
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.storage.response_store import SqlResponseStore
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import (
     MessageStoreConformance,
     SummaryStoreConformance,
@@ -21,7 +20,7 @@ from tests.conformance.suites.notes import NotesRules
 from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
 from tests.conformance.suites.searching import SearchConformance
 from tests.conformance.suites.sharing import SharingConformance
-from tests.stores import postgres_store
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = pytest.mark.postgres
 

@@ -18,7 +18,6 @@ from reactor_memory.redaction import unredacted
 from reactor_memory.searching import INDEX_SEARCH, MessageSearch, SearchBacklog
 from reactor_memory.settings import Settings
 from reactor_memory.storage.search import search_backlog
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.embedding import GuardedEmbedder
@@ -26,7 +25,7 @@ from reactor_memory.workers.engine import BackgroundWork, WorkOptions
 from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from tests.service.searching import FakeEmbedder
-from tests.stores import sqlite_store
+from tests.stores import SqlStore, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

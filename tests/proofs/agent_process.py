@@ -1,8 +1,9 @@
 """A process of its own that uses the library, for proofs that kill it or let two of them meet.
 
 ``append URL RUN`` saves batches to three sessions until it is killed. ``share URL NAME CALLS`` saves its batches to one
-session that others use too. ``work URL CALLS`` does the background work of others until it is killed. ``hold URL SESSION``
-saves a session, and never ends the work that the save began. Each prints what it did, line by line; `CALLS` is a file that gets a line for every call of the summarizer.
+session that others use too. ``work URL CALLS`` does the background work of others until it is killed. ``hold URL
+SESSION`` saves a session, and never ends the work that the save began. Each prints what it did, line by line; `CALLS`
+is a file that gets a line for every call of the summarizer.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from reactor_memory.storage import erasing, items, log, range_summaries, user_ro
 from reactor_memory.storage.branches import root_branch
 from reactor_memory.storage.health import scrub
 from reactor_memory.storage.recounting import recount
-from reactor_memory.storage.sql_store import SqlStore as Store
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
@@ -35,6 +34,7 @@ from reactor_memory.testing.summaries import (
 )
 from tests.conformance.suites.posting import post, ruling_in
 from tests.conformance.suites.range_summaries import summary_of
+from tests.stores import SqlStore as Store
 
 
 async def erase(

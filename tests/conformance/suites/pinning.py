@@ -14,10 +14,10 @@ from reactor_memory.models import Message, Pin
 from reactor_memory.protocols import ContextQuery, ContextRows
 from reactor_memory.storage import log
 from reactor_memory.storage.recounting import recount
-from reactor_memory.storage.sql_store import SqlStore as Store
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import TEXTS
+from tests.stores import SqlStore as Store
 
 FACT = ("order #2", "number")
 

@@ -21,10 +21,10 @@ from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
 from reactor_memory.protocols import ContextQuery
 from reactor_memory.storage import erasing, range_summaries
 from reactor_memory.storage.recounting import recount
-from reactor_memory.storage.sql_store import SqlStore as Store
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
+from tests.stores import SqlStore as Store
 
 RETENTIONS: tuple[Retention, ...] = ("keep", "archive", "delete")
 UNDOABLE: tuple[Retention, ...] = ("keep", "archive")

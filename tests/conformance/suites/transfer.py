@@ -23,15 +23,16 @@ from reactor_memory.models import (
     PostedSummary,
     ToolCall,
 )
-from reactor_memory.protocols import SUMMARIZE, StoredMessage
+from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage import derived, erasing, items, log, range_summaries, transfer, user_rows
-from reactor_memory.storage.sql_store import SqlStore as Store
+from reactor_memory.storage.transfer import StoredMessage
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs
 from tests.conformance.suites.correcting import amending
 from tests.conformance.suites.posting import post, ruling_in
 from tests.conformance.suites.range_summaries import summarise
+from tests.stores import SqlStore as Store
 
 
 def ignore(done: int) -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from reactor_memory.storage import recall
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.recall import indexed, seqs, talk
-from tests.stores import postgres_store, sqlite_store
+from tests.stores import SqlStore, postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

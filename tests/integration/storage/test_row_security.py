@@ -14,11 +14,10 @@ from reactor_memory.memberships import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
 from reactor_memory.storage import conversations, memberships, user_rows
 from reactor_memory.storage.queries import QUERIES
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
 from reactor_memory.validation import new_message_id
 from tests.postgres_server import execute
-from tests.stores import postgres_store
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

@@ -11,10 +11,9 @@ from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Notes
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.storage import erasing
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 

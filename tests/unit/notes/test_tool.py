@@ -12,10 +12,9 @@ from reactor_memory.notes.changes import OPERATIONS
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
 from reactor_memory.storage import user_rows
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 

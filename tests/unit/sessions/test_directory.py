@@ -20,10 +20,9 @@ from reactor_memory.errors import (
 from reactor_memory.sessions.directory import Resolved, SessionDirectory
 from reactor_memory.storage import user_rows
 from reactor_memory.storage.message_store import SqlMessageStore
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.faulty_database import FaultyDatabase, Mode
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 
