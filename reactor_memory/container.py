@@ -963,7 +963,7 @@ def work_kinds(
         yield frequent(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
         yield frequent(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
     if "delete_grace_days" in settings.store.model_fields_set:
-        from reactor_memory.pruning import PURGE, Purging
+        from reactor_memory.workers.purging import PURGE, Purging
 
         purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
         yield frequent(name=PURGE, step=purging.step, find=purging.find, leases=NoLeases())

@@ -1,44 +1,19 @@
-"""Retention: sessions that nobody has used for long enough are deleted, and what was deleted is removed."""
+"""Retention by age: whole sessions that nobody has used for long enough are deleted, with all their forks."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
 from reactor_memory.database.database import Database
-from reactor_memory.models import IdleGroup, Lease
-from reactor_memory.protocols import Clock, KeptElsewhere, MessageStore, SummaryScheduler
+from reactor_memory.models import IdleGroup
+from reactor_memory.protocols import Clock, KeptElsewhere, SummaryScheduler
 from reactor_memory.storage import log
 
 PAGE = 100
 
-PURGE = "purge"
-
-
-class Purging:
-    """Removes the content of sessions that were deleted longer than the grace time ago: work on the store as a whole,
-    which needs no lease.
-    """
-
-    def __init__(self, messages: MessageStore, *, clock: Clock, grace_seconds: float) -> None:
-        self._messages = messages
-        self._clock = clock
-        self._grace_microseconds = int(grace_seconds * 1e6)
-
-    async def find(self, *, after: str, limit: int) -> tuple[str, ...]:
-        """Remove some; one piece of work, under no id, if there may be more."""
-        return ("",) if await self._purged(limit) == limit else ()
-
-    async def step(self, lease: Lease) -> int | None:
-        return await self._purged(PAGE) or None
-
-    async def _purged(self, limit: int) -> int:
-        return await self._messages.purge_deleted(before=self._clock() - self._grace_microseconds, limit=limit)
-
 
 class Pruner:
-    """By age: whole sessions go, with all their forks. For who runs the store: it asks for no owner. With `purge`
-    content goes at once, else after the grace time.
-    """
+    """For who runs the store: it asks for no owner. With `purge` content goes at once, else after the grace time."""
 
     def __init__(
         self,
