@@ -36,7 +36,7 @@ class Aftermath:
     async def of_messages(
         self, branches: Sequence[ErasedBranch], message_ids: Sequence[str], lease: Lease | None
     ) -> None:
-        """Without a lease another erasure of the same session is at it, or will be."""
+        """Without a lease an earlier erasure in the same session was not finished, and stays to be done."""
         for part in self._elsewhere:
             await part.messages_gone(branches, message_ids)
         await self._scrub()

@@ -623,7 +623,7 @@ class SummaryScheduler(Protocol):
 
     async def work_on(self, session_id: str, *, timeout_seconds: float) -> WorkReport:
         """Do the work of the session now, parked or not: in the task of the caller where background work is left to
-        other processes. What another process does is waited for.
+        other processes. What another process does is waited for. Raises `StoreError`.
         """
         ...
 

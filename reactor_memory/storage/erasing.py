@@ -53,19 +53,19 @@ def begin(
     refold: Refold,
     lease_microseconds: int,
 ) -> Steps[tuple[Erased, Lease | None]]:
-    """`erase`, and the lease of what is left to do after it: whoever finds that lease expired goes on. None if another
-    erasure in this session is at that, which stays due then.
+    """`erase`, and the lease of what is left to do after it: whoever finds that lease expired goes on. None if an earlier
+    erasure in this session is not finished: then somebody will do what is left of both.
     """
     erased = yield from erase(session_id, user_id, ranges=ranges, now=now, refold=refold)
-    yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
+    if (yield from derived.work_state(session_id, ERASE)) is not None:
+        yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
+        return erased, None
     return erased, (yield from derived.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
 
 
 def finish(lease: Lease) -> Steps[None]:
-    """Nothing is left to do, unless more was erased meanwhile."""
-    key = key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence}
-    if not (yield Step("finish_work", key)):
-        yield from derived.release(lease, due_at=None, attempts=0, parked=False, error=None)
+    """Nothing is left to do, unless more was erased meanwhile, which took the lease away."""
+    yield Step("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
 
 
 def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[str, ...]]]:

@@ -789,10 +789,8 @@ SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
 -- name: finish_work
--- What was made due meanwhile stays.
 DELETE FROM background_work
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence AND touched = 0
-RETURNING fence
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
 -- name: drop_work
 DELETE FROM background_work WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
@@ -1059,7 +1057,8 @@ ORDER BY conversation_id, seq
 -- Under a lease of who begins it, so that nobody else does so at once. Deleted groups, too.
 -- across groups
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
-SELECT group_id, conversation_id, :kind, :now, :now + :lease_microseconds, 1, 0 FROM conversations
+SELECT group_id, conversation_id, :kind, :now, CAST(:now AS BIGINT) + CAST(:lease_microseconds AS BIGINT), 1, 0
+FROM conversations
 WHERE owner_id = :owner_id AND group_id = conversation_id
 ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 

@@ -53,6 +53,7 @@ class _Work:
         self.is_done = False
         self.outcome = ""
         self.reason = ""
+        self.fault: StoreError | None = None
         self.again = False
         self.by_name = False
         self.hinted = False
@@ -156,7 +157,11 @@ class Worker:
             work = _Work()
             work.by_name = True
             await self._until_done(session_id, work, doing=True)
-        return WorkReport(failed=work.reason if work.outcome == "failed" else None, steps=work.steps)
+        if work.outcome != "failed":
+            return WorkReport(steps=work.steps)
+        if work.fault is not None:
+            raise work.fault
+        return WorkReport(failed=work.reason, steps=work.steps)
 
     def _started(self, session_id: str) -> _Work | None:
         if self._group is None:
@@ -242,7 +247,7 @@ class Worker:
 
     async def _until_done(self, session_id: str, work: _Work, *, doing: bool) -> None:
         while not self._closing:
-            work.again, work.outcome, by_name = False, "", work.by_name
+            work.again, work.outcome, work.fault, by_name = False, "", None, work.by_name
             try:
                 pause = await self._attempt(session_id, work, doing=doing)
                 work.setbacks = 0
@@ -259,8 +264,9 @@ class Worker:
         work.reason = type(error).__name__
         fields = {"kind": self.kind.name, "session_id": session_id, "times": work.setbacks, "reason": work.reason}
         log.info("background work set back", extra=fields)
+        work.fault = error if isinstance(error, StoreError) else None
         is_last = work.setbacks > self._options.max_attempts
-        if is_last or isinstance(error, StoreError):
+        if is_last or work.fault is not None:
             work.outcome = "failed"
             work.tell()
         return None if is_last else self._pause(work.setbacks, BUSY_POLL_SECONDS)

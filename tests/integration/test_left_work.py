@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from dependency_injector import providers
 
@@ -215,6 +216,29 @@ async def test_an_erasure_that_was_cut_off_goes_on_by_itself() -> None:
         assert await state(container, "s", ERASE) is None
 
 
+async def test_erasures_that_meet_are_both_finished() -> None:
+    """The second one takes the lease of the first away: what is left of both stays due until somebody has done it."""
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(6))
+        gone = elsewhere.messages_gone
+
+        async def meet(branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+            elsewhere.messages_gone = gone
+            elsewhere.failures = 1
+            with pytest.raises(StoreUnavailableError):
+                await manager.erase("s", seq=4, user_id=USER)
+            await gone(branches, message_ids)
+
+        elsewhere.messages_gone = meet
+        await manager.erase("s", seq=2, user_id=USER)
+        assert len(elsewhere.gone) == 1
+        assert await container.background_work().run_once() == 1
+        assert len(elsewhere.gone) == 2
+        assert await state(container, "s", ERASE) is None
+
+
 async def test_an_erasure_goes_on_while_what_is_elsewhere_is_away() -> None:
     clock, elsewhere = FakeClock(), Elsewhere()
     async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
@@ -229,6 +253,36 @@ async def test_an_erasure_goes_on_while_what_is_elsewhere_is_away() -> None:
         clock.advance(LEASE + 1)
         assert await container.background_work().run_once() == 1
         assert len(elsewhere.gone) == 1
+
+
+@pytest.mark.postgres
+async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -> None:
+    """Its own clock tells when a lease has run out, so this one waits."""
+    elsewhere = Elsewhere()
+
+    def configure(container: Container) -> None:
+        container.kept_elsewhere.override(providers.Object((elsewhere,)))
+
+    short = {"lease_seconds": 0.2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.01}
+    async with open_container(settings(postgres_dsn, background=short), configure=configure) as container:
+        manager, work = container.conversation_manager(), container.background_work()
+        for session_id in SESSIONS[:3]:
+            await save(manager, session_id, talk(4))
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase("a", seq=2, user_id=USER)
+        await anyio.sleep(0.3)
+        assert await work.run_once() == 1
+        assert len(elsewhere.gone) == 1
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase_user(USER)
+        await anyio.sleep(0.3)
+        assert await work.run_once() == 3
+        assert elsewhere.forgotten == {*SESSIONS[:3]}
+        assert await container.database().read(erasing.owned_groups, USER) == ()
+        assert await state(container, "a", ERASE_USER) is None
+        assert await work.run_once() == 0
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 6, 7, 8])

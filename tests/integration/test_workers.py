@@ -10,12 +10,15 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
+from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage import derived
 from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -499,6 +502,25 @@ async def test_who_asks_by_name_is_told_what_failed(enabled: bool) -> None:
     assert summary is not None
     assert summary.covered_seq == 10
     assert (state.attempts, state.last_error, state.lease_until) == (1, "unavailable", 0)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_who_asks_by_name_is_told_that_the_store_is_away(enabled: bool) -> None:
+    database = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"claim"})
+
+    def configure(container: Container) -> None:
+        container.database.override(providers.Object(database))
+        container.summarizer.override(providers.Object(scripted()))
+
+    async with open_container(settings(background={"enabled": enabled}), configure=configure) as container:
+        manager = container.conversation_manager()
+        await append_messages(container.message_store(), "s", talk(40), user_id=USER)
+        with anyio.fail_after(30), pytest.raises(StoreUnavailableError):
+            await manager.summarize("s", user_id=USER)
+        database.heal()
+        summary = await manager.summarize("s", user_id=USER)
+    assert summary is not None
+    assert summary.covered_seq == 40
 
 
 async def test_who_asks_by_name_waits_for_another_process_no_longer_than_he_says(tmp_path: Path) -> None:
