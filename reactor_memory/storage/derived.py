@@ -437,7 +437,10 @@ def _lease_key(lease: Lease) -> dict[str, Any]:
 
 
 def due(kind: str, *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
-    rows = yield Step("due_work", {"kind": kind, "now": now, "limit": limit} | structs.asdict(ahead))
+    values = {"kind": kind, "now": now, "limit": limit} | structs.asdict(ahead)
+    rows = list((yield Step("due_work", values)))
+    if len(rows) < limit and ahead is not EVER:
+        rows += (yield Step("misdated_work", values))[: limit - len(rows)]
     return tuple(row[0] for row in rows)
 
 

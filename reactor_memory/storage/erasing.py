@@ -53,7 +53,7 @@ def begin(
     refold: Refold,
     lease_microseconds: int,
 ) -> Steps[tuple[Erased, Lease | None]]:
-    """`erase`, and the lease of what is left to do after it: whoever finds that lease expired goes on. None if an earlier
+    """`erase`, and the lease of what is left to do after it: whoever finds it expired goes on. None if an earlier
     erasure in this session is not finished: then somebody will do what is left of both.
     """
     erased = yield from erase(session_id, user_id, ranges=ranges, now=now, refold=refold)

@@ -824,7 +824,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'e
 SELECT work.conversation_id
 FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND (work.due_at <= :now OR work.due_at > :now + :wait_microseconds) AND work.parked = 0
+WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
   AND (own.deleted_at IS NULL OR :kind = 'erase_user')
   AND (work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
 ORDER BY work.due_at, work.conversation_id
@@ -834,8 +834,31 @@ LIMIT :limit
 SELECT work.conversation_id
 FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND (work.due_at <= :now OR work.due_at > :now + :wait_microseconds::bigint)
-  AND work.parked = 0 AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint)
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
+
+-- name: misdated_work
+-- What a wrong clock put off for longer than anything is put off.
+-- across groups
+SELECT work.conversation_id
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at > :now + :wait_microseconds AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+  AND (work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
+-- name: misdated_work [postgres]
+-- across groups
+SELECT work.conversation_id
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at > :now::bigint + :wait_microseconds::bigint AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
   AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
        OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint)
 ORDER BY work.due_at, work.conversation_id
