@@ -266,7 +266,7 @@ def test_stalled_requests_are_cut_off_before_the_deadline(tmp_path: Path) -> Non
     assert (code, errors(running)) == (1, [])
     assert [entry["message"] for entry in running.entries][-1] == "stopped"
     (cut_off,) = [entry for entry in running.entries if entry["message"] == "cut off"]
-    assert cut_off["connections"] == 64
+    assert 56 <= cut_off["connections"] <= 64, "a stream that the buffers of the system have taken is not stalled"
     assert seconds < GRACE_SECONDS + 1
 
 
