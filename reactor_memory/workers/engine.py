@@ -494,11 +494,13 @@ class BackgroundWork:
             await worker.cancel(session_ids)
 
     async def run_once(self) -> int:
-        """Find what is to be done now and do it; for how many conversations and kinds some was done.
+        """Find what is to be done now and do it; for how many conversations and kinds some was done. What runs already
+        is waited for.
 
         What failed is put off: asking for it at once again would change nothing.
         """
         done = 0
         for worker in self._workers:
             done += await worker.look(wait=True)
+        await self.drain()
         return done
