@@ -16,6 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from reactor_memory.context.explaining import Explanation
+from reactor_memory.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
 from reactor_memory.correcting import Corrector, check_value
@@ -123,8 +124,11 @@ class ConversationManager:
     `StoreUnavailableError` or `OutcomeUnknownError` by then; `turn` has one for its load and one for its save. What may
     take long by its nature has none for the whole: `explain`, `summarize`, `drain`, `erase_user`, `stream_messages`.
 
-    `user_id` is who asks. A session belongs to the user of its first save (None: to everybody, for ever); everyone
-    else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
+    `user_id` is who asks. A session belongs to the user of its first save (None, the default: to everybody, for ever);
+    everyone else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
+
+    Where a message is taken, a `Message`, a text (what the user said) or a dict in the form of OpenAI, Anthropic or
+    Gemini is; where several are, one or a list of them. Anything else raises `InvalidMessageError`.
     """
 
     def __init__(
@@ -177,14 +181,14 @@ class ConversationManager:
         *,
         user_id: str | None = None,
         agent_name: str | None = None,
-        message: Message | None = None,
+        message: MessageLike | None = None,
         budget: int | None = None,
         system: str | None = None,
         tools: Iterable[Any] | None = None,
         query: str | None = None,
-        history: Iterable[Message] | None = None,
+        history: MessagesLike | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
-        traffic: Iterable[Message] = (),
+        traffic: MessagesLike = (),
     ) -> Context:
         """The context for the next call of the model.
 
@@ -222,7 +226,7 @@ class ConversationManager:
     async def save_history(
         self,
         session_id: str,
-        messages: Iterable[Message],
+        messages: MessagesLike,
         *,
         user_id: str | None = None,
         idempotency_key: str | None = None,
@@ -242,7 +246,7 @@ class ConversationManager:
     async def prepare_batch(
         self,
         session_id: str,
-        messages: Iterable[Message],
+        messages: MessagesLike,
         *,
         user_id: str | None = None,
         idempotency_key: str | None = None,
@@ -279,7 +283,7 @@ class ConversationManager:
     async def turn(
         self,
         session_id: str,
-        message: Message,
+        message: MessageLike,
         *,
         user_id: str | None = None,
         agent_name: str | None = None,
@@ -290,11 +294,17 @@ class ConversationManager:
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         idempotency_key: str | None = None,
     ) -> AsyncGenerator[Turn]:
-        """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer.
+        """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
+
+            async with memory.turn("session-1", "Where is my order?", user_id="u1", budget=4000) as turn:
+                turn.answer(await model(turn.messages()))
+
+        `message` is what the user said; the other arguments are those of `load_history` and `save_history`.
 
         If the block raises or is cancelled, or what it tells cannot be stored, the user message alone is saved, and
         the exception goes on.
         """
+        message = message_of(message)
         request = self._load_request(
             session_id,
             user_id,
@@ -459,7 +469,7 @@ class ConversationManager:
         fact: tuple[str, str] | None = None,
         user_id: str | None = None,
         agent_name: str | None = None,
-        message: Message | None = None,
+        message: MessageLike | None = None,
         budget: int | None = None,
         system: str | None = None,
         tools: Iterable[Any] | None = None,
@@ -801,7 +811,7 @@ class ConversationManager:
         self,
         session_id: str,
         user_id: str | None,
-        message: Message | None,
+        message: MessageLike | None,
         *,
         budget: int | None,
         system: str | None,
@@ -817,7 +827,9 @@ class ConversationManager:
             _check_positive("budget", budget)
         if query is not None:
             _check_query(query)
-        current = () if message is None else tuple(self._checked([message], field="message"))
+        current = () if message is None else (message_of(message),)
+        for each in current:
+            check_message(each, self._options.limits)
         if current and current[0].role != "user":
             raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
         return LoadRequest(
@@ -832,23 +844,23 @@ class ConversationManager:
             on_overflow=overflow,
         )
 
-    def _with_traffic(self, request: LoadRequest, traffic: Iterable[Message]) -> LoadRequest:
+    def _with_traffic(self, request: LoadRequest, traffic: MessagesLike) -> LoadRequest:
         """The request of a turn that goes on."""
-        following = tuple(traffic)
+        following = messages_of(traffic, field="traffic")
         for position, message in enumerate(following):
             check_message(message, self._options.limits, field=f"traffic[{position}]")
         if following and not request.current:
             raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
         return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
 
-    def _checked(self, messages: Iterable[Message], *, field: str) -> Sequence[Message]:
-        batch = tuple(messages)
+    def _checked(self, messages: MessagesLike, *, field: str) -> Sequence[Message]:
+        batch = messages_of(messages, field=field)
         check_messages(batch, self._options.limits, field=field)
         return batch
 
-    def _checked_history(self, history: Iterable[Message]) -> Sequence[Message]:
+    def _checked_history(self, history: MessagesLike) -> Sequence[Message]:
         """It is not stored, so the limit of a batch does not hold for it."""
-        messages = tuple(history)
+        messages = messages_of(history, field="history")
         for position, message in enumerate(messages):
             check_message(message, self._options.limits, field=f"history[{position}]")
         return messages
