@@ -50,7 +50,7 @@ async def context(
     """Print what the model would see next, and why.
 
     First the messages as they would be sent, then what each part costs and what was dropped for which reason. Facts
-    and narrative appear when summary.enabled is true.
+    and narrative appear unless summary.enabled is false.
 
     With --why, instead: for every message of the session whether it is shown and why, for every fact that was ever
     found the line that shows it or the reason that none does, and every line that competed for memory. With --seq the
@@ -144,7 +144,7 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     if is_progressive(settings) and not settings.summary.enabled and not rebuild:
         return await _bring_up_tiers(invocation, session, settings)
     if not settings.summary.enabled:
-        raise ConfigurationError("summary.enabled", "is false; set REACTOR_MEMORY_SUMMARY__ENABLED=true")
+        raise ConfigurationError("summary.enabled", "is false, so nothing is summarized: set it to true")
     async with invocation.manager(settings) as manager:
         if rebuild:
             await manager.rebuild(session, user_id=invocation.user_id)

@@ -318,7 +318,8 @@ def _from_gemini(where: str, item: JsonObject) -> list[Message]:
         elif (response := part.get("function_response")) is not None:
             results.append(_gemini_result(f"{place}.function_response", response, seen))
         elif isinstance(part.get("text"), str) and not part.get("thought"):
-            texts.append(part["text"])
+            if part["text"] or len(part) == 1:
+                texts.append(part["text"])
             if len(part) > 1:  # a signature goes back beside a text, which may be empty
                 parts.append({**part, "text": ""})
         else:

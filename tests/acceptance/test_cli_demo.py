@@ -93,7 +93,7 @@ def test_the_exact_context_is_on_the_page(run: Run, value: dict[str, Any]) -> No
             assert "".join(line.split()) in squeezed
 
 
-def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run, summaries_on: None) -> None:
+def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run) -> None:
     """By the numbers before the line, in the very database of the demonstration."""
     page = run("demo", "--store", "demo.db").out
     context = run("context", ORDERS, "--store", "demo.db", "--json").json["messages"]
@@ -166,7 +166,7 @@ def test_it_leaves_nothing_behind(run: Run, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_named_store_is_kept_and_may_be_used_again(run: Run, summaries_on: None) -> None:
+def test_a_named_store_is_kept_and_may_be_used_again(run: Run) -> None:
     first = run("demo", "--store", "demo.db", "--json").json
     again = run("demo", "--store", "demo.db", "--json").json
     assert again["messages"] == first["messages"] == 536

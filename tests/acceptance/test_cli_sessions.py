@@ -30,7 +30,7 @@ def talk(run: Run, folder: Path) -> None:
 
 
 @pytest.fixture
-def orders(run: Run, summaries_on: None) -> None:
+def orders(run: Run) -> None:
     run("import", SAMPLE)
     assert run("summarize", ORDERS).code == 0
 
@@ -89,13 +89,13 @@ def test_show_prints_all_of_a_message(run: Run, talk: None) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_unknown_session_is_refused(run: Run, talk: None, summaries_on: None, command: str) -> None:
+def test_an_unknown_session_is_refused(run: Run, talk: None, command: str) -> None:
     options = OPTIONS.get(command, [])
     assert run(command, "s9", *options) == Finished(2, "", "error: session 's9': does not exist\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_stranger_is_refused(run: Run, folder: Path, summaries_on: None, command: str) -> None:
+def test_a_stranger_is_refused(run: Run, folder: Path, command: str) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}), "--user", "ann")
     options = OPTIONS.get(command, [])
     refused = run(command, "s1", "--user", "bob", *options)
@@ -372,7 +372,7 @@ def test_under_progressive_it_brings_up_the_tiers(run: Run, talk: None, monkeypa
     assert run("summarize", "s1", "--rebuild").err.startswith("error: summary.enabled: is false")
 
 
-def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None, summaries_on: None) -> None:
+def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None) -> None:
     assert lines_of(run("summarize", "s2"))[0].startswith("nothing to summarize")
 
 
