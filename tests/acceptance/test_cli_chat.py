@@ -173,7 +173,7 @@ def test_what_is_typed_edited_or_pasted_arrives_whole(talk: Talk, run: Run) -> N
 
 
 def test_every_command_answers_in_a_terminal(talk: Talk, run: Run) -> None:
-    person = talk("s1")
+    person = talk("s1", REACTOR_MEMORY_SUMMARY__ENABLED="false")
     hint = person.type("/sumarize")
     assert "error: there is no command /sumarize; did you mean /summarize?" in hint
     assert "You said" not in hint

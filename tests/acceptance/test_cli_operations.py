@@ -77,7 +77,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(run: Run, monk
     lines = [line.split() for line in shown.out.splitlines()]
     assert ["summary.api_key", "********", "environment"] in lines
     assert ["store.url", "postgresql://ann:********@localhost:1/db", "constructor"] in lines
-    assert ["summary.enabled", "false", "default"] in lines
+    assert ["summary.enabled", "true", "default"] in lines
 
 
 def test_a_database_that_is_away_is_a_problem(run: Run) -> None:

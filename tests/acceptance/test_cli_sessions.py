@@ -271,7 +271,8 @@ def test_a_budget_that_cannot_work_is_refused_with_one_that_can(run: Run, talk: 
     assert run("context", "s1", "--budget", smallest, "--message", text).code == 0
 
 
-def test_without_summaries_a_context_is_take_last(run: Run, talk: None) -> None:
+def test_without_summaries_a_context_is_take_last(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
     report = run("context", "s1", "--json").json["report"]
     assert (report["freshness"], report["covered_seq"]) == ("none", 0)
     assert report["unread"] == [[1, 20]]
@@ -354,7 +355,8 @@ def test_summarize_prints_the_summary(run: Run, orders: None) -> None:
     assert lines_of(run("summarize", ORDERS))[0].startswith(f"messages 1 to {value['covered_seq']} are covered, ")
 
 
-def test_summarize_needs_the_feature(run: Run, talk: None) -> None:
+def test_summarize_needs_the_feature(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
     refused = run("summarize", "s1")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.startswith("error: summary.enabled: is false")

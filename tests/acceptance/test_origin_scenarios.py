@@ -531,7 +531,7 @@ def kinds(container: Container) -> list[str]:
 
 
 def test_parts_without_settings(folder: Path) -> None:
-    assert kinds(Container(settings=Settings())) == ["SqlStore", "SqlStore", "NoSummaries", "TiktokenCounter"]
+    assert kinds(Container(settings=Settings())) == ["SqlStore", "SqlStore", "SummaryWorkers", "TiktokenCounter"]
     assert list(folder.iterdir()) == [], "nothing is made before it is opened"
 
 
