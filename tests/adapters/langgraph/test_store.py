@@ -22,6 +22,7 @@ from langgraph.store.base import (
     PutOp,
     SearchOp,
 )
+from langgraph.store.memory import InMemoryStore
 
 from reactor_memory import InvalidInputError, Memory, Message, SessionOwnershipError
 from reactor_memory.adapters.langgraph import (
@@ -32,7 +33,6 @@ from reactor_memory.adapters.langgraph import (
     notes_namespace,
 )
 from tests.adapters.langgraph.conftest import MemoryThread
-from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +94,7 @@ def fresh(memory_thread: MemoryThread) -> Callable[[], ReactorMemoryStore]:
 def test_batches_are_answered_as_the_store_in_memory_answers_them(
     fresh: Callable[[], ReactorMemoryStore], batches: list[list[Op]]
 ) -> None:
-    ours, theirs = fresh(), memory_store()
+    ours, theirs = fresh(), InMemoryStore()
     for ops in [*batches, [SearchOp((), limit=EVERYTHING)]]:
         assert [seen(each) for each in ours.batch(ops)] == [seen(each) for each in theirs.batch(ops)]
 
@@ -103,7 +103,7 @@ def test_batches_are_answered_as_the_store_in_memory_answers_them(
 def test_namespaces_are_listed_as_there(
     fresh: Callable[[], ReactorMemoryStore], filled: list[tuple[str, ...]], listing: ListNamespacesOp
 ) -> None:
-    ours, theirs = fresh(), memory_store()
+    ours, theirs = fresh(), InMemoryStore()
     ops = [PutOp(namespace, "k", {}) for namespace in filled]
     ours.batch(ops)
     theirs.batch(ops)
@@ -114,7 +114,7 @@ def test_namespaces_are_listed_as_there(
 def test_comparisons_are_those_of_there(
     fresh: Callable[[], ReactorMemoryStore], numbers: list[int], operator: str, operand: int
 ) -> None:
-    ours, theirs = fresh(), memory_store()
+    ours, theirs = fresh(), InMemoryStore()
     ops = [PutOp(("a",), str(position), {"n": number}) for position, number in enumerate(numbers)]
     ours.batch(ops)
     theirs.batch(ops)

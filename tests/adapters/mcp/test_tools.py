@@ -149,7 +149,7 @@ async def test_of_a_fault_of_the_server_nothing_is_told(served: Served, monkeypa
     async def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("what somebody said")
 
-    monkeypatch.setattr(Memory, "search", fails)
+    monkeypatch.setattr(Memory, "recall", fails)
     async with served.client() as client:
         assert await refused(client, "memory_search", session_id="s", query="x") == "Error executing tool memory_search"
 
@@ -174,7 +174,8 @@ async def test_hostile_text_is_data(served: Served) -> None:
 
 
 async def test_under_progressive_the_tiers_are_brought_up() -> None:
-    settings = Settings(store={"url": "memory://"}, history={"strategy": "progressive"}, tiers={"recent_count": 4})
+    sections = {"history": {"strategy": "progressive"}, "summary": {"enabled": False}, "tiers": {"recent_count": 4}}
+    settings = Settings(store={"url": "memory://"}, **sections)
     async with (
         open_memory(settings) as memory,
         Client(memory_server(memory, user_id="u1")) as client,
