@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -377,6 +377,8 @@ class ConversationManager:
         """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
         check_user_id(user_id)
         _check_positive("limit", limit)
+        if cursor is not None:
+            _check_text("cursor", cursor)
         return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
 
     @_in_time
@@ -418,7 +420,7 @@ class ConversationManager:
         """The messages and facts of the session that share words with `query`, the best first."""
         session = await self.get_session(session_id, user_id=user_id)
         _check_positive("limit", limit)
-        _check_query(query)
+        _check_text("query", query)
         return await self._loader.search(query, session, user_id, limit=limit)
 
     # -- memory -------------------------------------------------------------------------------------------------
@@ -434,6 +436,8 @@ class ConversationManager:
         self, session_id: str, *, user_id: str | None = None, as_of_seq: int | None = None
     ) -> tuple[Fact, ...]:
         """The facts that hold, or held when the session was `as_of_seq` messages long."""
+        if as_of_seq is not None:
+            _check_position("as_of_seq", as_of_seq)
         ledger = await self._ledger(session_id, user_id)
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
@@ -826,7 +830,11 @@ class ConversationManager:
         if budget is not None:
             _check_positive("budget", budget)
         if query is not None:
-            _check_query(query)
+            _check_text("query", query)
+        if system is not None:
+            _check_text("system", system)
+        if overflow not in ("raise", "drop_memory"):
+            raise InvalidInputError("on_overflow", "must be raise or drop_memory")
         current = () if message is None else (message_of(message),)
         for each in current:
             check_message(each, self._options.limits)
@@ -894,9 +902,12 @@ def _as_given(message: Message) -> Message:
     return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
 
 
-def _checked_tools(tools: Iterable[Any] | None) -> tuple[Any, ...]:
+def _checked_tools(tools: Any) -> tuple[Any, ...]:
     """The declarations of the tools. They are counted as the JSON that the provider gets."""
-    checked = tuple(tools or ())
+    given = () if tools is None else tools
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")
+    checked = tuple(cast("Iterable[Any]", given))
     for index, tool in enumerate(checked):
         try:
             msgspec.json.encode(tool)
@@ -922,9 +933,9 @@ def _checked_fact(fact: object) -> tuple[str, str]:
             raise InvalidInputError("fact", "must be the anchor and the key of a fact: (fact.anchor, fact.key)")
 
 
-def _check_query(query: object) -> None:
-    if not isinstance(query, str):
-        raise InvalidInputError("query", f"must be a text, is a {type(query).__name__}")
+def _check_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
 
 
 def _check_positive(field: str, value: int) -> None:

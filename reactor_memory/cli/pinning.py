@@ -11,7 +11,7 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 
 
 def _naming_a_target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that name a message or a fact; the manager refuses none and both."""
+    """Adds the options that name a message or a fact; the memory refuses none and both."""
     seq = click.option("--seq", type=click.IntRange(min=1), metavar="SEQ", help="A message.")
     fact = click.option("--fact", type=(str, str), metavar="ANCHOR KEY", help="A fact, as `facts --json` names it.")
     return seq(fact(command))

@@ -140,6 +140,31 @@ async def test_what_is_no_message_is_refused(call: Callable[[Memory], Any], prob
         assert str(raised.value).startswith(problem)
 
 
+@each_row(
+    ("call", "problem"),
+    [
+        (lambda memory: memory.load_history(5), "session_id: is a int, must be a str"),
+        (lambda memory: memory.load_history("s", user_id=5), "user_id: is a int, must be a str"),
+        (lambda memory: memory.load_history("s", budget="4000"), "budget: must be a whole number, is a str"),
+        (lambda memory: memory.load_history("s", system=5), "system: must be a text, is a int"),
+        (lambda memory: memory.load_history("s", query=5), "query: must be a text, is a int"),
+        (lambda memory: memory.load_history("s", tools=5), "tools: must be a list of declarations, is a int"),
+        (lambda memory: memory.load_history("s", tools={"name": "f"}), "tools: must be a list of declarations"),
+        (lambda memory: memory.load_history("s", tools=[{1, 2}, object()]), "tools[1]: must be a JSON object"),
+        (lambda memory: memory.load_history("s", on_overflow="cut"), "on_overflow: must be raise or drop_memory"),
+        (lambda memory: memory.list_sessions(cursor=5), "cursor: must be a text, is a int"),
+        (lambda memory: memory.facts.list("s", as_of_seq="3"), "as_of_seq: must be a whole number, is a str"),
+        (lambda memory: memory.fork("s", at_seq=None), "at_seq: must be a whole number, is a NoneType"),
+    ],
+)
+async def test_what_is_no_argument_is_refused(call: Callable[[Memory], Any], problem: str) -> None:
+    async with open_memory("memory://") as memory:
+        await memory.save_history("s", "hello")
+        with pytest.raises(InvalidInputError) as raised:
+            await call(memory)
+        assert str(raised.value).startswith(problem)
+
+
 async def test_each_feature_is_a_property() -> None:
     async with open_memory(settings(search={"enabled": True}, notes={"enabled": True})) as memory:
         await memory.save_history("s", ["I eat no peanuts.", Message.assistant("Noted.")], user_id="u")
