@@ -282,7 +282,7 @@ class Worker:
             except (SessionDeletedError, SessionNotFoundError):
                 await self._give_back(lease, due_in=None)
             except (StoreError, LeaseLostError):
-                await self._give_back(lease, due_in=0.0, attempts=lease.attempts)
+                await self._leave(lease, work)
                 raise
             except Exception as error:
                 await self._failed(lease, work, error)
@@ -344,6 +344,15 @@ class Worker:
         return BUSY_POLL_SECONDS
 
     # -- how an attempt ends ------------------------------------------------------------------------------------
+
+    async def _leave(self, lease: Lease, work: _Work) -> None:
+        """The store or another process was in the way. After the last try here the work is put off."""
+        if work.setbacks < self._options.max_attempts:
+            await self._give_back(lease, due_in=0.0, attempts=lease.attempts)
+            return
+        pause = self._pause(lease.attempts + 1)
+        await self._give_back(lease, due_in=pause, attempts=lease.attempts + 1, error=work.reason)
+        self._look_in(pause)
 
     async def _failed(self, lease: Lease, work: _Work, error: Exception) -> None:
         """Put the work off, longer each time, or give it up. That a provider was not asked is no failure of it."""
@@ -494,11 +503,13 @@ class BackgroundWork:
             await worker.cancel(session_ids)
 
     async def run_once(self) -> int:
-        """Find what is to be done now and do it; for how many conversations and kinds some was done.
+        """Find what is to be done now and do it; for how many conversations and kinds some was done. What runs already
+        is waited for.
 
         What failed is put off: asking for it at once again would change nothing.
         """
         done = 0
         for worker in self._workers:
             done += await worker.look(wait=True)
+        await self.drain()
         return done
