@@ -20,18 +20,17 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from reactor_memory import Message, Settings, open_container
+from reactor_memory import Message, open_memory
 
 QUESTION = Message(role="user", content="What was my order number?")
 ANSWER = Message(role="assistant", content="It is 4711.")
 
 
 async def load_once(file: Path, *, save: bool) -> None:
-    async with open_container(Settings(store={"url": f"sqlite:///{file}"})) as container:
-        manager = container.conversation_manager()
+    async with open_memory(file) as memory:
         if save:
-            await manager.save_history("session", [QUESTION, ANSWER], user_id="user")
-        await manager.load_history("session", user_id="user", message=QUESTION)
+            await memory.save_history("session", [QUESTION, ANSWER], user_id="user")
+        await memory.load_history("session", user_id="user", message=QUESTION)
 
 
 def cold(folder: Path, run: int) -> None:

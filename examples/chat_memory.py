@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor_memory import Message, Settings, open_container
+from reactor_memory import Message, Settings, open_memory
 
 TALK = [
     ("I need a flight to Lisbon on 12 May.", "There is one at 9:40, number TP 571."),
@@ -22,13 +22,13 @@ async def main() -> None:
         store={"url": "memory://"},
         chat_memory={"strategy": "summarize", "summarize_every_n": 6, "retention": "archive"},
     )
-    async with open_container(settings) as container:
-        memory = container.chat_memory()
+    async with open_memory(settings) as memory:
+        chats = memory.chat_memory
         for question, answer in TALK:
-            await memory.add_messages("trip", [Message.user(question), Message.assistant(answer)], user_id="u1")
-        for message in await memory.get_messages("trip", view="effective", user_id="u1"):
+            await chats.add_messages("trip", [Message.user(question), Message.assistant(answer)], user_id="u1")
+        for message in await chats.get_messages("trip", view="effective", user_id="u1"):
             print(f"{message.role}: {message.content}\n")
-        for record in await memory.list_summarization_metadata("trip", user_id="u1"):
+        for record in await chats.list_summarization_metadata("trip", user_id="u1"):
             print(f"One summary stands for {len(record.summarized_message_ids)} messages.")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from reactor_memory import Message, Settings, open_container
+from reactor_memory import Message, open_memory
 
 
 async def echo_model(messages: Sequence[Message]) -> str:
@@ -19,11 +19,9 @@ async def echo_model(messages: Sequence[Message]) -> str:
 
 
 async def main() -> None:
-    settings = Settings(store={"url": "sqlite:///echo-agent.db"}, summary={"enabled": True})
-    async with open_container(settings) as container:
-        manager = container.conversation_manager()
+    async with open_memory("echo-agent.db") as memory:
         for text in ("My order number is A-1042.", "Please send it to Oak Street 5.", "What did I order?"):
-            async with manager.turn("echo-session", Message.user(text), user_id="u1", budget=2000) as turn:
+            async with memory.turn("echo-session", text, user_id="u1", budget=2000) as turn:
                 answer = await echo_model(turn.messages())
                 turn.answer(answer)
             print(f"user: {text}\nagent: {answer}\n")

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 
-from reactor_memory import Settings, open_container
+from reactor_memory import open_memory
 from reactor_memory.adapters.langchain import LongTermMemoryTool, ReactorMemoryMiddleware
 
 
@@ -54,13 +54,12 @@ class ScriptedModel(BaseChatModel):
 
 
 async def main(model: str | None) -> None:
-    async with open_container(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
-        manager, notes = container.conversation_manager(), container.long_term_memory()
+    async with open_memory("memory://") as memory:
         agent = create_agent(
             model or ScriptedModel(),
-            [find_order, LongTermMemoryTool(notes.tool("u1", "desk"))],
+            [find_order, LongTermMemoryTool(memory.notes.tool("u1", "desk"))],
             system_prompt="Answer in one sentence.",
-            middleware=[ReactorMemoryMiddleware(manager, user_id="u1", budget=1000)],
+            middleware=[ReactorMemoryMiddleware(memory, user_id="u1", budget=1000)],
         )
 
         async def ask(text: str) -> str:
@@ -71,11 +70,11 @@ async def main(model: str | None) -> None:
         await ask("My order number is A-1042.")
         for _ in range(40 if model is None else 10):
             await ask("Tell me a little more about rivers, I like to listen to you when you talk about them.")
-        await manager.drain()
+        await memory.drain()
         answer = await ask("Where is my order?")
-        stored = await manager.read_messages("session-1", user_id="u1")
+        stored = await memory.read_messages("session-1", user_id="u1")
         print(f"{len(stored)} messages later: {answer}")
-        print(f"Noted: {(await notes.read('u1', 'desk')).text}")
+        print(f"Noted: {(await memory.notes.read('u1', 'desk')).text}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 
-from reactor_memory import Message, Settings, open_container
+from reactor_memory import Message, Settings, open_memory
 from reactor_memory.adapters.langgraph import ReactorMemoryStore, facts_namespace, label_of
 
 USER = "ann@example.com"
@@ -37,16 +37,15 @@ async def recall(state: Talk, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 async def main() -> None:
-    summary = {"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2}
-    async with open_container(Settings(store={"url": "memory://"}, summary=summary)) as container:
-        manager = container.conversation_manager()
+    summary = {"trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2}
+    async with open_memory(Settings(store={"url": "memory://"}, summary=summary)) as memory:
         earlier = [Message.user("My order number is A-1042."), Message.assistant("Noted.")]
         filler = [Message.user("Go on."), Message.assistant("Yes.")]
-        await manager.save_history("earlier", [*earlier, *filler, *filler], user_id=USER)
-        await manager.drain()
+        await memory.save_history("earlier", [*earlier, *filler, *filler], user_id=USER)
+        await memory.drain()
 
         graph = StateGraph(Talk).add_node(learn).add_node(recall).add_edge(START, "learn").add_edge("learn", "recall")
-        agent = graph.compile(store=ReactorMemoryStore(container, user_id=USER))
+        agent = graph.compile(store=ReactorMemoryStore(memory, user_id=USER))
         for said in ("eats vegetarian food only", "takes the train"):
             result = await agent.ainvoke({"said": said, "known": []})
         print("Known:", "; ".join(result["known"]))

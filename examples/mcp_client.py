@@ -24,9 +24,7 @@ async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 async def main(store: str) -> None:
     command = ["-m", "reactor_memory", "mcp", "--store", store, "--user", "anna", "--agent", "desk"]
     # Without `env` the server would get few variables of this process: no settings, no keys, no PYTHONPATH.
-    server = StdioServerParameters(
-        command=sys.executable, args=command, env=os.environ | {"REACTOR_MEMORY_SUMMARY__ENABLED": "true"}
-    )
+    server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     async with Client(server) as client:
         session = (await ask(client, "session_resolve"))["session_id"]
         talk = ["My order number is A-1042.", *[f"And tell me about river {number}." for number in range(30)]]

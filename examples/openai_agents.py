@@ -14,7 +14,7 @@ from typing import Any
 from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from reactor_memory import Settings, open_container
+from reactor_memory import open_memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 
 
@@ -36,15 +36,14 @@ class ScriptedModel(Model):
 async def main(model: str | None) -> None:
     set_tracing_disabled(True)
     agent = Agent(name="desk", instructions="Answer in one sentence.", model=model or ScriptedModel())
-    async with open_container(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
-        manager = container.conversation_manager()
-        session = ReactorMemorySession(manager, "session-1", budget=1000)
+    async with open_memory("memory://") as memory:
+        session = ReactorMemorySession(memory, "session-1", budget=1000)
         await Runner.run(agent, "My order number is A-1042.", session=session)
         for _ in range(60 if model is None else 15):
             await Runner.run(agent, "Tell me a little more about rivers, I like to listen.", session=session)
-        await manager.drain()
+        await memory.drain()
         result = await Runner.run(agent, "What was my order number?", session=session)
-        print(f"{len(await manager.read_messages('session-1'))} messages later: {result.final_output}")
+        print(f"{len(await memory.read_messages('session-1'))} messages later: {result.final_output}")
 
 
 if __name__ == "__main__":

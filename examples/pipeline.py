@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor_memory import Message, Settings, open_container
+from reactor_memory import Message, open_memory
 from reactor_memory.middleware import ModelCall, memory_middleware
 
 
@@ -17,8 +17,8 @@ async def echo(call: ModelCall) -> Message:
 
 
 async def main() -> None:
-    async with open_container(Settings(store={"url": "memory://"})) as container:
-        remember = memory_middleware(container.conversation_manager(), budget=2000)
+    async with open_memory("memory://") as memory:
+        remember = memory_middleware(memory, budget=2000)
         for text in ("first", "second", "third"):
             call = ModelCall(session_id="pipeline", message=Message.user(text), user_id="u1")
             answer = await remember(call, echo)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from reactor_memory import Message, Settings, open_container
+from reactor_memory import Message, open_memory
 
 
 async def stream_model(messages: Sequence[Message], *, breaks: bool = False) -> AsyncIterator[str]:
@@ -19,19 +19,18 @@ async def stream_model(messages: Sequence[Message], *, breaks: bool = False) -> 
 
 
 async def main() -> None:
-    async with open_container(Settings(store={"url": "memory://"})) as container:
-        manager = container.conversation_manager()
-        async with manager.turn("stream", Message.user("hello there")) as turn:
+    async with open_memory("memory://") as memory:
+        async with memory.turn("stream", "hello there") as turn:
             async for chunk in turn.stream(stream_model(turn.messages())):
                 print(chunk, end="", flush=True)
         print()
         try:
-            async with manager.turn("stream", Message.user("and goodbye")) as turn:
+            async with memory.turn("stream", "and goodbye") as turn:
                 async for _ in turn.stream(stream_model(turn.messages(), breaks=True)):
                     pass
         except ConnectionError as error:
             print(f"failed: {error}")
-        for message in await manager.read_messages("stream"):
+        for message in await memory.read_messages("stream"):
             print(f"{message.seq} {message.role}: {message.content}")
 
 

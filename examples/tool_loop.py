@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from reactor_memory import Message, Settings, ToolCall, open_container
+from reactor_memory import Message, ToolCall, open_memory
 
 STOCK = {"tea": 12, "coffee": 0}
 
@@ -28,15 +28,14 @@ def run_tool(call: ToolCall) -> Message:
 
 
 async def main() -> None:
-    async with open_container(Settings(store={"url": "memory://"})) as container:
-        manager = container.conversation_manager()
-        async with manager.turn("tools", Message.user("How much tea is left?"), budget=2000) as turn:
+    async with open_memory("memory://") as memory:
+        async with memory.turn("tools", "How much tea is left?", budget=2000) as turn:
             reply = await scripted_model(turn.messages())
             while reply.tool_calls:
                 turn.add(reply, *(run_tool(call) for call in reply.tool_calls))
                 reply = await scripted_model(turn.messages())
             turn.answer(reply)
-        for message in await manager.read_messages("tools"):
+        for message in await memory.read_messages("tools"):
             calls = ", ".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
             print(f"{message.seq} {message.role}: {message.content or calls}")
 

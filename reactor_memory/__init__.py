@@ -1,9 +1,11 @@
 """Memory that LLM agents can trust.
 
-``load_history`` gives the context for the next call of the model, ``save_history`` keeps the turn::
+``turn`` gives the context for the next call of the model and keeps what happened; `load_history` and `save_history` are
+its two halves::
 
-    async with open_container() as container:
-        manager = container.conversation_manager()
+    async with open_memory("agent.db") as memory:
+        async with memory.turn("session-1", "What was my order number?", user_id="u1", budget=4000) as turn:
+            turn.answer(await model(turn.messages()))
 
 Names are imported when they are first used, so that importing the package costs next to nothing.
 """
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         SummarizationError,
     )
     from reactor_memory.manager import ConversationManager
+    from reactor_memory.memory import Memory, open_memory
     from reactor_memory.models import Fact, Message, Pin, Session, Summary, ToolCall
     from reactor_memory.settings import Settings
 
@@ -45,6 +48,7 @@ _HOME = {
     "Fact": "models",
     "IdempotencyConflictError": "errors",
     "InvalidInputError": "errors",
+    "Memory": "memory",
     "Message": "models",
     "Pin": "models",
     "ReactorMemoryError": "errors",
@@ -59,6 +63,7 @@ _HOME = {
     "Summary": "models",
     "ToolCall": "models",
     "open_container": "container",
+    "open_memory": "memory",
 }
 
 __version__ = "0.1.0"
@@ -74,6 +79,7 @@ __all__ = [
     "Fact",
     "IdempotencyConflictError",
     "InvalidInputError",
+    "Memory",
     "Message",
     "Pin",
     "ReactorMemoryError",
@@ -88,6 +94,7 @@ __all__ = [
     "Summary",
     "ToolCall",
     "open_container",
+    "open_memory",
 ]
 
 

@@ -292,7 +292,8 @@ def automatic_strategy(settings: Settings) -> Strategy:
 def progressive_strategy(settings: Settings) -> Strategy:
     if settings.tiers.retention == "delete" and settings.summary.enabled:
         raise ConfigurationError(
-            "tiers.retention", "delete would destroy what summary.enabled: true needs: archive them"
+            "tiers.retention",
+            "delete would destroy what facts are drawn from: archive them, or set summary.enabled: false",
         )
     from reactor_memory.tiers.strategy import Placement, Progressive
 

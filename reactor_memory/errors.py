@@ -418,7 +418,7 @@ class StoreClosedError(StoreError):
     """The store was used before it was opened or after it was closed."""
 
     def __init__(self) -> None:
-        super().__init__("store: is not open; use it inside `async with open_container()`")
+        super().__init__("store: is not open; use it inside `async with open_memory()`")
 
 
 class SchemaError(StoreError):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from reactor_memory.context.explaining import Explanation
+from reactor_memory.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.context.pinning import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
 from reactor_memory.context.report import Context
 from reactor_memory.correcting import Corrector, check_value
@@ -123,8 +124,11 @@ class ConversationManager:
     `StoreUnavailableError` or `OutcomeUnknownError` by then; `turn` has one for its load and one for its save. What may
     take long by its nature has none for the whole: `explain`, `summarize`, `drain`, `erase_user`, `stream_messages`.
 
-    `user_id` is who asks. A session belongs to the user of its first save (None: to everybody, for ever); everyone
-    else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
+    `user_id` is who asks. A session belongs to the user of its first save (None, the default: to everybody, for ever);
+    everyone else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
+
+    Where a message is taken, a `Message`, a text (what the user said) or a dict in the form of OpenAI, Anthropic or
+    Gemini is; where several are, one or a list of them. Anything else raises `InvalidMessageError`.
     """
 
     def __init__(
@@ -176,14 +180,14 @@ class ConversationManager:
         *,
         user_id: str | None = None,
         agent_name: str | None = None,
-        message: Message | None = None,
+        message: MessageLike | None = None,
         budget: int | None = None,
         system: str | None = None,
         tools: Iterable[Any] | None = None,
         query: str | None = None,
-        history: Iterable[Message] | None = None,
+        history: MessagesLike | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
-        traffic: Iterable[Message] = (),
+        traffic: MessagesLike = (),
     ) -> Context:
         """The context for the next call of the model.
 
@@ -221,7 +225,7 @@ class ConversationManager:
     async def save_history(
         self,
         session_id: str,
-        messages: Iterable[Message],
+        messages: MessagesLike,
         *,
         user_id: str | None = None,
         idempotency_key: str | None = None,
@@ -241,7 +245,7 @@ class ConversationManager:
     async def prepare_batch(
         self,
         session_id: str,
-        messages: Iterable[Message],
+        messages: MessagesLike,
         *,
         user_id: str | None = None,
         idempotency_key: str | None = None,
@@ -278,7 +282,7 @@ class ConversationManager:
     async def turn(
         self,
         session_id: str,
-        message: Message,
+        message: MessageLike,
         *,
         user_id: str | None = None,
         agent_name: str | None = None,
@@ -289,11 +293,17 @@ class ConversationManager:
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         idempotency_key: str | None = None,
     ) -> AsyncGenerator[Turn]:
-        """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer.
+        """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
+
+            async with memory.turn("session-1", "Where is my order?", user_id="u1", budget=4000) as turn:
+                turn.answer(await model(turn.messages()))
+
+        `message` is what the user said; the other arguments are those of `load_history` and `save_history`.
 
         If the block raises or is cancelled, or what it tells cannot be stored, the user message alone is saved, and
         the exception goes on.
         """
+        message = message_of(message)
         request = self._load_request(
             session_id,
             user_id,
@@ -366,6 +376,8 @@ class ConversationManager:
         """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
         check_user_id(user_id)
         _check_positive("limit", limit)
+        if cursor is not None:
+            _check_text("cursor", cursor)
         return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
 
     @_in_time
@@ -407,7 +419,7 @@ class ConversationManager:
         """The messages and facts of the session that share words with `query`, the best first."""
         session = await self.get_session(session_id, user_id=user_id)
         _check_positive("limit", limit)
-        _check_query(query)
+        _check_text("query", query)
         return await self._loader.search(query, session, user_id, limit=limit)
 
     # -- memory -------------------------------------------------------------------------------------------------
@@ -423,6 +435,8 @@ class ConversationManager:
         self, session_id: str, *, user_id: str | None = None, as_of_seq: int | None = None
     ) -> tuple[Fact, ...]:
         """The facts that hold, or held when the session was `as_of_seq` messages long."""
+        if as_of_seq is not None:
+            _check_position("as_of_seq", as_of_seq)
         ledger = await self._ledger(session_id, user_id)
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
@@ -458,7 +472,7 @@ class ConversationManager:
         fact: tuple[str, str] | None = None,
         user_id: str | None = None,
         agent_name: str | None = None,
-        message: Message | None = None,
+        message: MessageLike | None = None,
         budget: int | None = None,
         system: str | None = None,
         tools: Iterable[Any] | None = None,
@@ -802,7 +816,7 @@ class ConversationManager:
         self,
         session_id: str,
         user_id: str | None,
-        message: Message | None,
+        message: MessageLike | None,
         *,
         budget: int | None,
         system: str | None,
@@ -817,8 +831,14 @@ class ConversationManager:
         if budget is not None:
             _check_positive("budget", budget)
         if query is not None:
-            _check_query(query)
-        current = () if message is None else tuple(self._checked([message], field="message"))
+            _check_text("query", query)
+        if system is not None:
+            _check_text("system", system)
+        if overflow not in ("raise", "drop_memory"):
+            raise InvalidInputError("on_overflow", "must be raise or drop_memory")
+        current = () if message is None else (message_of(message),)
+        for each in current:
+            check_message(each, self._options.limits)
         if current and current[0].role != "user":
             raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
         return LoadRequest(
@@ -833,23 +853,23 @@ class ConversationManager:
             on_overflow=overflow,
         )
 
-    def _with_traffic(self, request: LoadRequest, traffic: Iterable[Message]) -> LoadRequest:
+    def _with_traffic(self, request: LoadRequest, traffic: MessagesLike) -> LoadRequest:
         """The request of a turn that goes on."""
-        following = tuple(traffic)
+        following = messages_of(traffic, field="traffic")
         for position, message in enumerate(following):
             check_message(message, self._options.limits, field=f"traffic[{position}]")
         if following and not request.current:
             raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
         return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
 
-    def _checked(self, messages: Iterable[Message], *, field: str) -> Sequence[Message]:
-        batch = tuple(messages)
+    def _checked(self, messages: MessagesLike, *, field: str) -> Sequence[Message]:
+        batch = messages_of(messages, field=field)
         check_messages(batch, self._options.limits, field=field)
         return batch
 
-    def _checked_history(self, history: Iterable[Message]) -> Sequence[Message]:
+    def _checked_history(self, history: MessagesLike) -> Sequence[Message]:
         """It is not stored, so the limit of a batch does not hold for it."""
-        messages = tuple(history)
+        messages = messages_of(history, field="history")
         for position, message in enumerate(messages):
             check_message(message, self._options.limits, field=f"history[{position}]")
         return messages
@@ -883,9 +903,12 @@ def _as_given(message: Message) -> Message:
     return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
 
 
-def _checked_tools(tools: Iterable[Any] | None) -> tuple[Any, ...]:
+def _checked_tools(tools: Any) -> tuple[Any, ...]:
     """The declarations of the tools. They are counted as the JSON that the provider gets."""
-    checked = tuple(tools or ())
+    given = () if tools is None else tools
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")
+    checked = tuple(cast("Iterable[Any]", given))
     for index, tool in enumerate(checked):
         try:
             msgspec.json.encode(tool)
@@ -911,9 +934,9 @@ def _checked_fact(fact: object) -> tuple[str, str]:
             raise InvalidInputError("fact", "must be the anchor and the key of a fact: (fact.anchor, fact.key)")
 
 
-def _check_query(query: object) -> None:
-    if not isinstance(query, str):
-        raise InvalidInputError("query", f"must be a text, is a {type(query).__name__}")
+def _check_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
 
 
 def _check_positive(field: str, value: int) -> None:

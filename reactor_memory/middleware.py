@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from reactor_memory.manager import ConversationManager
+from reactor_memory.memory import Memory
 from reactor_memory.models import Message, Value
 
 
@@ -22,7 +22,7 @@ CallNext = Callable[[ModelCall], Awaitable[Message]]
 
 
 def memory_middleware(
-    manager: ConversationManager, *, budget: int | None = None, system: str | None = None
+    memory: Memory, *, budget: int | None = None, system: str | None = None
 ) -> Callable[[ModelCall, CallNext], Awaitable[Message]]:
     """A function ``(call, call_next) -> answer`` that gives the model its memory and saves the turn.
 
@@ -30,7 +30,7 @@ def memory_middleware(
     """
 
     async def remember(call: ModelCall, call_next: CallNext) -> Message:
-        async with manager.turn(
+        async with memory.turn(
             call.session_id,
             call.message,
             user_id=call.user_id,

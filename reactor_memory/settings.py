@@ -61,6 +61,9 @@ Summarize the conversation below as long-term memory, as briefly as you can.
 Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
 """
 
+WITHOUT_FACTS = ("take_last", "progressive")
+"""Strategies that show no facts: with them, ``summary.enabled`` is false unless it is set."""
+
 CONVERSATION_SUMMARY = "conversation_summary"
 """The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
 
@@ -223,7 +226,7 @@ class SummarySettings(Section):
 
     prefix = "summary"
 
-    enabled: bool = False
+    enabled: bool = True
     trigger_message_count: PositiveInt = 20
     recent_message_count: PositiveInt = 10
     mode: Literal["ledger", "full"] = "ledger"
@@ -714,7 +717,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _originals_for_summaries(self) -> Self:
         if self.chat_memory.retention == "delete" and self.summary.enabled:
-            problem = "delete would destroy what summary.enabled: true needs: archive them"
+            problem = "delete would destroy what facts are drawn from: archive them, or set summary.enabled: false"
             raise ConfigurationError("chat_memory.retention", problem)
         return self
 
@@ -725,7 +728,7 @@ class Settings(BaseSettings):
         layers = {"file": file, "environment": _merged([usual, environment]), "constructor": given}
         origins = {key: name for name, layer in layers.items() for key, _ in _dotted(layer)}
         try:
-            super().__init__(**_merged(layers.values()))
+            super().__init__(**_merged([_defaults_beside(_merged(layers.values())), *layers.values()]))
         except ValidationError as error:
             raise _located(_configuration_error(error), origins) from None
         except ConfigurationError as error:
@@ -784,6 +787,14 @@ def _constructor(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _set_fields(section: Section) -> dict[str, Any]:
     return {key: getattr(section, key) for key in section.model_fields_set}
+
+
+def _defaults_beside(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A strategy that shows no facts needs no work on them, unless the settings ask for it."""
+    history: Any = given.get("history")
+    strategy = cast("Mapping[str, Any]", history).get("strategy") if isinstance(history, Mapping) else None
+    shows_none = isinstance(strategy, str) and canonical_name(strategy) in WITHOUT_FACTS
+    return {"summary": {"enabled": False}} if shows_none else {}
 
 
 def _environment(settings_type: type[Settings]) -> dict[str, Any]:

@@ -5,11 +5,11 @@ loop (which they hold up meanwhile)::
 
     from reactor_memory import sync
 
-    with sync.open_memory(settings) as memory:
-        with memory.turn("session-1", Message.user("hi"), user_id="u1") as turn:
+    with sync.open_memory("agent.db") as memory:
+        with memory.turn("session-1", "hi", user_id="u1") as turn:
             turn.answer(model(turn.messages()))
 
-What it gives has the public calls of `ConversationManager`, with the same arguments, answers and errors.
+What it gives has the calls and properties of `Memory`, with the same arguments, answers and errors.
 """
 
 from __future__ import annotations
@@ -17,17 +17,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
 from functools import partial, wraps
+from os import PathLike
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from reactor_memory import container as opening
+from reactor_memory import memory as awaited
+from reactor_memory.chat_memory.service import ChatMemoryService
 from reactor_memory.container import Container
+from reactor_memory.context.message_forms import MessageLike, MessagesLike
 from reactor_memory.context.report import Context
 from reactor_memory.errors import StoreClosedError
-from reactor_memory.manager import PAGE, ConversationManager
-from reactor_memory.models import Message
+from reactor_memory.manager import PAGE
+from reactor_memory.memory import Erasure, Facts, Memory, Pins
+from reactor_memory.models import JsonObject, Message
+from reactor_memory.notes.memory import LongTermMemory
+from reactor_memory.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.service.search import MessageSearchService
+from reactor_memory.sessions.directory import SessionDirectory
 from reactor_memory.settings import Settings
+from reactor_memory.tiers.service import ProgressiveTiers
 from reactor_memory.turn import Turn
 
 P = ParamSpec("P")
@@ -58,11 +67,11 @@ class SyncTurn:
         """Like `messages`, with its report."""
         return self._call(self._turn.current_context)
 
-    def add(self, *messages: Message) -> None:
+    def add(self, *messages: MessagesLike) -> None:
         """Tool calls and their results, in the order in which they happened."""
         self._turn.add(*messages)
 
-    def answer(self, answer: str | Message) -> None:
+    def answer(self, answer: MessageLike) -> None:
         """The final answer of the model. The last one given counts."""
         self._turn.answer(answer)
 
@@ -80,84 +89,11 @@ class SyncTurn:
         return self._turn.saved_messages()
 
 
-def _waiting(
-    method: Callable[Concatenate[ConversationManager, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[SyncMemory, P], T]:
-    """The call of the manager, waited for."""
+class _Loop:
+    """The event loop of the library, in a thread of its own."""
 
-    @wraps(method)
-    def call(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.call(method, self.manager, *args, **kwargs)
-
-    return call
-
-
-def _block(
-    method: Callable[Concatenate[ConversationManager, P], AbstractAsyncContextManager[Turn]],
-) -> Callable[Concatenate[SyncMemory, P], AbstractContextManager[SyncTurn]]:
-    """The block of the manager, entered and left without awaiting."""
-
-    @wraps(method)
-    @contextmanager
-    def block(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> Generator[SyncTurn]:
-        with self.entered(method(self.manager, *args, **kwargs)) as turn:
-            yield SyncTurn(turn, self.call)
-
-    return block
-
-
-class SyncMemory:
-    """The public calls of `ConversationManager`, without awaiting. Any number of threads may share it.
-
-    For another part of the library: ``memory.call(memory.container.message_store().check)``. The event loop runs in
-    another thread, so a part that was replaced must not call this object from inside the library: it gets a
-    `RuntimeError`. After the end of the block every call raises `StoreClosedError`.
-    """
-
-    def __init__(self, portal: BlockingPortal, container: Container) -> None:
-        self.container = container
-        self.manager = container.conversation_manager()
+    def __init__(self, portal: BlockingPortal) -> None:
         self._portal: BlockingPortal | None = portal
-
-    load_history = _waiting(ConversationManager.load_history)
-    save_history = _waiting(ConversationManager.save_history)
-    prepare_batch = _waiting(ConversationManager.prepare_batch)
-    save_batch = _waiting(ConversationManager.save_batch)
-    turn = _block(ConversationManager.turn)
-
-    get_session = _waiting(ConversationManager.get_session)
-    list_sessions = _waiting(ConversationManager.list_sessions)
-    read_messages = _waiting(ConversationManager.read_messages)
-    search = _waiting(ConversationManager.search)
-
-    get_summary = _waiting(ConversationManager.get_summary)
-    read_facts = _waiting(ConversationManager.read_facts)
-    trace_facts = _waiting(ConversationManager.trace_facts)
-    read_segments = _waiting(ConversationManager.read_segments)
-    explain = _waiting(ConversationManager.explain)
-    summarize = _waiting(ConversationManager.summarize)
-    work_state = _waiting(ConversationManager.work_state)
-    drain = _waiting(ConversationManager.drain)
-
-    pin = _waiting(ConversationManager.pin)
-    unpin = _waiting(ConversationManager.unpin)
-    read_pins = _waiting(ConversationManager.read_pins)
-
-    fork = _waiting(ConversationManager.fork)
-    withdraw = _waiting(ConversationManager.withdraw)
-    delete = _waiting(ConversationManager.delete)
-    erase = _waiting(ConversationManager.erase)
-    erase_user = _waiting(ConversationManager.erase_user)
-    post_summary = _waiting(ConversationManager.post_summary)
-    correct_fact = _waiting(ConversationManager.correct_fact)
-    retract_fact = _waiting(ConversationManager.retract_fact)
-    rebuild = _waiting(ConversationManager.rebuild)
-
-    def stream_messages(self, session_id: str, *, user_id: str | None = None, after: int = 0) -> Iterator[Message]:
-        """All messages after `after`, oldest first, read page by page."""
-        while page := self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE):
-            yield from page
-            after = page[-1].seq or 0
 
     @overload
     def call(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T: ...
@@ -182,7 +118,7 @@ class SyncMemory:
         return self._running().wrap_async_context_manager(block)
 
     def close(self) -> None:
-        """From now on every call is refused. The end of the block of `open_memory` does this."""
+        """From now on every call is refused."""
         self._portal = None
 
     def _running(self) -> BlockingPortal:
@@ -191,19 +127,256 @@ class SyncMemory:
         return self._portal
 
 
+class _Waited:
+    """A part of the library whose calls are waited for."""
+
+    def __init__(self, part: Any, loop: _Loop) -> None:
+        self._part = part
+        self._loop = loop
+
+    def wait_for(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """What the call of this name gives."""
+        return self._loop.call(getattr(self._part, name), *args, **kwargs)
+
+
+@overload
+def _waiting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]: ...
+
+
+@overload
+def _waiting(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]: ...
+
+
+def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The call of the part, waited for."""
+
+    @wraps(method)
+    def call(self: _Waited, /, *args: Any, **kwargs: Any) -> Any:
+        return self.wait_for(method.__name__, *args, **kwargs)
+
+    return call
+
+
+def _block(
+    method: Callable[Concatenate[Any, P], AbstractAsyncContextManager[Turn]],
+) -> Callable[Concatenate[SyncMemory, P], AbstractContextManager[SyncTurn]]:
+    """The block of the memory, entered and left without awaiting."""
+
+    @wraps(method)
+    @contextmanager
+    def block(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> Generator[SyncTurn]:
+        with self.entered(method(self.memory, *args, **kwargs)) as turn:
+            yield SyncTurn(turn, self.call)
+
+    return block
+
+
+class SyncPins(_Waited):
+    """`Pins`, without awaiting."""
+
+    add = _waiting(Pins.add)
+    remove = _waiting(Pins.remove)
+    list = _waiting(Pins.list)
+
+
+class SyncFacts(_Waited):
+    """`Facts`, without awaiting."""
+
+    list = _waiting(Facts.list)
+    trace = _waiting(Facts.trace)
+    correct = _waiting(Facts.correct)
+    retract = _waiting(Facts.retract)
+    segments = _waiting(Facts.segments)
+    rebuild = _waiting(Facts.rebuild)
+
+
+class SyncErasure(_Waited):
+    """`Erasure`, without awaiting."""
+
+    erase = _waiting(Erasure.erase)
+    erase_user = _waiting(Erasure.erase_user)
+
+
+class SyncNotesTool(_Waited):
+    """`ManageLongTermMemoryTool`, without awaiting."""
+
+    _part: ManageLongTermMemoryTool
+
+    @property
+    def name(self) -> str:
+        return self._part.name
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Those that are switched on."""
+        return self._part.operations
+
+    @property
+    def description(self) -> str:
+        return self._part.description
+
+    @property
+    def input_schema(self) -> JsonObject:
+        """A JSON schema of the arguments; all of them may be left out."""
+        return self._part.input_schema
+
+    __call__ = _waiting(ManageLongTermMemoryTool.__call__)
+
+
+class SyncNotes(_Waited):
+    """`LongTermMemory`, without awaiting."""
+
+    read = _waiting(LongTermMemory.read)
+    versions = _waiting(LongTermMemory.versions)
+    apply = _waiting(LongTermMemory.apply)
+    undo = _waiting(LongTermMemory.undo)
+
+    def tool(self, user_id: str, agent_name: str) -> SyncNotesTool:
+        """The tool with which the agent keeps its notes about this user."""
+        return SyncNotesTool(self._part.tool(user_id, agent_name), self._loop)
+
+
+class SyncSessions(_Waited):
+    """`SessionDirectory`, without awaiting."""
+
+    resolve = _waiting(SessionDirectory.resolve)
+    get_or_create = _waiting(SessionDirectory.get_or_create)
+    switch = _waiting(SessionDirectory.switch)
+    start_new = _waiting(SessionDirectory.start_new)
+    heartbeat = _waiting(SessionDirectory.heartbeat)
+    list = _waiting(SessionDirectory.list)
+    deactivate_stale = _waiting(SessionDirectory.deactivate_stale)
+
+
+class SyncChatMemory(_Waited):
+    """`ChatMemoryService`, without awaiting."""
+
+    add_messages = _waiting(ChatMemoryService.add_messages)
+    get_messages = _waiting(ChatMemoryService.get_messages)
+    clear_messages = _waiting(ChatMemoryService.clear_messages)
+    get_summarization_metadata = _waiting(ChatMemoryService.get_summarization_metadata)
+    list_summarization_metadata = _waiting(ChatMemoryService.list_summarization_metadata)
+
+
+class SyncSearch(_Waited):
+    """`MessageSearchService`, without awaiting."""
+
+    search = _waiting(MessageSearchService.search)
+
+
+class SyncTiers(_Waited):
+    """`ProgressiveTiers`, without awaiting. A listener is called in the thread of the library."""
+
+    stats = _waiting(ProgressiveTiers.stats)
+    summarize = _waiting(ProgressiveTiers.summarize)
+    restore = _waiting(ProgressiveTiers.restore)
+    summarize_if_due = _waiting(ProgressiveTiers.summarize_if_due)
+    listen = _waiting(ProgressiveTiers.listen)
+
+    @property
+    def auto_threshold(self) -> int:
+        """A session of no more messages than this is never summarised by itself."""
+        return self._part.auto_threshold
+
+
+class SyncMemory(_Waited):
+    """A `Memory` without awaiting. Any number of threads may share it.
+
+    For another part of the library: ``memory.call(memory.container.message_store().check)``. The event loop runs in
+    another thread, so a part that was replaced must not call this object from inside the library: it gets a
+    `RuntimeError`. After the end of the block every call raises `StoreClosedError`. For what runs on the event loop of
+    the library, `memory` is the one that is awaited.
+    """
+
+    def __init__(self, portal: BlockingPortal, memory: Memory) -> None:
+        loop = _Loop(portal)
+        super().__init__(memory, loop)
+        self.memory = memory
+        self.container = memory.container
+        self.call = loop.call
+        self.entered = loop.entered
+        self.close = loop.close
+
+    load_history = _waiting(Memory.load_history)
+    save_history = _waiting(Memory.save_history)
+    turn = _block(Memory.turn)
+
+    get_session = _waiting(Memory.get_session)
+    list_sessions = _waiting(Memory.list_sessions)
+    read_messages = _waiting(Memory.read_messages)
+    recall = _waiting(Memory.recall)
+    explain = _waiting(Memory.explain)
+
+    summarize = _waiting(Memory.summarize)
+    get_summary = _waiting(Memory.get_summary)
+    post_summary = _waiting(Memory.post_summary)
+    work_state = _waiting(Memory.work_state)
+    drain = _waiting(Memory.drain)
+
+    fork = _waiting(Memory.fork)
+    withdraw = _waiting(Memory.withdraw)
+    delete = _waiting(Memory.delete)
+
+    def stream_messages(self, session_id: str, *, user_id: str | None = None, after: int = 0) -> Iterator[Message]:
+        """All messages after `after`, oldest first, read page by page."""
+        while page := self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE):
+            yield from page
+            after = page[-1].seq or 0
+
+    @property
+    def pins(self) -> SyncPins:
+        """Messages and facts that every context of a session shows."""
+        return SyncPins(self.memory.pins, self._loop)
+
+    @property
+    def facts(self) -> SyncFacts:
+        """What the messages of a session state."""
+        return SyncFacts(self.memory.facts, self._loop)
+
+    @property
+    def erasure(self) -> SyncErasure:
+        """Messages and users that are to be forgotten."""
+        return SyncErasure(self.memory.erasure, self._loop)
+
+    @property
+    def notes(self) -> SyncNotes:
+        """What an agent keeps about a user."""
+        return SyncNotes(self.memory.notes, self._loop)
+
+    @property
+    def sessions(self) -> SyncSessions:
+        """In which session a user talks to an agent."""
+        return SyncSessions(self.memory.sessions, self._loop)
+
+    @property
+    def chat_memory(self) -> SyncChatMemory:
+        """Conversations as lists of messages, with summaries in place of older ones."""
+        return SyncChatMemory(self.memory.chat_memory, self._loop)
+
+    @property
+    def search(self) -> SyncSearch:
+        """All conversations of a user, by words and by meaning."""
+        return SyncSearch(self.memory.search, self._loop)
+
+    @property
+    def tiers(self) -> SyncTiers:
+        """Progressive summarisation."""
+        return SyncTiers(self.memory.tiers, self._loop)
+
+
 @contextmanager
 def open_memory(
-    settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
+    store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> Generator[SyncMemory]:
-    """`reactor_memory.open_container` for code that does not await: all is closed at the end of the block, whatever
-    ends it. Raises what that raises. `configure` is called in the thread of the library.
+    """`reactor_memory.open_memory` for code that does not await: all is closed at the end of the block, whatever ends
+    it. Takes and raises what that does. `configure` is called in the thread of the library.
     """
     with (
         start_blocking_portal("asyncio") as portal,
-        portal.wrap_async_context_manager(opening.open_container(settings, configure=configure)) as container,
-        closing(SyncMemory(portal, container)) as memory,
+        portal.wrap_async_context_manager(awaited.open_memory(store, configure=configure)) as memory,
+        closing(SyncMemory(portal, memory)) as waited,
     ):
-        yield memory
+        yield waited
 
 
 __all__ = ["SyncMemory", "SyncTurn", "open_memory"]

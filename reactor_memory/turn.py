@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 
+from reactor_memory.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.context.report import Context
 from reactor_memory.models import Message
 
@@ -30,13 +31,14 @@ class Turn:
         """Like `messages`, with its report."""
         return self._assemble([self.message, *self._traffic]) if self._traffic else self.context
 
-    def add(self, *messages: Message) -> None:
+    def add(self, *messages: MessagesLike) -> None:
         """Tool calls and their results, in the order in which they happened."""
-        self._traffic.extend(messages)
+        for position, given in enumerate(messages):
+            self._traffic.extend(messages_of(given, field=f"messages[{position}]"))
 
-    def answer(self, answer: str | Message) -> None:
+    def answer(self, answer: MessageLike) -> None:
         """The final answer of the model. The last one given counts."""
-        self._answer = Message.assistant(answer) if isinstance(answer, str) else answer
+        self._answer = message_of(answer, field="answer", text_role="assistant")
 
     async def stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
         """Pass a streamed answer through. It is the answer once it is complete; a broken or empty stream is none."""

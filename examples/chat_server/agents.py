@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from starlette.exceptions import HTTPException
 
-from reactor_memory import Container, ReactorMemoryError
+from reactor_memory import Memory, ReactorMemoryError
 from reactor_memory.adapters.langchain import LongTermMemoryTool, ReactorMemoryMiddleware
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,10 @@ def check_agent(agent_id: str) -> None:
 
 
 async def answer(
-    container: Container, model: BaseChatModel, *, user_id: str, agent_id: str, session_id: str, text: str
+    memory: Memory, model: BaseChatModel, *, user_id: str, agent_id: str, session_id: str, text: str
 ) -> str:
     """One turn: what is said goes into the session. 502 if the model fails; errors of the memory go on."""
-    agent = _agent(container, model, user_id, agent_id, session_id)
+    agent = _agent(memory, model, user_id, agent_id, session_id)
     try:
         state = await agent.ainvoke({"messages": [HumanMessage(text)]})
     except ReactorMemoryError:
@@ -47,9 +47,7 @@ async def answer(
     return state["messages"][-1].text
 
 
-def _agent(container: Container, model: BaseChatModel, user_id: str, agent_id: str, session_id: str) -> Any:
-    notes = container.long_term_memory().tool(user_id, agent_id)
-    memory = ReactorMemoryMiddleware(
-        container.conversation_manager(), session_id=session_id, user_id=user_id, agent_name=agent_id
-    )
-    return create_agent(model, [LongTermMemoryTool(notes)], system_prompt=AGENTS[agent_id], middleware=[memory])
+def _agent(memory: Memory, model: BaseChatModel, user_id: str, agent_id: str, session_id: str) -> Any:
+    notes = memory.notes.tool(user_id, agent_id)
+    middleware = ReactorMemoryMiddleware(memory, session_id=session_id, user_id=user_id, agent_name=agent_id)
+    return create_agent(model, [LongTermMemoryTool(notes)], system_prompt=AGENTS[agent_id], middleware=[middleware])

@@ -37,13 +37,14 @@ from reactor_memory import (
     BudgetExceededError,
     Container,
     InvalidInputError,
+    Memory,
     ReactorMemoryError,
     SessionDeletedError,
     SessionNotFoundError,
     SessionOwnershipError,
     Settings,
     StoreError,
-    open_container,
+    open_memory,
 )
 from reactor_memory.models import ActiveSession
 from reactor_memory.sessions.directory import SessionDirectory
@@ -89,13 +90,13 @@ def create_app(
     model: BaseChatModel | None = None,
     configure: Callable[[Container], None] | None = None,
 ) -> Starlette:
-    """The server. Notes and summaries are on unless `settings` are given; `configure` replaces parts of the memory."""
-    settings = settings or Settings(notes={"enabled": True}, summary={"enabled": True})  # pyright: ignore
+    """The server. Notes are in the contexts unless `settings` are given; `configure` replaces parts of the memory."""
+    settings = settings or Settings(notes={"enabled": True})  # pyright: ignore
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[dict[str, Any]]:
-        async with open_container(settings, configure=configure) as container:
-            yield {"container": container, "model": model or OfflineModel()}
+        async with open_memory(settings, configure=configure) as memory:
+            yield {"memory": memory, "model": model or OfflineModel()}
 
     handlers: dict[Any, Any] = dict.fromkeys(STATUS, _refused) | {HTTPException: _problem}
     return Starlette(routes=ROUTES, lifespan=lifespan, exception_handlers=handlers)
@@ -107,7 +108,7 @@ async def chat(request: Request) -> Response:
     if not asked.message.strip():
         raise InvalidInputError("message", "is blank; say something")
     text = await answer(
-        _container(request),
+        _memory(request),
         request.state.model,
         user_id=user_id,
         agent_id=asked.agent_id,
@@ -155,7 +156,7 @@ async def sessions(request: Request) -> Response:
 
 async def messages(request: Request) -> Response:
     user_id, session_id = user_of(request), request.path_params["session_id"]
-    found = await _container(request).conversation_manager().read_messages(session_id, user_id=user_id, last=100)
+    found = await _memory(request).read_messages(session_id, user_id=user_id, last=100)
     shown = [message for message in found if message.role in ("user", "assistant") and message.content]
     return JSONResponse([{"seq": each.seq, "role": each.role, "content": each.content} for each in shown])
 
@@ -176,12 +177,12 @@ ROUTES = [
 ]
 
 
-def _container(request: Request) -> Container:
-    return request.state.container
+def _memory(request: Request) -> Memory:
+    return request.state.memory
 
 
 def _directory(request: Request) -> SessionDirectory:
-    return _container(request).session_directory()
+    return _memory(request).sessions
 
 
 async def _body(request: Request, kind: type[T]) -> T:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from reactor_memory.adapters.extras import require
 from reactor_memory.errors import ImportFormatError, InvalidInputError, StoreUnavailableError
-from reactor_memory.manager import ConversationManager
+from reactor_memory.memory import Memory
 from reactor_memory.models import Message, Value
 
 require("langchain_core", adapter=__name__, package="langchain-core", extra="langchain")
@@ -48,7 +48,7 @@ class ImportedSession(Value, frozen=True, kw_only=True):
 
 
 async def import_chat_history(
-    manager: ConversationManager,
+    memory: Memory,
     url: str,
     *,
     table: str = TABLE,
@@ -69,10 +69,10 @@ async def import_chat_history(
         ids = session_ids if session_ids is not None else await _session_ids(connection, table)
         for session_id in ids:
             user_id = user_of(session_id) if user_of is not None else None
-            present, last_row = await _present(manager, session_id, user_id)
+            present, last_row = await _present(memory, session_id, user_id)
             stored = 0
             async for batch in _batches(connection, table, session_id, after=last_row):
-                stored += await _save(manager, session_id, user_id, batch)
+                stored += await _save(memory, session_id, user_id, batch)
             yield ImportedSession(session_id=session_id, messages=present + stored, stored=stored)
 
 
@@ -83,33 +83,31 @@ async def read_chat_history(url: str, session_id: str, *, table: str = TABLE) ->
     return from_messages(messages)
 
 
-async def read_turns(
-    manager: ConversationManager, session_id: str, *, k: int, user_id: str | None = None
-) -> list[BaseMessage]:
+async def read_turns(memory: Memory, session_id: str, *, k: int, user_id: str | None = None) -> list[BaseMessage]:
     """The newest `k` turns as `ConversationBufferWindowMemory` counts them: 2 `k` messages, none of them if `k` < 1."""
     if k < 1:
         return []
-    return from_messages(await manager.read_messages(session_id, user_id=user_id, last=2 * k))
+    return from_messages(await memory.read_messages(session_id, user_id=user_id, last=2 * k))
 
 
 # -- the log ----------------------------------------------------------------------------------------------------------
 
 
-async def _present(manager: ConversationManager, session_id: str, user_id: str | None) -> tuple[int, int]:
+async def _present(memory: Memory, session_id: str, user_id: str | None) -> tuple[int, int]:
     """How many rows the session shows already, and which was imported last."""
     until = [
         message.metadata[UNTIL]
-        async for message in manager.stream_messages(session_id, user_id=user_id)
+        async for message in memory.stream_messages(session_id, user_id=user_id)
         if UNTIL in message.metadata
     ]
     return len(until), max(until, default=0)
 
 
-async def _save(manager: ConversationManager, session_id: str, user_id: str | None, batch: Sequence[Message]) -> int:
+async def _save(memory: Memory, session_id: str, user_id: str | None, batch: Sequence[Message]) -> int:
     """The key names the rows: when two import at once, the second finds the batch stored."""
     first, last = batch[0].metadata[ROW], batch[-1].metadata[ROW]
     messages = [replace(message, metadata=message.metadata | {UNTIL: last}) for message in batch]
-    appended = await manager.save_history(
+    appended = await memory.save_history(
         session_id, messages, user_id=user_id, idempotency_key=f"langchain-postgres:{first}-{last}"
     )
     return 0 if appended.replayed else len(batch)

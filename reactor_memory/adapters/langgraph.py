@@ -17,10 +17,9 @@ import msgspec
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.extras import require
-from reactor_memory.container import Container
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
-from reactor_memory.manager import ConversationManager
+from reactor_memory.memory import Memory
 from reactor_memory.models import Fact, ItemChange, JsonObject, Session
 from reactor_memory.models import Item as StoredItem
 from reactor_memory.notes.memory import LongTermMemory
@@ -93,12 +92,12 @@ class ReactorMemoryStore(BaseStore):
     """
 
     def __init__(
-        self, container: Container, *, user_id: str | None = None, loop: asyncio.AbstractEventLoop | None = None
+        self, memory: Memory, *, user_id: str | None = None, loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
         self._user_id = user_id
         self._crossing = Crossing(loop)
-        self._manager = container.conversation_manager()
-        self._memory = container.long_term_memory()
+        self._memory = memory
+        container = memory.container
         self._items = _Items(
             container.needed_database(),
             user_id or "",
@@ -142,9 +141,9 @@ class ReactorMemoryStore(BaseStore):
             return self._items
         match tuple(map(_text_of, namespace[1:])):
             case (str(user_id), str(agent_name), "notes"):
-                return _Notes(self._memory, self._allowed(user_id), agent_name)
+                return _Notes(self._memory.notes, self._allowed(user_id), agent_name)
             case (user_id, "sessions", str(session_id), "facts"):
-                return _Facts(self._manager, session_id, self._allowed(user_id))
+                return _Facts(self._memory, session_id, self._allowed(user_id))
             case _:
                 return _Nothing()
 
@@ -292,8 +291,8 @@ class _Notes:
 class _Facts:
     """The facts of a session that hold. The times of an item are those of the session."""
 
-    def __init__(self, manager: ConversationManager, session_id: str, user_id: str | None) -> None:
-        self._manager = manager
+    def __init__(self, memory: Memory, session_id: str, user_id: str | None) -> None:
+        self._memory = memory
         self._session_id = session_id
         self._user_id = user_id
 
@@ -317,14 +316,14 @@ class _Facts:
 
     async def _items(self, namespace: Namespace) -> list[dict[str, Any]]:
         try:
-            session = await self._manager.get_session(self._session_id, user_id=self._user_id)
+            session = await self._memory.get_session(self._session_id, user_id=self._user_id)
         except SessionNotFoundError:
             return []
-        facts = await self._manager.read_facts(self._session_id, user_id=self._user_id)
+        facts = await self._memory.facts.list(self._session_id, user_id=self._user_id)
         return [_fields_of_fact(fact, session, namespace) for fact in facts if fact.verified]
 
     async def _recalled(self, items: Sequence[SearchItem], query: str) -> list[SearchItem]:
-        hits = await self._manager.search(self._session_id, query, user_id=self._user_id, limit=MOST_HITS)
+        hits = await self._memory.recall(self._session_id, query, user_id=self._user_id, limit=MOST_HITS)
         scores = {hit.anchor: hit.score for hit in reversed(hits) if hit.anchor}
         found = [item for item in items if item.value["anchor"] in scores]
         for item in found:

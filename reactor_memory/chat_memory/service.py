@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Protocol, get_args
 
@@ -16,6 +16,7 @@ from reactor_memory.chat_memory.projection import (
     merged,
     metadata_of,
 )
+from reactor_memory.context.message_forms import MessagesLike
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ConversationNotFoundError,
@@ -66,7 +67,7 @@ class ChatMemoryService:
     async def add_messages(
         self,
         conversation_id: str,
-        messages: Iterable[Message],
+        messages: MessagesLike,
         *,
         user_id: str | None = None,
         idempotency_key: str | None = None,

@@ -25,8 +25,8 @@ async def correct(invocation: Invocation, session: str, value: str, fact: tuple[
     from reactor_memory.cli import rendering
     from reactor_memory.explaining import TracedFact
 
-    async with invocation.manager() as manager:
-        fixed = await manager.correct_fact(session, fact=fact, value=value, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        fixed = await memory.facts.correct(session, fact=fact, value=value, user_id=invocation.user_id)
     invocation.show(fixed, lambda: rendering.facts([TracedFact(fact=fixed, quote="")]))
 
 
@@ -36,6 +36,6 @@ async def correct(invocation: Invocation, session: str, value: str, fact: tuple[
 @with_common_options
 async def retract(invocation: Invocation, session: str, fact: tuple[str, str]) -> None:
     """Say that a fact of a session is none: no context shows it until a later message states it again."""
-    async with invocation.manager() as manager:
-        await manager.retract_fact(session, fact=fact, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        await memory.facts.retract(session, fact=fact, user_id=invocation.user_id)
     invocation.show({"retracted": fact}, lambda: "retracted")

@@ -69,13 +69,12 @@ async def erase(
         raise click.UsageError("erasing asks first: run it in a terminal or add --yes")
     if not yes and not click.confirm(_question(session, ranges, invocation.user_id), err=True):
         return 1
-    async with invocation.container() as container:
-        manager = container.conversation_manager()
+    async with invocation.memory() as memory:
         if session is None:
-            erased = await manager.erase_user(invocation.user_id or "")
+            erased = await memory.erasure.erase_user(invocation.user_id or "")
         else:
-            erased = await manager.erase(session, seq=ranges, user_id=invocation.user_id)
+            erased = await memory.erasure.erase(session, seq=ranges, user_id=invocation.user_id)
         if rewrite:
-            await scrub(container.database(), rewrite=True)
+            await scrub(memory.container.database(), rewrite=True)
     invocation.show(erased, lambda: rendering.erased(erased))
     return 0

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from reactor_memory.context.report import ContextReport
 
 KEPT_STORE = "demo.db"
-SUMMARIES_ON = "export REACTOR_MEMORY_SUMMARY__ENABLED=true"
 
 
 def commands(report: ContextReport, *, store: str | None, shared: Sequence[str], own: Sequence[str]) -> Sequence[str]:
@@ -20,7 +19,7 @@ def commands(report: ContextReport, *, store: str | None, shared: Sequence[str],
     at = ["--store", store or KEPT_STORE]
     made_again = [] if store else [["demo", *own, *shared, *at]]
     asked = ["context", report.session_id, *shared, *at, "--why", "--seq", str(_first_source(report))]
-    return [*_lines(*made_again), SUMMARIES_ON, *_lines(asked)]
+    return _lines(*made_again, asked)
 
 
 def _first_source(report: ContextReport) -> int:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
-from urllib.parse import quote
 
 import anyio
 import click
@@ -17,7 +16,7 @@ from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from reactor_memory.container import Container
-    from reactor_memory.manager import ConversationManager
+    from reactor_memory.memory import Memory
     from reactor_memory.settings import Settings
 
 P = ParamSpec("P")
@@ -42,24 +41,23 @@ class Invocation:
         return Settings(**sections)
 
     @asynccontextmanager
-    async def container(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Container]:
-        """The opened library. Unless the command `creates` a database, a missing SQLite file stays missing."""
-        from reactor_memory.container import open_container, sqlite_file
+    async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:
+        """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing."""
+        from reactor_memory.container import sqlite_file
+        from reactor_memory.memory import open_memory
 
         settings = settings or self.settings()
         file = sqlite_file(settings)
         if file is not None and not creates and not file.exists():
             raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
-        async with open_container(settings) as container:
-            yield container
+        async with open_memory(settings) as memory:
+            yield memory
 
     @asynccontextmanager
-    async def manager(
-        self, settings: Settings | None = None, *, creates: bool = False
-    ) -> AsyncGenerator[ConversationManager]:
-        """The manager of the opened library."""
-        async with self.container(settings, creates=creates) as container:
-            yield container.conversation_manager()
+    async def container(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Container]:
+        """The parts behind the opened memory."""
+        async with self.memory(settings, creates=creates) as memory:
+            yield memory.container
 
     def show(self, value: object, render: Callable[[], Any]) -> None:
         """Print `value` as JSON when that was asked for, else what `render` makes of it."""
@@ -128,4 +126,6 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
 
 def as_url(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A file name stands for its SQLite database."""
-    return value if value is None or "://" in value else f"sqlite:///{quote(value)}"
+    from reactor_memory.memory import url_of
+
+    return None if value is None else url_of(value)

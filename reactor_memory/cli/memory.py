@@ -51,7 +51,7 @@ async def context(
     """Print what the model would see next, and why.
 
     First the messages as they would be sent, then what each part costs and what was dropped for which reason. Facts
-    and narrative appear when summary.enabled is true.
+    and narrative appear unless summary.enabled is false.
 
     With --why, instead: for every message of the session whether it is shown and why, for every fact that was ever
     found the line that shows it or the reason that none does, and every line that competed for memory. With --seq the
@@ -73,9 +73,9 @@ async def context(
 async def _print_context(invocation: Invocation, session: str, load: dict[str, Any]) -> None:
     from reactor_memory.cli.context_view import context_value, context_view
 
-    async with invocation.manager() as manager:
-        await manager.get_session(session, user_id=invocation.user_id)
-        loaded = await manager.load_history(session, **load)
+    async with invocation.memory() as memory:
+        await memory.get_session(session, user_id=invocation.user_id)
+        loaded = await memory.load_history(session, **load)
     invocation.show(context_value(loaded), lambda: context_view(loaded))
 
 
@@ -86,10 +86,10 @@ async def _explain(
     from reactor_memory.models import Message
 
     source: tuple[Message, ...] = ()
-    async with invocation.manager() as manager:
-        found = await manager.explain(session, seq=seq, fact=fact, **load)
+    async with invocation.memory() as memory:
+        found = await memory.explain(session, seq=seq, fact=fact, **load)
         if seq is not None:
-            source = await manager.read_messages(session, user_id=invocation.user_id, after=seq - 1, until=seq)
+            source = await memory.read_messages(session, user_id=invocation.user_id, after=seq - 1, until=seq)
     invocation.show(explanation_value(found, source), lambda: explanation_view(found, source))
 
 
@@ -102,8 +102,8 @@ async def search(invocation: Invocation, session: str, query: str, limit: int) -
     """Find messages and facts of a session by their words, the best first."""
     from reactor_memory.cli import rendering
 
-    async with invocation.manager() as manager:
-        hits = await manager.search(session, query, user_id=invocation.user_id, limit=limit)
+    async with invocation.memory() as memory:
+        hits = await memory.recall(session, query, user_id=invocation.user_id, limit=limit)
     invocation.show(hits, lambda: rendering.search_hits(hits))
 
 
@@ -119,8 +119,8 @@ async def facts(invocation: Invocation, session: str, as_of_seq: int | None, eve
     """
     from reactor_memory.cli import rendering
 
-    async with invocation.manager() as manager:
-        found = await manager.trace_facts(
+    async with invocation.memory() as memory:
+        found = await memory.facts.trace(
             session, user_id=invocation.user_id, as_of_seq=as_of_seq, everything=everything
         )
     invocation.show([rendering.fact_value(each) for each in found], lambda: rendering.facts(found))
@@ -145,15 +145,15 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     if is_progressive(settings) and not settings.summary.enabled and not rebuild:
         return await _bring_up_tiers(invocation, session, settings)
     if not settings.summary.enabled:
-        raise ConfigurationError("summary.enabled", "is false; set REACTOR_MEMORY_SUMMARY__ENABLED=true")
-    async with invocation.manager(settings) as manager:
+        raise ConfigurationError("summary.enabled", "is false, so nothing is summarized: set it to true")
+    async with invocation.memory(settings) as memory:
         if rebuild:
-            await manager.rebuild(session, user_id=invocation.user_id)
+            await memory.facts.rebuild(session, user_id=invocation.user_id)
         with suppress(SummarizationError):  # what failed is told by the state
-            await manager.summarize(session, user_id=invocation.user_id)
-        await manager.drain()
-        summary = await manager.get_summary(session, user_id=invocation.user_id)
-        state = await manager.work_state(session, user_id=invocation.user_id)
+            await memory.summarize(session, user_id=invocation.user_id)
+        await memory.drain()
+        summary = await memory.get_summary(session, user_id=invocation.user_id)
+        state = await memory.work_state(session, user_id=invocation.user_id)
     view = SummaryView.of(summary, state)
     invocation.show(view, lambda: rendering.summary(view))
     return 1 if view.last_error else 0
@@ -162,8 +162,8 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
 async def _bring_up_tiers(invocation: Invocation, session: str, settings: Settings) -> int:
     from reactor_memory.cli import rendering
 
-    async with invocation.container(settings) as container:
-        await container.conversation_manager().get_session(session, user_id=invocation.user_id)
-        report = await container.tiers().summarize(session, user_id=invocation.user_id)
+    async with invocation.memory(settings) as memory:
+        await memory.get_session(session, user_id=invocation.user_id)
+        report = await memory.container.tiers().summarize(session, user_id=invocation.user_id)
     invocation.show(report, lambda: rendering.tiers(report))
     return 0

@@ -11,7 +11,7 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 
 
 def _naming_a_target(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that name a message or a fact; the manager refuses none and both."""
+    """Adds the options that name a message or a fact; the memory refuses none and both."""
     seq = click.option("--seq", type=click.IntRange(min=1), metavar="SEQ", help="A message.")
     fact = click.option("--fact", type=(str, str), metavar="ANCHOR KEY", help="A fact, as `facts --json` names it.")
     return seq(fact(command))
@@ -29,8 +29,8 @@ async def pin(invocation: Invocation, session: str, seq: int | None, fact: tuple
     """
     from reactor_memory.cli import rendering
 
-    async with invocation.manager() as manager:
-        made = await manager.pin(session, seq=seq, fact=fact, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        made = await memory.pins.add(session, seq=seq, fact=fact, user_id=invocation.user_id)
     invocation.show(made, lambda: rendering.pins([made]))
 
 
@@ -40,8 +40,8 @@ async def pin(invocation: Invocation, session: str, seq: int | None, fact: tuple
 @with_common_options
 async def unpin(invocation: Invocation, session: str, seq: int | None, fact: tuple[str, str] | None) -> None:
     """Take a pin back. Forks of the session keep theirs."""
-    async with invocation.manager() as manager:
-        was_pinned = await manager.unpin(session, seq=seq, fact=fact, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        was_pinned = await memory.pins.remove(session, seq=seq, fact=fact, user_id=invocation.user_id)
     invocation.show({"unpinned": was_pinned}, lambda: "unpinned" if was_pinned else "was not pinned")
 
 
@@ -52,6 +52,6 @@ async def pins(invocation: Invocation, session: str) -> None:
     """List what is pinned in a session, in the order of its contexts."""
     from reactor_memory.cli import rendering
 
-    async with invocation.manager() as manager:
-        found = await manager.read_pins(session, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        found = await memory.pins.list(session, user_id=invocation.user_id)
     invocation.show(found, lambda: rendering.pins(found))

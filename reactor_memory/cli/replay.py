@@ -44,8 +44,8 @@ async def replay(invocation: Invocation, line: Line, budget: int) -> Demonstrati
 async def _take_last(invocation: Invocation, session_id: str, length: int, budget: int) -> Context:
     """The newest messages that fit, as many as the budget allows."""
     settings = invocation.settings(history={"strategy": "take_last", "max_conversation_turns": length}, **OFF)
-    async with invocation.manager(settings) as manager:
-        return await manager.load_history(session_id, user_id=invocation.user_id, budget=budget)
+    async with invocation.memory(settings) as memory:
+        return await memory.load_history(session_id, user_id=invocation.user_id, budget=budget)
 
 
 async def _timed(clock: Clock, work: Callable[[], Awaitable[None]]) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reactor_memory.http.development import DevelopmentIssuer
     from reactor_memory.settings import Settings
 
-SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "summary.enabled": True, "search.enabled": True}
+SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "search.enabled": True}
 """What a service does unless the settings say otherwise."""
 
 
@@ -34,9 +34,8 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
     for --user (or "dev"), and nobody beyond this machine is answered.
 
     Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds, or cut off: then the
-    exit code is 1. Deleted conversations
-    can be restored for 30 days, summaries are written, and messages are indexed for search, unless
-    store.delete_grace_days, summary.enabled or search.enabled say otherwise. Logs to stderr, as JSON without --dev.
+    exit code is 1. Deleted conversations can be restored for 30 days, and messages are indexed for search, unless
+    store.delete_grace_days or search.enabled say otherwise. Logs to stderr, as JSON without --dev.
     """
     from reactor_memory.cli.service_log import log_service
 

@@ -17,8 +17,8 @@ async def sessions(invocation: Invocation, limit: int, cursor: str | None) -> No
     """List sessions, newest activity first: those of --user, or those without an owner."""
     from reactor_memory.cli import rendering
 
-    async with invocation.manager() as manager:
-        page = await manager.list_sessions(user_id=invocation.user_id, limit=limit, cursor=cursor)
+    async with invocation.memory() as memory:
+        page = await memory.list_sessions(user_id=invocation.user_id, limit=limit, cursor=cursor)
     invocation.show(page, lambda: rendering.sessions(page))
 
 
@@ -31,10 +31,10 @@ async def show(invocation: Invocation, session: str, last: int, everything: bool
     """Print the messages of a session as they are stored, of a fork the whole branch."""
     from reactor_memory.cli import rendering
 
-    async with invocation.manager() as manager:
-        found = await manager.get_session(session, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        found = await memory.get_session(session, user_id=invocation.user_id)
         newest = found.last_seq if everything else last
-        messages = await manager.read_messages(session, user_id=invocation.user_id, last=max(newest, 1))
+        messages = await memory.read_messages(session, user_id=invocation.user_id, last=max(newest, 1))
     shown = {"session": found, "messages": rendering.message_values(messages)}
     invocation.show(shown, lambda: rendering.session(found, messages))
 
@@ -48,8 +48,8 @@ async def fork(invocation: Invocation, session: str, at_seq: int) -> None:
 
     The fork shares the messages before SEQ and continues the numbering with SEQ. Nothing is copied. Prints its id.
     """
-    async with invocation.manager() as manager:
-        branch = await manager.fork(session, at_seq=at_seq, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        branch = await memory.fork(session, at_seq=at_seq, user_id=invocation.user_id)
     invocation.show(branch, lambda: branch.session_id)
 
 
@@ -67,10 +67,10 @@ async def delete(invocation: Invocation, session: str, yes: bool) -> int:
 
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("deleting asks first: run it in a terminal or add --yes")
-    async with invocation.manager() as manager:
-        found = await manager.get_session(session, user_id=invocation.user_id)
+    async with invocation.memory() as memory:
+        found = await memory.get_session(session, user_id=invocation.user_id)
         if not yes and not click.confirm(f"Delete {session} ({found.last_seq} messages) and its forks?", err=True):
             return 1
-        gone = await manager.delete(session, user_id=invocation.user_id)
+        gone = await memory.delete(session, user_id=invocation.user_id)
     invocation.show({"deleted": gone}, lambda: rendering.deleted(gone))
     return 0

@@ -44,8 +44,8 @@ async def mcp(
     log_alike("mcp", "uvicorn")
     if transport == "http":
         _check_host(host, allow_remote)
-    async with invocation.container(creates=True) as container:
-        server = memory_server(container, user_id=invocation.user_id, agent_name=agent_name)
+    async with invocation.memory(creates=True) as memory:
+        server = memory_server(memory, user_id=invocation.user_id, agent_name=agent_name)
         if transport == "stdio":
             await server.run_stdio_async()
         else:

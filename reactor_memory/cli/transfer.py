@@ -35,9 +35,9 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
     settings = invocation.settings(background={"enabled": False})
     limits = manager_options(settings).limits
     sizes = check_files(files, limits, prefix=session_prefix)
-    async with invocation.manager(settings, creates=True) as manager:
+    async with invocation.memory(settings, creates=True) as memory:
         batch = min(BATCH, limits.max_batch_messages)
-        importer = Importer(manager, user_id=invocation.user_id, prefix=session_prefix, batch=batch)
+        importer = Importer(memory.manager, user_id=invocation.user_id, prefix=session_prefix, batch=batch)
         imported = await _import_files(importer, sizes)
     invocation.show(imported, lambda: rendering.imported(imported))
 
@@ -73,7 +73,7 @@ async def export(invocation: Invocation, session: str, output: IO[bytes], new_id
     """
     from reactor_memory.cli.transcripts import to_line
 
-    async with invocation.manager() as manager:
-        await manager.get_session(session, user_id=invocation.user_id)
-        messages = [message async for message in manager.stream_messages(session, user_id=invocation.user_id)]
+    async with invocation.memory() as memory:
+        await memory.get_session(session, user_id=invocation.user_id)
+        messages = [message async for message in memory.stream_messages(session, user_id=invocation.user_id)]
     output.write(to_line(new_id or session, messages))

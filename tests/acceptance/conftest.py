@@ -85,11 +85,6 @@ def start(folder: Path) -> Iterator[Start]:
         process.communicate()
 
 
-@pytest.fixture
-def summaries_on(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "true")
-
-
 def write_sessions(path: Path, sessions: dict[str, list[Message]]) -> Path:
     path.write_bytes(b"".join(to_line(session_id, messages) for session_id, messages in sessions.items()))
     return path

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from dependency_injector import providers
 
-from reactor_memory import Container, ConversationManager, Message, Settings, open_container
+from reactor_memory import Container, ConversationManager, Message, Settings, open_memory
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 
@@ -36,8 +36,8 @@ async def memory(summarizer: ScriptedSummarizer, url: str = "memory://", **secti
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(summarizer))
 
-    async with open_container(settings(url, **sections), configure=configure) as container:
-        yield container
+    async with open_memory(settings(url, **sections), configure=configure) as opened:
+        yield opened.container
 
 
 def talk(messages: int, *, start: int = 1) -> list[Message]:

@@ -53,7 +53,7 @@ async def chat(
     configure: Callable[[Container], None] | None = None,
     **chat_memory: Any,
 ) -> AsyncGenerator[Container]:
-    """A container whose chat memory summarises every `every` messages (None: not at all)."""
+    """A container whose chat memory summarises every `every` messages (None: not at all), and nobody else does."""
     if every is not None:
         chat_memory = {"strategy": "summarize", "summarize_every_n": every, **chat_memory}
 
@@ -62,7 +62,8 @@ async def chat(
         if configure is not None:
             configure(container)
 
-    settings = Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chat_memory)
+    sections: dict[str, Any] = {"tokens": {"counter": "estimate"}, "chat_memory": chat_memory}
+    settings = Settings(store={"url": url}, summary={"enabled": False}, **sections)
     async with open_container(settings, configure=override) as container:
         yield container
 

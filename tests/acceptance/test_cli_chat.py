@@ -173,7 +173,7 @@ def test_what_is_typed_edited_or_pasted_arrives_whole(talk: Talk, run: Run) -> N
 
 
 def test_every_command_answers_in_a_terminal(talk: Talk, run: Run) -> None:
-    person = talk("s1")
+    person = talk("s1", REACTOR_MEMORY_SUMMARY__ENABLED="false")
     hint = person.type("/sumarize")
     assert "error: there is no command /sumarize; did you mean /summarize?" in hint
     assert "You said" not in hint
@@ -210,7 +210,7 @@ def test_a_deletion_is_asked_for_refused_and_confirmed(talk: Talk, run: Run) -> 
     assert run("show", "s1").code == 2
 
 
-def test_a_summary_that_is_made_by_itself_is_told_in_a_line(talk: Talk, summaries_on: None) -> None:
+def test_a_summary_that_is_made_by_itself_is_told_in_a_line(talk: Talk) -> None:
     prefix = "REACTOR_MEMORY_SUMMARY__"
     person = talk("s1", **{f"{prefix}TRIGGER_MESSAGE_COUNT": "4", f"{prefix}RECENT_MESSAGE_COUNT": "2"})
     printed = ""
@@ -219,7 +219,7 @@ def test_a_summary_that_is_made_by_itself_is_told_in_a_line(talk: Talk, summarie
     assert "summarised by itself: messages covered 0 → " in printed
 
 
-def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, summaries_on: None, folder: Path) -> None:
+def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, folder: Path) -> None:
     orders = [make(f"my order number is A-{n}") for n in range(12) for make in (Message.user, Message.assistant)]
     run("import", write_sessions(folder / "f.jsonl", {"s1": orders}))
     person = talk("s1")

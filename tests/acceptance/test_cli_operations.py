@@ -77,7 +77,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(run: Run, monk
     lines = [line.split() for line in shown.out.splitlines()]
     assert ["summary.api_key", "********", "environment"] in lines
     assert ["store.url", "postgresql://ann:********@localhost:1/db", "constructor"] in lines
-    assert ["summary.enabled", "false", "default"] in lines
+    assert ["summary.enabled", "true", "default"] in lines
 
 
 def test_a_database_that_is_away_is_a_problem(run: Run) -> None:
@@ -86,9 +86,7 @@ def test_a_database_that_is_away_is_a_problem(run: Run) -> None:
     assert "problem: store: the database cannot be reached" in shown.out
 
 
-def test_a_missing_key_is_a_problem(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
-) -> None:
+def test_a_missing_key_is_a_problem(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
     shown = run("doctor")
@@ -97,7 +95,7 @@ def test_a_missing_key_is_a_problem(
 
 
 def test_what_cannot_be_made_is_a_problem_before_the_first_save(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
     shown = run("doctor")
@@ -126,9 +124,7 @@ def test_who_answers_in_a_chat_is_shown_and_why_nobody_does(run: Run, monkeypatc
     assert "hidden" not in values.out
 
 
-def test_a_model_of_the_server_has_to_be_named(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
-) -> None:
+def test_a_model_of_the_server_has_to_be_named(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://localhost:1/v1")
@@ -137,9 +133,7 @@ def test_a_model_of_the_server_has_to_be_named(
     assert "problem: summary.llm_model: must name a model of the server" in shown.out
 
 
-def test_the_summarizer_and_what_it_cost_are_shown(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, summaries_on: None
-) -> None:
+def test_the_summarizer_and_what_it_cost_are_shown(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://localhost:1/v1")
@@ -173,7 +167,7 @@ def test_a_damaged_log_is_a_problem(run: Run, folder: Path) -> None:
     assert "s1" in shown.out.rpartition("problem: ")[2]
 
 
-def test_work_that_was_given_up_is_a_problem(run: Run, folder: Path, summaries_on: None) -> None:
+def test_work_that_was_given_up_is_a_problem(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
     with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
         database.execute("UPDATE background_work SET parked = 1, attempts = 5, last_error = 'timeout', due_at = NULL")
@@ -241,7 +235,7 @@ def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, emp
 # -- worker ------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_does_what_is_due(run: Run, folder: Path, summaries_on: None) -> None:
+def test_a_worker_does_what_is_due(run: Run, folder: Path) -> None:
     run("import", SAMPLE)
     assert covered(folder) == {}
     assert run("worker", "--once").code == 0
@@ -253,7 +247,7 @@ def test_a_worker_does_what_is_due(run: Run, folder: Path, summaries_on: None) -
 
 
 def test_a_worker_works_also_where_saving_processes_do_not(
-    run: Run, folder: Path, summaries_on: None, monkeypatch: pytest.MonkeyPatch
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_BACKGROUND__ENABLED", "false")
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
@@ -262,9 +256,7 @@ def test_a_worker_works_also_where_saving_processes_do_not(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_ends_when_it_is_told_to(
-    run: Run, start: Start, folder: Path, summaries_on: None, number: signal.Signals
-) -> None:
+def test_a_worker_ends_when_it_is_told_to(run: Run, start: Start, folder: Path, number: signal.Signals) -> None:
     process = start("worker")
     assert process.stderr is not None
     assert process.stderr.readline() == "working; stop with Ctrl-C\n"

@@ -30,7 +30,7 @@ def talk(run: Run, folder: Path) -> None:
 
 
 @pytest.fixture
-def orders(run: Run, summaries_on: None) -> None:
+def orders(run: Run) -> None:
     run("import", SAMPLE)
     assert run("summarize", ORDERS).code == 0
 
@@ -89,13 +89,13 @@ def test_show_prints_all_of_a_message(run: Run, talk: None) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_unknown_session_is_refused(run: Run, talk: None, summaries_on: None, command: str) -> None:
+def test_an_unknown_session_is_refused(run: Run, talk: None, command: str) -> None:
     options = OPTIONS.get(command, [])
     assert run(command, "s9", *options) == Finished(2, "", "error: session 's9': does not exist\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_stranger_is_refused(run: Run, folder: Path, summaries_on: None, command: str) -> None:
+def test_a_stranger_is_refused(run: Run, folder: Path, command: str) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}), "--user", "ann")
     options = OPTIONS.get(command, [])
     refused = run(command, "s1", "--user", "bob", *options)
@@ -271,7 +271,8 @@ def test_a_budget_that_cannot_work_is_refused_with_one_that_can(run: Run, talk: 
     assert run("context", "s1", "--budget", smallest, "--message", text).code == 0
 
 
-def test_without_summaries_a_context_is_take_last(run: Run, talk: None) -> None:
+def test_without_summaries_a_context_is_take_last(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
     report = run("context", "s1", "--json").json["report"]
     assert (report["freshness"], report["covered_seq"]) == ("none", 0)
     assert report["unread"] == [[1, 20]]
@@ -354,7 +355,8 @@ def test_summarize_prints_the_summary(run: Run, orders: None) -> None:
     assert lines_of(run("summarize", ORDERS))[0].startswith(f"messages 1 to {value['covered_seq']} are covered, ")
 
 
-def test_summarize_needs_the_feature(run: Run, talk: None) -> None:
+def test_summarize_needs_the_feature(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
     refused = run("summarize", "s1")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.startswith("error: summary.enabled: is false")
@@ -372,7 +374,7 @@ def test_under_progressive_it_brings_up_the_tiers(run: Run, talk: None, monkeypa
     assert run("summarize", "s1", "--rebuild").err.startswith("error: summary.enabled: is false")
 
 
-def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None, summaries_on: None) -> None:
+def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None) -> None:
     assert lines_of(run("summarize", "s2"))[0].startswith("nothing to summarize")
 
 

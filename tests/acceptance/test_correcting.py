@@ -198,7 +198,7 @@ async def test_corrections_survive_a_restart_and_go_with_the_user(tmp_path: Path
 # -- the commands -----------------------------------------------------------------------------------------------------
 
 
-def test_the_commands_correct_and_retract(run: Run, summaries_on: None, folder: Path) -> None:
+def test_the_commands_correct_and_retract(run: Run, folder: Path) -> None:
     said = [
         Message.user(f"My phone number is 555-01{n:02}") if n % 2 else Message.assistant("ok") for n in range(1, 41)
     ]

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, open_container
+from reactor_memory import Container, Memory, Message, open_container
 from reactor_memory.context.verification import verify
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
@@ -148,7 +148,7 @@ async def test_a_turn_and_the_middleware_show_them_too() -> None:
             return Message.assistant("hi")
 
         call = ModelCall(session_id="s", message=Message.user("again"), user_id=USER, agent_name=AGENT)
-        await memory_middleware(manager)(call, answer)
+        await memory_middleware(Memory(container))(call, answer)
         assert "at the window" in seen[0].messages[0].content
         stored = await manager.read_messages("s", user_id=USER)
         assert [message.content for message in stored] == ["hello", "one moment", "hi", "again", "hi"]

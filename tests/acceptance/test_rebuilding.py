@@ -121,7 +121,7 @@ async def test_only_the_owner_rebuilds() -> None:
         assert await container.conversation_manager().rebuild("s", user_id=USER) == 0
 
 
-def test_the_command_rebuilds(run: Run, summaries_on: None, folder: Path) -> None:
+def test_the_command_rebuilds(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s": small_talk(40)}))
     assert run("summarize", "s").code == 0
     first = run("summarize", "s", "--json").json

@@ -74,6 +74,7 @@ async def scene(
     settings = Settings(
         store={"url": url},
         history={"strategy": "progressive"},
+        summary={"enabled": False},
         tokens={"counter": "estimate"},
         background=dict(background),
         tiers={**SMALL, **tiers},

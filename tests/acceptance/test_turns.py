@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from reactor_memory import IdempotencyConflictError, InvalidInputError, Message, SessionOwnershipError, ToolCall
+from reactor_memory import IdempotencyConflictError, InvalidInputError, Memory, Message, SessionOwnershipError, ToolCall
 from reactor_memory.context.verification import verify
 from reactor_memory.middleware import ModelCall, memory_middleware
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
@@ -233,7 +233,7 @@ async def test_the_middleware_gives_the_model_its_memory_and_saves_the_turn() ->
         return Message.assistant("noted")
 
     async with memory(scripted()) as container:
-        remember = memory_middleware(container.conversation_manager(), budget=500)
+        remember = memory_middleware(Memory(container), budget=500)
         for text in ("one", "two"):
             await remember(ModelCall(session_id="s", message=Message.user(text), user_id=USER), model)
         assert await stored(container) == ["one", "noted", "two", "noted"]

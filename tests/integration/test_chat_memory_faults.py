@@ -37,7 +37,9 @@ async def chat(
         configure(container)
 
     chosen = {"strategy": "summarize", "summarize_every_n": EVERY, "retention": retention, "on_hook_error": "raise"}
-    settings = Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chosen)
+    settings = Settings(
+        store={"url": url}, summary={"enabled": False}, tokens={"counter": "estimate"}, chat_memory=chosen
+    )
     async with open_container(settings, configure=override) as container:
         yield container
 

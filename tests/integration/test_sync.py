@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reactor_memory import ConversationManager, InvalidInputError, Message, SessionOwnershipError, Settings, sync
+from reactor_memory import InvalidInputError, Memory, Message, SessionOwnershipError, Settings, open_memory, sync
 from reactor_memory.errors import ConfigurationError, StoreClosedError
 from reactor_memory.sync import SyncMemory, SyncTurn
 from reactor_memory.turn import Turn
@@ -33,19 +34,77 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SyncMemor
 
 
 def public(kind: type) -> set[str]:
-    return {name for name in vars(kind) if not name.startswith("_")}
+    return {name for base in kind.__mro__[:-1] for name in vars(base) if not name.startswith("_")} - {"wait_for"}
 
 
-@each_row("name", sorted(public(ConversationManager) - {"forget_deleted"}))
-def test_every_call_of_the_manager_is_there_with_its_arguments(name: str) -> None:
-    theirs, ours = inspect.signature(vars(ConversationManager)[name]), inspect.signature(vars(SyncMemory)[name])
-    assert list(ours.parameters.values()) == list(theirs.parameters.values())
+ALSO = {"memory", "container", "call", "entered", "close"}
+"""What a `SyncMemory` has in its objects, and beside what a `Memory` has."""
+
+
+def features(kind: type) -> dict[str, property]:
+    return {name: each for name in public(kind) if isinstance(each := getattr(kind, name), property)}
+
+
+def test_both_doors_have_the_same_calls_and_features() -> None:
+    assert public(SyncMemory) == public(Memory)
+    assert features(SyncMemory).keys() == features(Memory).keys()
+    with sync.open_memory(settings("memory://")) as memory:
+        assert {*vars(memory)} - {"_part", "_loop"} == ALSO
+    assert inspect.signature(sync.open_memory).parameters == inspect.signature(open_memory).parameters
+
+
+@each_row("name", sorted(public(Memory) - features(Memory).keys()))
+def test_every_call_is_there_with_its_arguments(name: str) -> None:
+    same_arguments(getattr(Memory, name), getattr(SyncMemory, name))
+
+
+@each_row("name", sorted(features(Memory)))
+def test_every_feature_is_there_with_its_calls(name: str, tmp_path: Path) -> None:
+    on: dict[str, Any] = {"history": {"strategy": "progressive"}, "search": {"enabled": True}}
+    with sync.open_memory(Settings(store={"url": "memory://"}, **on)) as memory:
+        awaited, ours = type(getattr(memory.memory, name)), type(getattr(memory, name))
+    calls = public(awaited) - {"manager"}
+    assert public(ours) == calls, name
+    for call in calls - features(awaited).keys() - {"tool"}:
+        same_arguments(getattr(awaited, call), getattr(ours, call))
+
+
+def same_arguments(theirs: Callable[..., Any], ours: Callable[..., Any]) -> None:
+    assert [*inspect.signature(ours).parameters.values()] == [*inspect.signature(theirs).parameters.values()]
+    assert not inspect.iscoroutinefunction(ours)
 
 
 def test_a_turn_has_what_an_awaited_one_has() -> None:
     assert public(SyncTurn) >= public(Turn)
     for name in public(Turn) - {"stream"}:
         assert inspect.signature(vars(SyncTurn)[name]) == inspect.signature(vars(Turn)[name])
+
+
+def test_features_are_called_without_awaiting(memory: SyncMemory) -> None:
+    memory.save_history("s", ["I eat no peanuts.", Message.assistant("Noted.")], user_id="u")
+    assert memory.pins.add("s", seq=1, user_id="u").text == "I eat no peanuts."
+    assert [hit.seq for hit in memory.recall("s", "peanuts", user_id="u")] == [1]
+    tool = memory.notes.tool("u", "agent")
+    assert (tool.name, "append" in tool.operations) == ("manage_long_term_memory", True)
+    assert {*tool.input_schema["properties"]} >= {"operation", "content"}
+    assert "Keep notes" in tool.description
+    assert "vegan" not in memory.notes.read("u", "agent").text
+    tool(operation="append", content="vegan")
+    assert memory.notes.read("u", "agent").text == "vegan"
+    with pytest.raises(ConfigurationError, match=r"search\.enabled"):
+        _ = memory.search
+
+
+def test_tiers_tell_a_listener(tmp_path: Path) -> None:
+    tiers = {"recent_count": 2, "condensed_count": 2, "auto_threshold": 4}
+    told: list[str] = []
+    on: dict[str, Any] = {"history": {"strategy": "progressive"}, "tiers": tiers}
+    with sync.open_memory(Settings(store={"url": "memory://"}, **on)) as memory:
+        assert memory.tiers.auto_threshold == 4
+        memory.tiers.listen(lambda session_id, report: told.append(session_id))
+        memory.save_history("s", [*["hi", Message.assistant("hello")] * 5])
+        memory.drain()
+    assert told == ["s"]
 
 
 def test_a_conversation(memory: SyncMemory) -> None:

@@ -166,7 +166,7 @@ def test_an_option_of_the_plug_in_decides(options: dict[str, Any], selected: boo
 def test_any_setting_may_be_a_condition() -> None:
     ledger_only = plugin(requires_settings={"summary.mode": "ledger", "summary.enabled": True})
     assert reason([ledger_only], Settings(summary={"enabled": True})) == (True, "conditions met")
-    assert reason([ledger_only], Settings()) == (False, "needs summary.enabled: true")
+    assert reason([ledger_only], Settings(summary={"enabled": False})) == (False, "needs summary.enabled: true")
 
 
 def test_a_condition_on_a_setting_that_does_not_exist_is_an_error() -> None:

@@ -66,8 +66,19 @@ def all_keys() -> set[str]:
 def test_defaults_without_file_and_environment() -> None:
     settings = Settings()
     assert settings.store.url == "sqlite:///reactor-memory.db"
-    assert settings.summary.enabled is False
+    assert settings.summary.enabled is True
     assert {each.origin for each in settings.origins()} == {"default"}
+
+
+def test_memory_is_on_unless_the_strategy_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for strategy, enabled in (("auto", True), ("hierarchical", True), ("mine", True), ("take-last", False)):
+        assert Settings(history={"strategy": strategy}).summary.enabled is enabled, strategy
+    assert Settings(history={"strategy": "take_last"}, summary={"enabled": True}).summary.enabled is True
+    write_config("reactor_memory: {history: {strategy: progressive}}")
+    assert Settings().summary.enabled is False
+    assert origin_of(Settings(), "summary.enabled") == "default"
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "true")
+    assert Settings().summary.enabled is True
 
 
 def test_each_source_wins_over_the_one_below(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,8 +85,8 @@ class ReactorMemory:
 
 
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "take_last 20": {"history": {"max_conversation_turns": 10}},
-    "take_last 200": {"history": {"max_conversation_turns": 100}},
+    "take_last 20": {"summary": {"enabled": False}, "history": {"max_conversation_turns": 10}},
+    "take_last 200": {"summary": {"enabled": False}, "history": {"max_conversation_turns": 100}},
     "hierarchical": {"summary": {"enabled": True}},
 }
 

@@ -2,7 +2,7 @@
 
 The usual way is the middleware::
 
-    agent = create_agent(model, tools, middleware=[ReactorMemoryMiddleware(manager)])
+    agent = create_agent(model, tools, middleware=[ReactorMemoryMiddleware(memory)])
 """
 
 from __future__ import annotations

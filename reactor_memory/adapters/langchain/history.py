@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.langchain.messages import from_messages, to_message
 from reactor_memory.errors import SessionNotFoundError
-from reactor_memory.manager import ConversationManager
+from reactor_memory.memory import Memory
 
 
 class ReactorMemoryChatHistory(BaseChatMessageHistory):
@@ -28,7 +28,7 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
 
     def __init__(
         self,
-        manager: ConversationManager,
+        memory: Memory,
         session_id: str,
         *,
         user_id: str | None = None,
@@ -36,7 +36,7 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__()
-        self._manager = manager
+        self._memory = memory
         self._session_id = session_id
         self._user_id = user_id
         self._budget = budget
@@ -71,17 +71,19 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
         await self._crossing.acall(self._clear)
 
     async def _load(self) -> list[BaseMessage]:
-        context = await self._manager.load_history(self._session_id, user_id=self._user_id, budget=self._budget)
+        context = await self._memory.load_history(self._session_id, user_id=self._user_id, budget=self._budget)
         return from_messages(context.messages)
 
     async def _add(self, messages: Sequence[BaseMessage]) -> None:
         if messages:
             batch = [to_message(message) for message in messages]
-            await self._manager.save_history(self._session_id, batch, user_id=self._user_id)
+            await self._memory.save_history(self._session_id, batch, user_id=self._user_id)
         self._view = None
 
     async def _clear(self) -> None:
         with suppress(SessionNotFoundError):
-            session = await self._manager.get_session(self._session_id, user_id=self._user_id)
-            await self._manager.erase(self._session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
+            session = await self._memory.get_session(self._session_id, user_id=self._user_id)
+            await self._memory.erasure.erase(
+                self._session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id
+            )
         self._view = None

@@ -23,7 +23,7 @@ from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.langchain.messages import from_messages, to_message
 from reactor_memory.context.turns import in_exchanges
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.manager import ConversationManager
+from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Value
 
 BEGINNING = ""
@@ -61,7 +61,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def __init__(
         self,
-        manager: ConversationManager,
+        memory: Memory,
         *,
         session_id: str | None = None,
         user_id: str | None = None,
@@ -71,7 +71,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     ) -> None:
         super().__init__()
         self.tools = []
-        self._manager = manager
+        self._memory = memory
         self._session_id = session_id
         self._user_id = user_id
         self._agent_name = agent_name
@@ -121,7 +121,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         turn_start = _turn_start(unsaved)
         await self._save(unsaved[:turn_start], scope)
         current = request.messages[_turn_start(request.messages) :] if turn_start < len(unsaved) else []
-        context = await self._manager.load_history(
+        context = await self._memory.load_history(
             scope.session_id,
             user_id=scope.user_id,
             agent_name=self._agent_name,
@@ -136,7 +136,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     async def _save(self, messages: Sequence[BaseMessage], scope: Scope) -> None:
         """One by one: a batch would be another one when it is repeated after more was added."""
         for message in messages:
-            await self._manager.save_history(
+            await self._memory.save_history(
                 scope.session_id,
                 [to_message(message)],
                 user_id=scope.user_id,

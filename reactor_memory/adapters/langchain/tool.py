@@ -28,7 +28,7 @@ class BoundTool(Protocol):
 
 
 class LongTermMemoryTool(BaseTool):
-    """A tool of the library, such as ``container.long_term_memory().tool(user_id, agent_name)``, for LangChain.
+    """A tool of the library, such as ``memory.notes.tool(user_id, agent_name)``, for LangChain.
 
     Arguments that make no sense and a database that fails are an answer to the model, never an exception. `loop` is
     the event loop on which the memory was opened, by default the one that runs now.

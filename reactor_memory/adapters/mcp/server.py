@@ -33,9 +33,10 @@ from reactor_memory.adapters.mcp.answers import (
     shown_tiers,
     to_message,
 )
-from reactor_memory.container import Container, is_progressive
+from reactor_memory.container import is_progressive
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError
-from reactor_memory.models import Fact, Message
+from reactor_memory.memory import Memory
+from reactor_memory.models import Fact
 from reactor_memory.notes.tool import ManageLongTermMemoryTool
 
 P = ParamSpec("P")
@@ -59,18 +60,16 @@ _NOTES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent
 SessionId = Annotated[str, Field(description="Which conversation: any id of up to 255 characters, best a UUID.")]
 
 
-def memory_server(
-    container: Container, *, user_id: str | None = None, agent_name: str = DEFAULT_AGENT
-) -> MCPServer[Any]:
-    """A server of the memory of `user_id`, over an opened container; run it with the methods of `MCPServer`.
+def memory_server(memory: Memory, *, user_id: str | None = None, agent_name: str = DEFAULT_AGENT) -> MCPServer[Any]:
+    """A server of the memory of `user_id`, over an opened `Memory`; run it with the methods of `MCPServer`.
 
     Without a user it serves the sessions that have no owner, and neither notes nor `session_resolve`, which belong to a
     user and an agent. What goes wrong is a tool error with the message of the library's error. Raises
     `InvalidInputError` for ids that no store can keep.
     """
-    tools = _SessionTools(container, user_id, agent_name).tools()
+    tools = _SessionTools(memory, user_id, agent_name).tools()
     if user_id is not None:
-        tools += _UserTools(container, user_id, agent_name).tools()
+        tools += _UserTools(memory, user_id, agent_name).tools()
     return MCPServer(
         name="reactor-memory",
         version=__version__,
@@ -83,8 +82,9 @@ def memory_server(
 class _SessionTools:
     """The tools that name a session."""
 
-    def __init__(self, container: Container, user_id: str | None, agent_name: str) -> None:
-        self._manager = container.conversation_manager()
+    def __init__(self, memory: Memory, user_id: str | None, agent_name: str) -> None:
+        self._memory = memory
+        container = memory.container
         settings = container.settings()
         self._summary_enabled = settings.summary.enabled
         has_tiers = is_progressive(settings) and not settings.summary.enabled
@@ -112,12 +112,11 @@ class _SessionTools:
         """What the model should see before its next answer: notes, facts, what happened, the newest messages, within an
         exact token budget. An unknown session has an empty context.
         """
-        coming = None if message is None else Message.user(message)
-        context = await self._manager.load_history(
+        context = await self._memory.load_history(
             session_id,
             user_id=self._user_id,
             agent_name=self._agent_name,
-            message=coming,
+            message=message,
             budget=budget,
             query=query,
         )
@@ -132,7 +131,7 @@ class _SessionTools:
         ] = None,
     ) -> Added:
         """Keep messages at the end of a conversation, all or none of them. They are never changed afterwards."""
-        added = await self._manager.save_history(
+        added = await self._memory.save_history(
             session_id,
             [to_message(message) for message in messages],
             user_id=self._user_id,
@@ -148,26 +147,26 @@ class _SessionTools:
         limit: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10,
     ) -> Hits:
         """Find messages and facts of a conversation by their words, the best first."""
-        hits = await self._manager.search(session_id, query, user_id=self._user_id, limit=limit)
+        hits = await self._memory.recall(session_id, query, user_id=self._user_id, limit=limit)
         return Hits(hits=[Hit(seq=hit.seq, text=hit.text, score=hit.score, anchor=hit.anchor) for hit in hits])
 
     async def memory_list_facts(
         self, session_id: SessionId, limit: Annotated[int, Field(ge=1, le=MOST_FACTS)] = 50
     ) -> KnownFacts:
         """The facts of a conversation that hold now, each with the message that states it."""
-        facts = await self._manager.read_facts(session_id, user_id=self._user_id)
+        facts = await self._memory.facts.list(session_id, user_id=self._user_id)
         return KnownFacts(facts=[known_fact(fact) for fact in _newest(facts, limit)], total=len(facts))
 
     async def memory_summarize(self, session_id: SessionId) -> ShownSummary:
         """Read now what was not read yet of a conversation, instead of in the background."""
         if self._tiers is not None:
-            await self._manager.get_session(session_id, user_id=self._user_id)
+            await self._memory.get_session(session_id, user_id=self._user_id)
             await self._tiers.summarize(session_id, user_id=self._user_id)
             stats = await self._tiers.stats(session_id, user_id=self._user_id)
             return shown_tiers(stats.summaries, count=self._count)
         if not self._summary_enabled:
             raise ConfigurationError("summary.enabled", "is false; this server makes no summaries")
-        summary = await self._manager.summarize(session_id, user_id=self._user_id)
+        summary = await self._memory.summarize(session_id, user_id=self._user_id)
         if summary is None:
             return ShownSummary(covered_seq=0, narrative="", facts=0, truncated=False)
         return ShownSummary(
@@ -181,9 +180,9 @@ class _SessionTools:
 class _UserTools:
     """The tools that need a user and an agent, both bound here."""
 
-    def __init__(self, container: Container, user_id: str, agent_name: str) -> None:
-        self._directory = container.session_directory()
-        self._notes: ManageLongTermMemoryTool = container.long_term_memory().tool(user_id, agent_name)
+    def __init__(self, memory: Memory, user_id: str, agent_name: str) -> None:
+        self._directory = memory.sessions
+        self._notes: ManageLongTermMemoryTool = memory.notes.tool(user_id, agent_name)
         self._user_id = user_id
         self._agent_name = agent_name
 

@@ -2,7 +2,7 @@
 
 `ReactorMemorySession` is given to a `Runner` like any other session::
 
-    await Runner.run(agent, "What was my order number?", session=ReactorMemorySession(manager, "session-1"))
+    await Runner.run(agent, "What was my order number?", session=ReactorMemorySession(memory, "session-1"))
 """
 
 from __future__ import annotations

@@ -10,38 +10,38 @@ from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
 from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
-from reactor_memory.manager import ConversationManager
+from reactor_memory.memory import Memory
 from reactor_memory.models import Message
 
 
 class ReactorMemorySession:
     """`agents.Session`: every item is kept as it is, and a run begins with what memory has of what it does not show.
 
-    `user_id` is who asks: a session with an owner raises `SessionOwnershipError` for everybody else. With `memory`, the
-    items for a run are the blocks of memory (the notes of `agent_name`, facts, narrative, pins) and then the newest
-    items, whole turns, in at most `budget` tokens; without `budget`, as the settings say. Without `memory` they are all
-    items. ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it
-    cuts off of what the budget would hold is not in memory either: give a budget rather than a limit.
+    `user_id` is who asks: a session with an owner raises `SessionOwnershipError` for everybody else. The items for a
+    run are the blocks of memory (the notes of `agent_name`, facts, narrative, pins) and then the newest items, whole
+    turns, in at most `budget` tokens; without `budget`, as the settings say. Unless `with_memory`, they are all items.
+    ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it cuts
+    off of what the budget would hold is not in memory either: give a budget rather than a limit.
     """
 
     def __init__(
         self,
-        manager: ConversationManager,
+        memory: Memory,
         session_id: str,
         *,
         user_id: str | None = None,
         agent_name: str | None = None,
         budget: int | None = None,
-        memory: bool = True,
+        with_memory: bool = True,
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings or SessionSettings()
-        self._manager = manager
+        self._memory = memory
         self._user_id = user_id
         self._agent_name = agent_name
         self._budget = budget
-        self._memory = memory
+        self._with_memory = with_memory
         self._added: WeakKeyDictionary[RunContextWrapper[Any], int] = WeakKeyDictionary()
 
     async def get_items(
@@ -51,7 +51,7 @@ class ReactorMemorySession:
         `limit` items: so a run that has to take back what it added sees the end of the log as it is.
         """
         most = limit if limit is not None else self._limit
-        if self._memory and (limit is None or self._begins(wrapper, limit)):
+        if self._with_memory and (limit is None or self._begins(wrapper, limit)):
             return await self._items_with_memory(most)
         return await self._newest_items(most)
 
@@ -64,7 +64,7 @@ class ReactorMemorySession:
         if not items:
             return
         messages = [to_message(plain_item(item, position)) for position, item in enumerate(items)]
-        await self._manager.save_history(self.session_id, messages, user_id=self._user_id, agent_name=self._agent_name)
+        await self._memory.save_history(self.session_id, messages, user_id=self._user_id, agent_name=self._agent_name)
         if wrapper is not None:
             self._added[wrapper] = self._added.get(wrapper, 0) + len(items)
 
@@ -74,7 +74,7 @@ class ReactorMemorySession:
         A message of another framework may be several items, text and calls: it goes whole, and the last is returned.
         """
         try:
-            withdrawn = await self._manager.withdraw(self.session_id, user_id=self._user_id)
+            withdrawn = await self._memory.withdraw(self.session_id, user_id=self._user_id)
         except SessionNotFoundError:
             return None
         except InvalidInputError:
@@ -88,12 +88,12 @@ class ReactorMemorySession:
         empty. Raises `InvalidInputError` in a fork, whose first messages are another session's: delete it instead.
         """
         try:
-            session = await self._manager.get_session(self.session_id, user_id=self._user_id)
+            session = await self._memory.get_session(self.session_id, user_id=self._user_id)
         except SessionNotFoundError:
             return
         if session.forked_from_id is not None:
             raise InvalidInputError("session_id", "is a fork, which cannot be cleared; delete it instead")
-        await self._manager.erase(self.session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
+        await self._memory.erasure.erase(self.session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
 
     @property
     def _limit(self) -> int | None:
@@ -104,7 +104,7 @@ class ReactorMemorySession:
         return wrapper is not None and self._added.get(wrapper, 0) < limit
 
     async def _items_with_memory(self, limit: int | None) -> list[TResponseInputItem]:
-        context = await self._manager.load_history(
+        context = await self._memory.load_history(
             self.session_id, user_id=self._user_id, agent_name=self._agent_name, budget=self._budget
         )
         if limit is None:
@@ -119,7 +119,7 @@ class ReactorMemorySession:
         return _newest(_as_items(await self._read(last=last)), limit)
 
     async def _read(self, *, last: int | None) -> Sequence[Message]:
-        return await self._manager.read_messages(self.session_id, user_id=self._user_id, last=last)
+        return await self._memory.read_messages(self.session_id, user_id=self._user_id, last=last)
 
 
 def _as_items(messages: Sequence[Message]) -> list[TResponseInputItem]:

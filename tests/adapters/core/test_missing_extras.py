@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from reactor_memory import Message, open_container
+from reactor_memory import Message, open_memory
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.settings import Settings
 
@@ -30,9 +30,8 @@ def test_an_adapter_names_the_extra_that_it_needs(adapter: str) -> None:
 
 @pytest.mark.anyio
 async def test_the_library_needs_no_extra() -> None:
-    async with open_container(Settings(store={"url": "memory://"}, summary={"enabled": True})) as container:
-        manager = container.conversation_manager()
-        await manager.save_history("s", [Message.user("My order number is A-1042.")])
-        assert [message.content for message in (await manager.load_history("s")).messages] == [
+    async with open_memory(Settings(store={"url": "memory://"}, summary={"enabled": True})) as memory:
+        await memory.save_history("s", [Message.user("My order number is A-1042.")])
+        assert [message.content for message in (await memory.load_history("s")).messages] == [
             "My order number is A-1042."
         ]

@@ -9,23 +9,19 @@ from typing import Any
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from reactor_memory import Container, ConversationManager, Settings, open_container
+from reactor_memory import Memory, open_memory
 
 
 @pytest.fixture
-async def manager() -> AsyncIterator[ConversationManager]:
-    async with open_container(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
-        yield container.conversation_manager()
+async def memory() -> AsyncIterator[Memory]:
+    async with open_memory("memory://") as memory:
+        yield memory
 
 
 @dataclass
 class MemoryThread:
-    container: Container
+    memory: Memory
     loop: asyncio.AbstractEventLoop
-
-    @property
-    def manager(self) -> ConversationManager:
-        return self.container.conversation_manager()
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
@@ -34,9 +30,8 @@ class MemoryThread:
 @contextmanager
 def memory_on_a_thread() -> Iterator[MemoryThread]:
     """A memory on the event loop of a thread of its own, as a server has it."""
-    settings = Settings(store={"url": "memory://"})  # pyright: ignore
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_container(settings)) as container:
-        yield MemoryThread(container, portal.call(asyncio.get_running_loop))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory("memory://")) as memory:
+        yield MemoryThread(memory, portal.call(asyncio.get_running_loop))
 
 
 @pytest.fixture

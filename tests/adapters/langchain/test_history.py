@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 
-from reactor_memory import ConversationManager, InvalidInputError, Message, SessionOwnershipError
+from reactor_memory import InvalidInputError, Memory, Message, SessionOwnershipError
 from reactor_memory.adapters.langchain import ReactorMemoryChatHistory, from_messages
 from tests.adapters.langchain.conftest import MemoryThread
 
@@ -25,12 +25,12 @@ def texts(messages: list[BaseMessage]) -> list[str]:
     return [f"{message.type}: {message.text}" for message in messages]
 
 
-async def stored(manager: ConversationManager, session_id: str = "s") -> list[str]:
-    return texts(from_messages(await manager.read_messages(session_id, last=100)))
+async def stored(memory: Memory, session_id: str = "s") -> list[str]:
+    return texts(from_messages(await memory.read_messages(session_id, last=100)))
 
 
-async def test_what_is_added_comes_back_as_it_was(manager: ConversationManager) -> None:
-    history = ReactorMemoryChatHistory(manager, "s")
+async def test_what_is_added_comes_back_as_it_was(memory: Memory) -> None:
+    history = ReactorMemoryChatHistory(memory, "s")
     assert await history.aget_messages() == []
     call: Any = {"name": "look", "args": {"n": 1}, "id": "c1", "type": "tool_call"}
     turn = [
@@ -43,43 +43,43 @@ async def test_what_is_added_comes_back_as_it_was(manager: ConversationManager) 
     assert await history.aget_messages() == turn
 
 
-async def test_nothing_to_add_is_no_fault(manager: ConversationManager) -> None:
-    await ReactorMemoryChatHistory(manager, "s").aadd_messages([])
-    assert await stored(manager) == []
+async def test_nothing_to_add_is_no_fault(memory: Memory) -> None:
+    await ReactorMemoryChatHistory(memory, "s").aadd_messages([])
+    assert await stored(memory) == []
 
 
-async def test_the_view_is_the_callers_own_list(manager: ConversationManager) -> None:
-    history = ReactorMemoryChatHistory(manager, "s")
+async def test_the_view_is_the_callers_own_list(memory: Memory) -> None:
+    history = ReactorMemoryChatHistory(memory, "s")
     (await history.aget_messages()).append(HumanMessage("x"))
     assert await history.aget_messages() == []
 
 
-async def test_the_view_is_frozen_until_this_object_adds(manager: ConversationManager) -> None:
-    history = ReactorMemoryChatHistory(manager, "s")
+async def test_the_view_is_frozen_until_this_object_adds(memory: Memory) -> None:
+    history = ReactorMemoryChatHistory(memory, "s")
     assert await history.aget_messages() == []
-    await manager.save_history("s", [Message.user("from elsewhere")])
+    await memory.save_history("s", [Message.user("from elsewhere")])
     assert await history.aget_messages() == []
     await history.aadd_messages([AIMessage("mine")])
     assert texts(await history.aget_messages()) == ["human: from elsewhere", "ai: mine"]
 
 
-async def test_the_view_is_the_context_within_its_budget(manager: ConversationManager) -> None:
-    await manager.save_history("s", [Message.user("word " * 50), Message.assistant("short")] * 5)
-    whole = await ReactorMemoryChatHistory(manager, "s").aget_messages()
-    tight = await ReactorMemoryChatHistory(manager, "s", budget=150).aget_messages()
+async def test_the_view_is_the_context_within_its_budget(memory: Memory) -> None:
+    await memory.save_history("s", [Message.user("word " * 50), Message.assistant("short")] * 5)
+    whole = await ReactorMemoryChatHistory(memory, "s").aget_messages()
+    tight = await ReactorMemoryChatHistory(memory, "s", budget=150).aget_messages()
     assert len(whole) == 10
     assert 0 < len(tight) < 10
 
 
-async def test_others_are_refused(manager: ConversationManager) -> None:
-    await ReactorMemoryChatHistory(manager, "s", user_id="ann").aadd_messages([HumanMessage("mine")])
+async def test_others_are_refused(memory: Memory) -> None:
+    await ReactorMemoryChatHistory(memory, "s", user_id="ann").aadd_messages([HumanMessage("mine")])
     for user_id in ("bob", None):
         with pytest.raises(SessionOwnershipError):
-            await ReactorMemoryChatHistory(manager, "s", user_id=user_id).aget_messages()
+            await ReactorMemoryChatHistory(memory, "s", user_id=user_id).aget_messages()
 
 
-async def test_clear_erases_what_there_is_and_the_session_goes_on(manager: ConversationManager) -> None:
-    history = ReactorMemoryChatHistory(manager, "s")
+async def test_clear_erases_what_there_is_and_the_session_goes_on(memory: Memory) -> None:
+    history = ReactorMemoryChatHistory(memory, "s")
     await history.aclear()
     await history.aadd_messages([HumanMessage("hi"), AIMessage("hello")])
     await history.aget_messages()
@@ -88,17 +88,17 @@ async def test_clear_erases_what_there_is_and_the_session_goes_on(manager: Conve
     assert await history.aget_messages() == []
     await history.aadd_messages([HumanMessage("again")])
     assert texts(await history.aget_messages()) == ["human: again"]
-    assert [message.seq for message in await manager.read_messages("s", last=10) if message.content] == [3]
+    assert [message.seq for message in await memory.read_messages("s", last=10) if message.content] == [3]
 
 
-async def test_only_its_owner_clears_a_session(manager: ConversationManager) -> None:
-    await ReactorMemoryChatHistory(manager, "s", user_id="ann").aadd_messages([HumanMessage("mine")])
+async def test_only_its_owner_clears_a_session(memory: Memory) -> None:
+    await ReactorMemoryChatHistory(memory, "s", user_id="ann").aadd_messages([HumanMessage("mine")])
     with pytest.raises(SessionOwnershipError):
-        await ReactorMemoryChatHistory(manager, "s", user_id="bob").aclear()
+        await ReactorMemoryChatHistory(memory, "s", user_id="bob").aclear()
 
 
 def test_synchronously(memory_thread: MemoryThread) -> None:
-    history = ReactorMemoryChatHistory(memory_thread.manager, "s", loop=memory_thread.loop)
+    history = ReactorMemoryChatHistory(memory_thread.memory, "s", loop=memory_thread.loop)
     history.add_user_message("hi")
     history.add_ai_message("hello")
     assert texts(history.messages) == ["human: hi", "ai: hello"]
@@ -106,9 +106,9 @@ def test_synchronously(memory_thread: MemoryThread) -> None:
     assert history.messages == []
 
 
-async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(manager: ConversationManager) -> None:
+async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="async methods"):
-        _ = ReactorMemoryChatHistory(manager, "s").messages
+        _ = ReactorMemoryChatHistory(memory, "s").messages
 
 
 class TestRunnableWithMessageHistory:
@@ -123,81 +123,81 @@ class TestRunnableWithMessageHistory:
             warnings.simplefilter("ignore")
             yield
 
-    def remembering(self, runnable: Any, manager: ConversationManager, budget: int | None = None, **keys: str) -> Any:
+    def remembering(self, runnable: Any, memory: Memory, budget: int | None = None, **keys: str) -> Any:
         from langchain_core.runnables.history import RunnableWithMessageHistory
 
         return RunnableWithMessageHistory(
-            runnable, lambda session_id: ReactorMemoryChatHistory(manager, session_id, budget=budget), **keys
+            runnable, lambda session_id: ReactorMemoryChatHistory(memory, session_id, budget=budget), **keys
         )
 
     CONFIG: Any = {"configurable": {"session_id": "s"}}
 
-    async def test_the_session_shrinks_meanwhile(self, manager: ConversationManager) -> None:
-        await manager.save_history("s", self.BEFORE)
+    async def test_the_session_shrinks_meanwhile(self, memory: Memory) -> None:
+        await memory.save_history("s", self.BEFORE)
 
         async def model(messages: list[BaseMessage]) -> AIMessage:
-            await manager.withdraw("s")
-            await manager.withdraw("s")
+            await memory.withdraw("s")
+            await memory.withdraw("s")
             return AIMessage("answer")
 
-        await self.remembering(RunnableLambda(model), manager).ainvoke([HumanMessage("NEW")], self.CONFIG)
-        assert await stored(manager) == [*self.KEPT[:2], "human: NEW", "ai: answer"]
+        await self.remembering(RunnableLambda(model), memory).ainvoke([HumanMessage("NEW")], self.CONFIG)
+        assert await stored(memory) == [*self.KEPT[:2], "human: NEW", "ai: answer"]
 
-    async def test_the_session_grows_meanwhile(self, manager: ConversationManager) -> None:
-        await manager.save_history("s", self.BEFORE)
+    async def test_the_session_grows_meanwhile(self, memory: Memory) -> None:
+        await memory.save_history("s", self.BEFORE)
 
         async def model(messages: list[BaseMessage]) -> AIMessage:
-            await manager.save_history("s", [Message.user("other"), Message.assistant("writer")])
+            await memory.save_history("s", [Message.user("other"), Message.assistant("writer")])
             return AIMessage("answer")
 
-        await self.remembering(RunnableLambda(model), manager).ainvoke([HumanMessage("NEW")], self.CONFIG)
-        assert await stored(manager) == [*self.KEPT, "human: other", "ai: writer", "human: NEW", "ai: answer"]
+        await self.remembering(RunnableLambda(model), memory).ainvoke([HumanMessage("NEW")], self.CONFIG)
+        assert await stored(memory) == [*self.KEPT, "human: other", "ai: writer", "human: NEW", "ai: answer"]
 
-    async def test_with_a_key_of_its_own_for_the_history(self, manager: ConversationManager) -> None:
-        await manager.save_history("s", self.BEFORE)
+    async def test_with_a_key_of_its_own_for_the_history(self, memory: Memory) -> None:
+        await memory.save_history("s", self.BEFORE)
         seen = list[list[str]]()
 
         async def model(prompt: Any) -> AIMessage:
             seen.append(texts(prompt.to_messages()))
-            await manager.save_history("s", [Message.user("other")])
+            await memory.save_history("s", [Message.user("other")])
             return AIMessage("answer")
 
         prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"), ("human", "{question}")])
         chain = self.remembering(
-            prompt | RunnableLambda(model), manager, input_messages_key="question", history_messages_key="history"
+            prompt | RunnableLambda(model), memory, input_messages_key="question", history_messages_key="history"
         )
         await chain.ainvoke({"question": "NEW"}, self.CONFIG)
         assert seen == [[*self.KEPT, "human: NEW"]]
-        assert await stored(manager) == [*self.KEPT, "human: other", "human: NEW", "ai: answer"]
+        assert await stored(memory) == [*self.KEPT, "human: other", "human: NEW", "ai: answer"]
 
-    async def test_a_view_that_is_shorter_than_the_session(self, manager: ConversationManager) -> None:
-        await manager.save_history("s", [Message.user("word " * 50), Message.assistant("short")] * 3)
+    async def test_a_view_that_is_shorter_than_the_session(self, memory: Memory) -> None:
+        await memory.save_history("s", [Message.user("word " * 50), Message.assistant("short")] * 3)
 
         async def model(messages: list[BaseMessage]) -> AIMessage:
             return AIMessage("answer")
 
-        chain = self.remembering(RunnableLambda(model), manager, budget=130)
+        chain = self.remembering(RunnableLambda(model), memory, budget=130)
         await chain.ainvoke([HumanMessage("NEW")], self.CONFIG)
         await chain.ainvoke([HumanMessage("NEXT")], self.CONFIG)
-        assert (await stored(manager))[6:] == ["human: NEW", "ai: answer", "human: NEXT", "ai: answer"]
+        assert (await stored(memory))[6:] == ["human: NEW", "ai: answer", "human: NEXT", "ai: answer"]
 
     def test_synchronously(self, memory_thread: MemoryThread) -> None:
         from langchain_core.runnables.history import RunnableWithMessageHistory
 
-        manager = memory_thread.manager
+        memory = memory_thread.memory
         chain = RunnableWithMessageHistory(
             RunnableLambda(lambda messages: AIMessage(f"{len(messages)} seen")),  # pyright: ignore
-            lambda session_id: ReactorMemoryChatHistory(manager, session_id, loop=memory_thread.loop),
+            lambda session_id: ReactorMemoryChatHistory(memory, session_id, loop=memory_thread.loop),
         )
         chain.invoke([HumanMessage("one")], self.CONFIG)
         chain.invoke([HumanMessage("two")], self.CONFIG)
-        assert memory_thread.run(stored(manager)) == ["human: one", "ai: 1 seen", "human: two", "ai: 3 seen"]
+        assert memory_thread.run(stored(memory)) == ["human: one", "ai: 1 seen", "human: two", "ai: 3 seen"]
 
 
 class TestWindowMemory:
     """As the memory of chains and executors of before: the newest `k` turns of what this history shows."""
 
-    def memory(self, history: ReactorMemoryChatHistory) -> Any:
+    def window(self, history: ReactorMemoryChatHistory) -> Any:
         from langchain_classic.memory import ConversationBufferWindowMemory
 
         return ConversationBufferWindowMemory(
@@ -206,19 +206,19 @@ class TestWindowMemory:
 
     SAVED = ("human: one", "ai: first", "human: two", "ai: second")
 
-    async def test_asynchronously(self, manager: ConversationManager) -> None:
-        memory = self.memory(ReactorMemoryChatHistory(manager, "s"))
-        await memory.asave_context({"input": "one"}, {"output": "first"})
-        await memory.asave_context({"input": "two"}, {"output": "second"})
-        shown = await memory.aload_memory_variables({})
+    async def test_asynchronously(self, memory: Memory) -> None:
+        window = self.window(ReactorMemoryChatHistory(memory, "s"))
+        await window.asave_context({"input": "one"}, {"output": "first"})
+        await window.asave_context({"input": "two"}, {"output": "second"})
+        shown = await window.aload_memory_variables({})
         assert texts(shown["chat_history"]) == [*self.SAVED[2:]]
-        assert await stored(manager) == [*self.SAVED]
+        assert await stored(memory) == [*self.SAVED]
 
     def test_synchronously(self, memory_thread: MemoryThread) -> None:
-        memory = self.memory(ReactorMemoryChatHistory(memory_thread.manager, "s", loop=memory_thread.loop))
-        memory.save_context({"input": "one"}, {"output": "first"})
-        memory.save_context({"input": "two"}, {"output": "second"})
-        assert texts(memory.load_memory_variables({})["chat_history"]) == [*self.SAVED[2:]]
-        assert memory_thread.run(stored(memory_thread.manager)) == [*self.SAVED]
-        memory.clear()
-        assert memory.load_memory_variables({})["chat_history"] == []
+        window = self.window(ReactorMemoryChatHistory(memory_thread.memory, "s", loop=memory_thread.loop))
+        window.save_context({"input": "one"}, {"output": "first"})
+        window.save_context({"input": "two"}, {"output": "second"})
+        assert texts(window.load_memory_variables({})["chat_history"]) == [*self.SAVED[2:]]
+        assert memory_thread.run(stored(memory_thread.memory)) == [*self.SAVED]
+        window.clear()
+        assert window.load_memory_variables({})["chat_history"] == []

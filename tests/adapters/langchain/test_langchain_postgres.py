@@ -12,7 +12,7 @@ import pytest
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from reactor_memory import ConversationManager, InvalidInputError, StoreError
+from reactor_memory import InvalidInputError, Memory, StoreError
 from reactor_memory.adapters.langchain import from_messages
 from reactor_memory.adapters.langchain_postgres import (
     ImportedSession,
@@ -67,46 +67,46 @@ def theirs(dsn: str, session_id: str, *messages: BaseMessage) -> list[BaseMessag
         return history.get_messages()
 
 
-async def ours(manager: ConversationManager, session_id: str, user_id: str | None = None) -> list[BaseMessage]:
-    return from_messages([message async for message in manager.stream_messages(session_id, user_id=user_id)])
+async def ours(memory: Memory, session_id: str, user_id: str | None = None) -> list[BaseMessage]:
+    return from_messages([message async for message in memory.stream_messages(session_id, user_id=user_id)])
 
 
-async def imported(manager: ConversationManager, dsn: str, **options: Any) -> list[ImportedSession]:
-    return [session async for session in import_chat_history(manager, dsn, **options)]
+async def imported(memory: Memory, dsn: str, **options: Any) -> list[ImportedSession]:
+    return [session async for session in import_chat_history(memory, dsn, **options)]
 
 
-async def test_we_read_and_import_what_it_reads(dsn: str, manager: ConversationManager) -> None:
+async def test_we_read_and_import_what_it_reads(dsn: str, memory: Memory) -> None:
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *TURN)
     assert expected == TURN
     assert await read_chat_history(dsn, SESSION) == expected
-    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=6, stored=6)]
-    assert await ours(manager, SESSION) == expected
+    assert await imported(memory, dsn) == [ImportedSession(session_id=SESSION, messages=6, stored=6)]
+    assert await ours(memory, SESSION) == expected
 
 
-async def test_the_time_and_the_order_of_the_rows_are_kept(dsn: str, manager: ConversationManager) -> None:
+async def test_the_time_and_the_order_of_the_rows_are_kept(dsn: str, memory: Memory) -> None:
     await asyncio.to_thread(theirs, dsn, SESSION, *talk(4))
     execute_later = f"UPDATE {TABLE} SET created_at = timestamptz '2025-05-21 10:00:00.123456+00' - id * interval '1 s'"
     await asyncio.to_thread(execute, dsn, execute_later)
-    await imported(manager, dsn)
-    messages = await manager.read_messages(SESSION, last=10)
+    await imported(memory, dsn)
+    messages = await memory.read_messages(SESSION, last=10)
     assert [message.content for message in messages] == ["q0", "a1", "q2", "a3"]
     assert [message.created_at for message in messages] == [1747821600123456 - n * 1_000_000 for n in (1, 2, 3, 4)]
 
 
-async def test_importing_again_stores_nothing_and_later_rows_follow(dsn: str, manager: ConversationManager) -> None:
+async def test_importing_again_stores_nothing_and_later_rows_follow(dsn: str, memory: Memory) -> None:
     await asyncio.to_thread(theirs, dsn, SESSION, *talk(3))
-    await imported(manager, dsn)
-    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=0)]
+    await imported(memory, dsn)
+    assert await imported(memory, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=0)]
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(2))
-    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=5, stored=2)]
-    assert await ours(manager, SESSION) == expected
+    assert await imported(memory, dsn) == [ImportedSession(session_id=SESSION, messages=5, stored=2)]
+    assert await ours(memory, SESSION) == expected
 
 
 async def test_an_import_that_was_interrupted_goes_on(
-    dsn: str, manager: ConversationManager, monkeypatch: pytest.MonkeyPatch
+    dsn: str, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(1203))
-    save, calls = manager.save_history, list[int]()
+    save, calls = memory.save_history, list[int]()
 
     async def stops(*arguments: Any, **fields: Any) -> Any:
         calls.append(len(arguments[1]))
@@ -114,31 +114,31 @@ async def test_an_import_that_was_interrupted_goes_on(
             raise ConnectionError
         return await save(*arguments, **fields)
 
-    monkeypatch.setattr(manager, "save_history", stops)
+    monkeypatch.setattr(memory, "save_history", stops)
     with pytest.raises(ConnectionError):
-        await imported(manager, dsn)
-    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=1203, stored=703)]
+        await imported(memory, dsn)
+    assert await imported(memory, dsn) == [ImportedSession(session_id=SESSION, messages=1203, stored=703)]
     assert calls == [500, 500, 500, 203]
-    assert await ours(manager, SESSION) == expected
+    assert await ours(memory, SESSION) == expected
 
 
-async def test_what_was_erased_does_not_come_back(dsn: str, manager: ConversationManager) -> None:
+async def test_what_was_erased_does_not_come_back(dsn: str, memory: Memory) -> None:
     await asyncio.to_thread(theirs, dsn, SESSION, *talk(3))
-    await imported(manager, dsn)
-    await manager.erase(SESSION, seq=3)
+    await imported(memory, dsn)
+    await memory.erase(SESSION, seq=3)
     await asyncio.to_thread(theirs, dsn, SESSION, HumanMessage("later"))
-    assert await imported(manager, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=1)]
-    assert [message.text for message in await ours(manager, SESSION) if message.text] == ["q0", "a1", "later"]
+    assert await imported(memory, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=1)]
+    assert [message.text for message in await ours(memory, SESSION) if message.text] == ["q0", "a1", "later"]
 
 
-async def test_two_imports_at_once_store_everything_once(dsn: str, manager: ConversationManager) -> None:
+async def test_two_imports_at_once_store_everything_once(dsn: str, memory: Memory) -> None:
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(700))
-    both = await asyncio.gather(imported(manager, dsn), imported(manager, dsn))
+    both = await asyncio.gather(imported(memory, dsn), imported(memory, dsn))
     assert sum(session.stored for result in both for session in result) == 700
-    assert await ours(manager, SESSION) == expected
+    assert await ours(memory, SESSION) == expected
 
 
-async def test_text_ids_and_tables_without_times(empty_postgres_dsn: str, manager: ConversationManager) -> None:
+async def test_text_ids_and_tables_without_times(empty_postgres_dsn: str, memory: Memory) -> None:
     """As agents made them by hand, and as langchain-community did."""
     await asyncio.to_thread(
         execute,
@@ -150,36 +150,34 @@ async def test_text_ids_and_tables_without_times(empty_postgres_dsn: str, manage
            ('bob', '{"type": "human", "data": {"content": "ho"}}'),
            ('ann''s talk', '{"type": "ai", "data": {"content": "hello", "type": "ai", "example": false}}')""",
     )
-    done = await imported(manager, empty_postgres_dsn, table="app.history", user_of=lambda session_id: session_id[:3])
+    done = await imported(memory, empty_postgres_dsn, table="app.history", user_of=lambda session_id: session_id[:3])
     assert [(session.session_id, session.stored) for session in done] == [("ann's talk", 2), ("bob", 1)]
-    assert [message.text for message in await ours(manager, "ann's talk", "ann")] == ["hi", "hello"]
-    only = await imported(
-        manager, empty_postgres_dsn, table="app.history", session_ids=["bob"], user_of=lambda _: "bob"
-    )
+    assert [message.text for message in await ours(memory, "ann's talk", "ann")] == ["hi", "hello"]
+    only = await imported(memory, empty_postgres_dsn, table="app.history", session_ids=["bob"], user_of=lambda _: "bob")
     assert [session.session_id for session in only] == ["bob"]
 
 
 @pytest.mark.parametrize("broken", ['{"type": "human"}', '{"type": "parrot", "data": {"content": "x"}}', "[]", "7"])
-async def test_a_row_without_a_message_is_named(dsn: str, manager: ConversationManager, broken: str) -> None:
+async def test_a_row_without_a_message_is_named(dsn: str, memory: Memory, broken: str) -> None:
     await asyncio.to_thread(theirs, dsn, SESSION, *talk(2))
     await asyncio.to_thread(execute, dsn, f"INSERT INTO {TABLE} (session_id, message) VALUES ('{SESSION}', '{broken}')")
     with pytest.raises(ImportFormatError, match="row 3"):
-        await imported(manager, dsn)
-    assert await ours(manager, SESSION) == []
+        await imported(memory, dsn)
+    assert await ours(memory, SESSION) == []
 
 
-async def test_what_cannot_be_read(dsn: str, manager: ConversationManager) -> None:
+async def test_what_cannot_be_read(dsn: str, memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="uuid"):
         await read_chat_history(dsn, "no uuid")
     with pytest.raises(InvalidInputError, match="table"):
-        await imported(manager, dsn, table="x; DROP TABLE y")
+        await imported(memory, dsn, table="x; DROP TABLE y")
     with pytest.raises(StoreError, match="cannot be read"):
-        await imported(manager, dsn, table="missing")
+        await imported(memory, dsn, table="missing")
     with pytest.raises(StoreError, match="cannot be reached"):
-        await imported(manager, "postgresql://nobody@127.0.0.1:1/none")
+        await imported(memory, "postgresql://nobody@127.0.0.1:1/none")
 
 
-async def test_the_table_stays_as_it_was(dsn: str, manager: ConversationManager) -> None:
+async def test_the_table_stays_as_it_was(dsn: str, memory: Memory) -> None:
     async def rows() -> Any:
         connection = await asyncpg.connect(dsn)
         try:
@@ -189,23 +187,21 @@ async def test_the_table_stays_as_it_was(dsn: str, manager: ConversationManager)
 
     await asyncio.to_thread(theirs, dsn, SESSION, *TURN)
     before = await rows()
-    await imported(manager, dsn)
+    await imported(memory, dsn)
     assert await rows() == before
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 12])
-async def test_the_window_is_that_of_the_buffer_window_memory(
-    dsn: str, manager: ConversationManager, length: int
-) -> None:
+async def test_the_window_is_that_of_the_buffer_window_memory(dsn: str, memory: Memory, length: int) -> None:
     from langchain_classic.memory import ConversationBufferWindowMemory
 
     expected = await asyncio.to_thread(theirs, dsn, SESSION, *talk(length))
-    await imported(manager, dsn)
+    await imported(memory, dsn)
     for k in (-1, 0, 1, 2, 3, 50):
-        memory = ConversationBufferWindowMemory(
+        window = ConversationBufferWindowMemory(
             k=k,
             return_messages=True,
             memory_key="chat_history",
             chat_memory=InMemoryChatMessageHistory(messages=expected),
         )
-        assert await read_turns(manager, SESSION, k=k) == memory.load_memory_variables({})["chat_history"]
+        assert await read_turns(memory, SESSION, k=k) == window.load_memory_variables({})["chat_history"]

@@ -22,12 +22,12 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from reactor_memory import (
-    ConversationManager,
     InvalidInputError,
+    Memory,
     Message,
     SessionOwnershipError,
     Settings,
-    open_container,
+    open_memory,
 )
 from reactor_memory.adapters.langchain import ReactorMemoryMiddleware, from_messages
 from tests.adapters.langchain.conftest import MemoryThread
@@ -53,8 +53,8 @@ def texts(messages: list[BaseMessage] | list[AnyMessage]) -> list[str]:
     return [f"{message.type}: {message.text}" for message in messages]
 
 
-async def stored(manager: ConversationManager, session_id: str = "t1", user_id: str | None = None) -> list[BaseMessage]:
-    return from_messages(await manager.read_messages(session_id, user_id=user_id, last=1000))
+async def stored(memory: Memory, session_id: str = "t1", user_id: str | None = None) -> list[BaseMessage]:
+    return from_messages(await memory.read_messages(session_id, user_id=user_id, last=1000))
 
 
 def agent_of(model: ScriptedModel, memory: ReactorMemoryMiddleware, *others: Any, saver: Any = None) -> Any:
@@ -66,9 +66,9 @@ def agent_of(model: ScriptedModel, memory: ReactorMemoryMiddleware, *others: Any
 WHOLE_TURN = ["human: hello", "ai: looking", "tool: found 1", "tool: found 2", "ai: both found"]
 
 
-async def test_a_run_with_parallel_calls_is_kept_as_the_state_has_it(manager: ConversationManager) -> None:
+async def test_a_run_with_parallel_calls_is_kept_as_the_state_has_it(memory: Memory) -> None:
     model = ScriptedModel(answers=[TWO_CALLS, "both found", "you are welcome"])
-    agent = agent_of(model, ReactorMemoryMiddleware(manager))
+    agent = agent_of(model, ReactorMemoryMiddleware(memory))
     await agent.ainvoke(said("hello"), THREAD)
     assert [texts(messages) for messages in model.seen] == [
         ["system: Be brief.", *WHOLE_TURN[:1]],
@@ -76,27 +76,27 @@ async def test_a_run_with_parallel_calls_is_kept_as_the_state_has_it(manager: Co
     ]
     result = await agent.ainvoke(said("thanks"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN, "human: thanks"]
-    assert await stored(manager) == result["messages"]
+    assert await stored(memory) == result["messages"]
     assert texts(result["messages"]) == [*WHOLE_TURN, "human: thanks", "ai: you are welcome"]
 
 
-async def test_without_a_checkpointer_the_session_is_the_memory(manager: ConversationManager) -> None:
+async def test_without_a_checkpointer_the_session_is_the_memory(memory: Memory) -> None:
     model = ScriptedModel(answers=["hi", "again"])
-    agent = create_agent(model, middleware=[ReactorMemoryMiddleware(manager, session_id="s")])
+    agent = create_agent(model, middleware=[ReactorMemoryMiddleware(memory, session_id="s")])
     await agent.ainvoke(said("one"))
     await agent.ainvoke(said("two"))
     assert texts(model.seen[-1]) == ["human: one", "ai: hi", "human: two"]
-    assert texts(await stored(manager, "s")) == ["human: one", "ai: hi", "human: two", "ai: again"]
+    assert texts(await stored(memory, "s")) == ["human: one", "ai: hi", "human: two", "ai: again"]
 
 
-async def test_of_a_history_that_the_caller_sends_along_only_what_is_new_is_kept(manager: ConversationManager) -> None:
+async def test_of_a_history_that_the_caller_sends_along_only_what_is_new_is_kept(memory: Memory) -> None:
     model = ScriptedModel(answers=["hi", "again"])
-    agent = create_agent(model, middleware=[ReactorMemoryMiddleware(manager, session_id="s")])
+    agent = create_agent(model, middleware=[ReactorMemoryMiddleware(memory, session_id="s")])
     first = await agent.ainvoke(said("one"))
     sent = [message.model_copy(update={"id": None}) for message in first["messages"]]
     await agent.ainvoke({"messages": [*sent, HumanMessage("two"), HumanMessage("and three")]})
     assert texts(model.seen[-1]) == ["human: one", "ai: hi", "human: two", "human: and three"]
-    assert texts(await stored(manager, "s")) == ["human: one", "ai: hi", "human: two", "human: and three", "ai: again"]
+    assert texts(await stored(memory, "s")) == ["human: one", "ai: hi", "human: two", "human: and three", "ai: again"]
 
 
 async def test_beyond_the_window_the_model_sees_memory_and_the_state_keeps_everything() -> None:
@@ -104,14 +104,13 @@ async def test_beyond_the_window_the_model_sees_memory_and_the_state_keeps_every
         store={"url": "memory://"},  # pyright: ignore
         summary={"enabled": True, "trigger_message_count": 10, "recent_message_count": 4, "segment_message_count": 4},  # pyright: ignore
     )
-    async with open_container(settings) as container:
-        manager = container.conversation_manager()
+    async with open_memory(settings) as memory:
         model = ScriptedModel(answers=[f"noted {n}" for n in range(30)])
-        agent = agent_of(model, ReactorMemoryMiddleware(manager))
+        agent = agent_of(model, ReactorMemoryMiddleware(memory))
         await agent.ainvoke(said("My order number is 4711."), THREAD)
         for n in range(14):
             result = await agent.ainvoke(said(f"question {n}"), THREAD)
-            await manager.drain()
+            await memory.drain()
         assert len(result["messages"]) == 30
         shown = model.seen[-1]
         assert len(shown) < 14
@@ -122,69 +121,68 @@ async def test_beyond_the_window_the_model_sees_memory_and_the_state_keeps_every
 
 async def test_the_system_prompt_and_the_tools_are_counted() -> None:
     settings = Settings(store={"url": "memory://"}, context={"max_tokens": 400, "reserved_output_tokens": 100})  # pyright: ignore
-    async with open_container(settings) as container:
-        manager = container.conversation_manager()
-        await manager.save_history("t1", [Message.user("word " * 20), Message.assistant("word " * 20)] * 4)
+    async with open_memory(settings) as memory:
+        await memory.save_history("t1", [Message.user("word " * 20), Message.assistant("word " * 20)] * 4)
 
         async def seen(system: str) -> int:
             model = ScriptedModel(answers=["ok"])
-            memory = ReactorMemoryMiddleware(manager, session_id="t1")
-            await create_agent(model, [look], system_prompt=system, middleware=[memory]).ainvoke(said("now"))
+            middleware = ReactorMemoryMiddleware(memory, session_id="t1")
+            await create_agent(model, [look], system_prompt=system, middleware=[middleware]).ainvoke(said("now"))
             return len(model.seen[-1])
 
         assert await seen("rule " * 150) < await seen("rule")
 
 
-async def test_an_explicit_budget_is_kept_and_the_turn_stays(manager: ConversationManager) -> None:
-    await manager.save_history("t1", [Message.user("word " * 90), Message.assistant("word " * 90)] * 4)
+async def test_an_explicit_budget_is_kept_and_the_turn_stays(memory: Memory) -> None:
+    await memory.save_history("t1", [Message.user("word " * 90), Message.assistant("word " * 90)] * 4)
     model = ScriptedModel(answers=[TWO_CALLS, "done"])
-    await agent_of(model, ReactorMemoryMiddleware(manager, budget=100)).ainvoke(said("hello"), THREAD)
+    await agent_of(model, ReactorMemoryMiddleware(memory, budget=100)).ainvoke(said("hello"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN[:4]]
 
 
 class TestOnce:
     """However often something is tried again, a message is kept once."""
 
-    async def test_a_retried_call_of_the_model(self, manager: ConversationManager) -> None:
+    async def test_a_retried_call_of_the_model(self, memory: Memory) -> None:
         model = ScriptedModel(answers=[TWO_CALLS, RuntimeError("down"), RuntimeError("down"), "both found"])
         retry = ModelRetryMiddleware(max_retries=3, initial_delay=0, jitter=False)
-        await agent_of(model, ReactorMemoryMiddleware(manager), retry).ainvoke(said("hello"), THREAD)
-        inside = agent_of(ScriptedModel(answers=[RuntimeError("down"), "ok"]), ReactorMemoryMiddleware(manager))
+        await agent_of(model, ReactorMemoryMiddleware(memory), retry).ainvoke(said("hello"), THREAD)
+        inside = agent_of(ScriptedModel(answers=[RuntimeError("down"), "ok"]), ReactorMemoryMiddleware(memory))
         inside = create_agent(
             ScriptedModel(answers=[RuntimeError("down"), "ok"]),
-            middleware=[ReactorMemoryMiddleware(manager, session_id="t2"), retry],
+            middleware=[ReactorMemoryMiddleware(memory, session_id="t2"), retry],
         )
         await inside.ainvoke(said("hello"))
         assert [texts(messages) for messages in model.seen[1:]] == [["system: Be brief.", *WHOLE_TURN[:4]]] * 3
-        assert texts(await stored(manager)) == WHOLE_TURN
-        assert texts(await stored(manager, "t2")) == ["human: hello", "ai: ok"]
+        assert texts(await stored(memory)) == WHOLE_TURN
+        assert texts(await stored(memory, "t2")) == ["human: hello", "ai: ok"]
 
-    async def test_a_failed_run_that_is_resumed_from_its_checkpoint(self, manager: ConversationManager) -> None:
+    async def test_a_failed_run_that_is_resumed_from_its_checkpoint(self, memory: Memory) -> None:
         model = ScriptedModel(answers=[TWO_CALLS, RuntimeError("down"), "both found"])
-        agent = agent_of(model, ReactorMemoryMiddleware(manager))
+        agent = agent_of(model, ReactorMemoryMiddleware(memory))
         with pytest.raises(RuntimeError, match="down"):
             await agent.ainvoke(said("hello"), THREAD)
         await agent.ainvoke(None, THREAD)
-        assert texts(await stored(manager)) == WHOLE_TURN
+        assert texts(await stored(memory)) == WHOLE_TURN
 
-    async def test_a_failed_run_that_the_next_input_follows(self, manager: ConversationManager) -> None:
+    async def test_a_failed_run_that_the_next_input_follows(self, memory: Memory) -> None:
         model = ScriptedModel(answers=[RuntimeError("down"), "better", "fine"])
-        agent = agent_of(model, ReactorMemoryMiddleware(manager))
+        agent = agent_of(model, ReactorMemoryMiddleware(memory))
         with pytest.raises(RuntimeError, match="down"):
             await agent.ainvoke(said("one"), THREAD)
         await agent.ainvoke(said("two"), THREAD)
         result = await agent.ainvoke(said("three"), THREAD)
         everything = ["human: one", "human: two", "ai: better", "human: three", "ai: fine"]
         assert texts(model.seen[-1]) == ["system: Be brief.", *everything[:4]]
-        assert texts(await stored(manager)) == texts(result["messages"]) == everything
+        assert texts(await stored(memory)) == texts(result["messages"]) == everything
 
     async def test_a_crash_between_the_save_and_the_checkpoint(
-        self, manager: ConversationManager, monkeypatch: pytest.MonkeyPatch
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         model = ScriptedModel(answers=[TWO_CALLS, "both found"])
-        memory = ReactorMemoryMiddleware(manager)
-        agent = agent_of(model, memory)
-        save = memory._save
+        middleware = ReactorMemoryMiddleware(memory)
+        agent = agent_of(model, middleware)
+        save = middleware._save
 
         async def save_and_crash(*arguments: Any) -> None:
             await save(*arguments)
@@ -192,18 +190,16 @@ class TestOnce:
                 monkeypatch.undo()
                 raise ConnectionAbortedError
 
-        monkeypatch.setattr(memory, "_save", save_and_crash)
+        monkeypatch.setattr(middleware, "_save", save_and_crash)
         with pytest.raises(ConnectionAbortedError):
             await agent.ainvoke(said("hello"), THREAD)
-        assert texts(await stored(manager)) == WHOLE_TURN
+        assert texts(await stored(memory)) == WHOLE_TURN
         await agent.ainvoke(None, THREAD)
-        assert texts(await stored(manager)) == WHOLE_TURN
+        assert texts(await stored(memory)) == WHOLE_TURN
 
-    async def test_a_save_that_stopped_half_way(
-        self, manager: ConversationManager, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        agent = agent_of(ScriptedModel(answers=[TWO_CALLS, "both found"]), ReactorMemoryMiddleware(manager))
-        save, calls = manager.save_history, list[int]()
+    async def test_a_save_that_stopped_half_way(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+        agent = agent_of(ScriptedModel(answers=[TWO_CALLS, "both found"]), ReactorMemoryMiddleware(memory))
+        save, calls = memory.save_history, list[int]()
 
         async def stops(*arguments: Any, **fields: Any) -> Any:
             calls.append(1)
@@ -211,21 +207,21 @@ class TestOnce:
                 raise ConnectionError
             return await save(*arguments, **fields)
 
-        monkeypatch.setattr(manager, "save_history", stops)
+        monkeypatch.setattr(memory, "save_history", stops)
         with pytest.raises(ConnectionError):
             await agent.ainvoke(said("hello"), THREAD)
-        assert texts(await stored(manager)) == WHOLE_TURN[:2]
+        assert texts(await stored(memory)) == WHOLE_TURN[:2]
         await agent.ainvoke(None, THREAD)
-        assert texts(await stored(manager)) == WHOLE_TURN
+        assert texts(await stored(memory)) == WHOLE_TURN
 
-    async def test_a_run_that_waits_for_a_person(self, manager: ConversationManager) -> None:
+    async def test_a_run_that_waits_for_a_person(self, memory: Memory) -> None:
         model = ScriptedModel(answers=[calling(("c1", "look", {"n": 1}), text="may I"), "found it"])
         approval = HumanInTheLoopMiddleware(interrupt_on={"look": True})
-        agent = agent_of(model, ReactorMemoryMiddleware(manager), approval)
+        agent = agent_of(model, ReactorMemoryMiddleware(memory), approval)
         await agent.ainvoke(said("hello"), THREAD)
-        assert await stored(manager) == []
+        assert await stored(memory) == []
         result = await agent.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
-        assert texts(await stored(manager)) == texts(result["messages"])
+        assert texts(await stored(memory)) == texts(result["messages"])
         assert len(result["messages"]) == 4
 
 
@@ -238,11 +234,11 @@ class Reminder(AgentMiddleware[Any, Any, Any]):
         return None
 
 
-async def test_a_user_message_in_the_middle_of_a_run_hides_nothing(manager: ConversationManager) -> None:
+async def test_a_user_message_in_the_middle_of_a_run_hides_nothing(memory: Memory) -> None:
     model = ScriptedModel(answers=[TWO_CALLS, "both found"])
-    result = await agent_of(model, ReactorMemoryMiddleware(manager), Reminder()).ainvoke(said("hello"), THREAD)
+    result = await agent_of(model, ReactorMemoryMiddleware(memory), Reminder()).ainvoke(said("hello"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN[:4], "human: remember the rules"]
-    assert texts(await stored(manager)) == texts(result["messages"])
+    assert texts(await stored(memory)) == texts(result["messages"])
 
 
 class Critic(AgentMiddleware[Any, Any, Any]):
@@ -253,11 +249,11 @@ class Critic(AgentMiddleware[Any, Any, Any]):
         return {"jump_to": "model"} if state["messages"][-1].text == "draft" else None
 
 
-async def test_a_run_that_is_sent_back_to_the_model_shows_nothing_twice(manager: ConversationManager) -> None:
+async def test_a_run_that_is_sent_back_to_the_model_shows_nothing_twice(memory: Memory) -> None:
     model = ScriptedModel(answers=["draft", "final"])
-    result = await agent_of(model, ReactorMemoryMiddleware(manager), Critic()).ainvoke(said("hello"), THREAD)
+    result = await agent_of(model, ReactorMemoryMiddleware(memory), Critic()).ainvoke(said("hello"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", "human: hello", "ai: draft"]
-    assert texts(await stored(manager)) == texts(result["messages"]) == ["human: hello", "ai: draft", "ai: final"]
+    assert texts(await stored(memory)) == texts(result["messages"]) == ["human: hello", "ai: draft", "ai: final"]
 
 
 class Weather(BaseModel):
@@ -266,32 +262,32 @@ class Weather(BaseModel):
     degrees: int
 
 
-async def test_an_answer_in_a_form_is_kept_with_its_call(manager: ConversationManager) -> None:
+async def test_an_answer_in_a_form_is_kept_with_its_call(memory: Memory) -> None:
     model = ScriptedModel(answers=[calling(("c1", "Weather", {"degrees": 7})), "bye"])
     agent = create_agent(
         model,
-        middleware=[ReactorMemoryMiddleware(manager)],
+        middleware=[ReactorMemoryMiddleware(memory)],
         response_format=ToolStrategy(Weather),
         checkpointer=InMemorySaver(),
     )
     result = await agent.ainvoke(said("how warm is it?"), THREAD)
     assert result["structured_response"] == Weather(degrees=7)
-    assert [message.type for message in await stored(manager)] == ["human", "ai", "tool"]
-    assert texts(await stored(manager)) == texts(result["messages"])
+    assert [message.type for message in await stored(memory)] == ["human", "ai", "tool"]
+    assert texts(await stored(memory)) == texts(result["messages"])
 
 
-async def test_an_answer_that_the_model_wrote_badly_is_kept_with_its_repair(manager: ConversationManager) -> None:
+async def test_an_answer_that_the_model_wrote_badly_is_kept_with_its_repair(memory: Memory) -> None:
     broken = AIMessage(
         "", invalid_tool_calls=[{"id": "c1", "name": "look", "args": "{", "error": "?", "type": "invalid_tool_call"}]
     )
     model = ScriptedModel(answers=[broken, "sorry"])
-    agent = agent_of(model, ReactorMemoryMiddleware(manager))
+    agent = agent_of(model, ReactorMemoryMiddleware(memory))
     await agent.ainvoke(said("hello"), THREAD)
     result = await agent.ainvoke(said("what?"), THREAD)
-    assert [message.type for message in result["messages"]] == [m.type for m in await stored(manager)]
+    assert [message.type for message in result["messages"]] == [m.type for m in await stored(memory)]
 
 
-async def test_calls_and_results_that_are_content_blocks_come_through(manager: ConversationManager) -> None:
+async def test_calls_and_results_that_are_content_blocks_come_through(memory: Memory) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.test/a.png"}}
     asked = HumanMessage([{"type": "text", "text": "what is this?"}, image], name="ann", id="h1")
     answer = AIMessage(
@@ -301,7 +297,7 @@ async def test_calls_and_results_that_are_content_blocks_come_through(manager: C
         id="a1",
     )
     model = ScriptedModel(answers=[answer, "ok"])
-    agent = agent_of(model, ReactorMemoryMiddleware(manager))
+    agent = agent_of(model, ReactorMemoryMiddleware(memory))
     await agent.ainvoke({"messages": [asked]}, THREAD)
     result = await agent.ainvoke(said("sure?"), THREAD)
     assert model.seen[-1][1:] == result["messages"][:-1]
@@ -309,32 +305,32 @@ async def test_calls_and_results_that_are_content_blocks_come_through(manager: C
 
 
 class TestWhoseSession:
-    async def test_a_user_of_the_configuration_owns_the_session(self, manager: ConversationManager) -> None:
-        agent = agent_of(ScriptedModel(answers=["hi", "no"]), ReactorMemoryMiddleware(manager))
+    async def test_a_user_of_the_configuration_owns_the_session(self, memory: Memory) -> None:
+        agent = agent_of(ScriptedModel(answers=["hi", "no"]), ReactorMemoryMiddleware(memory))
         await agent.ainvoke(said("hello"), {"configurable": {"thread_id": "t1", "user_id": "ann"}})
-        assert texts(await stored(manager, user_id="ann")) == ["human: hello", "ai: hi"]
+        assert texts(await stored(memory, user_id="ann")) == ["human: hello", "ai: hi"]
         with pytest.raises(SessionOwnershipError):
             await agent.ainvoke(said("hello"), {"configurable": {"thread_id": "t1", "user_id": "bob"}})
 
-    async def test_the_context_of_the_run_comes_before_the_configuration(self, manager: ConversationManager) -> None:
+    async def test_the_context_of_the_run_comes_before_the_configuration(self, memory: Memory) -> None:
         @dataclass
         class Who:
             session_id: str
             user_id: str
 
         agent = create_agent(
-            ScriptedModel(answers=["hi"]), middleware=[ReactorMemoryMiddleware(manager)], context_schema=Who
+            ScriptedModel(answers=["hi"]), middleware=[ReactorMemoryMiddleware(memory)], context_schema=Who
         )
         await agent.ainvoke(said("hello"), THREAD, context=Who("s9", "ann"))
-        assert len(await stored(manager, "s9", "ann")) == 2
+        assert len(await stored(memory, "s9", "ann")) == 2
 
-    async def test_a_bound_user_wins(self, manager: ConversationManager) -> None:
-        agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(manager, user_id="ann"))
+    async def test_a_bound_user_wins(self, memory: Memory) -> None:
+        agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory, user_id="ann"))
         await agent.ainvoke(said("hello"), {"configurable": {"thread_id": "t1", "user_id": "bob"}})
-        assert len(await stored(manager, user_id="ann")) == 2
+        assert len(await stored(memory, user_id="ann")) == 2
 
-    async def test_a_run_without_a_session_is_refused(self, manager: ConversationManager) -> None:
-        agent = create_agent(ScriptedModel(answers=["hi"]), middleware=[ReactorMemoryMiddleware(manager)])
+    async def test_a_run_without_a_session_is_refused(self, memory: Memory) -> None:
+        agent = create_agent(ScriptedModel(answers=["hi"]), middleware=[ReactorMemoryMiddleware(memory)])
         with pytest.raises(InvalidInputError, match="thread_id"):
             await agent.ainvoke(said("hello"))
 
@@ -342,32 +338,32 @@ class TestWhoseSession:
 class TestSynchronously:
     def test_an_agent_on_a_thread_of_its_own(self, memory_thread: MemoryThread) -> None:
         model = ScriptedModel(answers=[TWO_CALLS, "both found", "bye"])
-        memory = ReactorMemoryMiddleware(memory_thread.manager, loop=memory_thread.loop)
-        agent = agent_of(model, memory)
+        middleware = ReactorMemoryMiddleware(memory_thread.memory, loop=memory_thread.loop)
+        agent = agent_of(model, middleware)
         agent.invoke(said("hello"), THREAD)
         result = agent.invoke(said("thanks"), THREAD)
         assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN, "human: thanks"]
-        assert memory_thread.run(stored(memory_thread.manager)) == result["messages"]
+        assert memory_thread.run(stored(memory_thread.memory)) == result["messages"]
 
     async def test_inside_a_running_loop_with_the_memory_on_another(self, memory_thread: MemoryThread) -> None:
-        memory = ReactorMemoryMiddleware(memory_thread.manager, loop=memory_thread.loop)
-        agent = agent_of(ScriptedModel(answers=["hi", "again"]), memory)
+        middleware = ReactorMemoryMiddleware(memory_thread.memory, loop=memory_thread.loop)
+        agent = agent_of(ScriptedModel(answers=["hi", "again"]), middleware)
         agent.invoke(said("hello"), THREAD)
         result = await agent.ainvoke(said("more"), THREAD)
-        assert memory_thread.run(stored(memory_thread.manager)) == result["messages"]
+        assert memory_thread.run(stored(memory_thread.memory)) == result["messages"]
 
-    async def test_on_the_loop_of_the_memory_it_says_so_instead_of_hanging(self, manager: ConversationManager) -> None:
-        agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(manager))
+    async def test_on_the_loop_of_the_memory_it_says_so_instead_of_hanging(self, memory: Memory) -> None:
+        agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory))
         with pytest.raises(InvalidInputError, match="async methods"):
             agent.invoke(said("hello"), THREAD)
 
     def test_without_a_loop_it_cannot_be_made(self, memory_thread: MemoryThread) -> None:
         with pytest.raises(InvalidInputError, match="loop"):
-            ReactorMemoryMiddleware(memory_thread.manager)
+            ReactorMemoryMiddleware(memory_thread.memory)
 
 
-async def test_runs_of_many_threads_do_not_mix(manager: ConversationManager) -> None:
-    agent = agent_of(ScriptedModel(answers=["ok"] * 20), ReactorMemoryMiddleware(manager))
+async def test_runs_of_many_threads_do_not_mix(memory: Memory) -> None:
+    agent = agent_of(ScriptedModel(answers=["ok"] * 20), ReactorMemoryMiddleware(memory))
 
     async def run(n: int) -> None:
         for turn in range(2):
@@ -375,4 +371,4 @@ async def test_runs_of_many_threads_do_not_mix(manager: ConversationManager) -> 
 
     await asyncio.gather(*(run(n) for n in range(10)))
     for n in range(10):
-        assert texts(await stored(manager, f"t{n}")) == [f"human: {n}/0", "ai: ok", f"human: {n}/1", "ai: ok"]
+        assert texts(await stored(memory, f"t{n}")) == [f"human: {n}/0", "ai: ok", f"human: {n}/1", "ai: ok"]

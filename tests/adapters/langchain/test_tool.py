@@ -12,7 +12,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from reactor_memory import Container, Settings, open_container
+from reactor_memory import Memory, open_memory
 from reactor_memory.adapters.langchain import LongTermMemoryTool
 from tests.adapters.langchain.conftest import MemoryThread, memory_on_a_thread
 from tests.adapters.langchain.scripted import ScriptedModel, calling
@@ -27,7 +27,7 @@ def memory() -> Iterator[MemoryThread]:
 
 
 def tool_of(memory: MemoryThread) -> LongTermMemoryTool:
-    return LongTermMemoryTool(memory.container.long_term_memory().tool("ann", "desk"), loop=memory.loop)
+    return LongTermMemoryTool(memory.memory.notes.tool("ann", "desk"), loop=memory.loop)
 
 
 class Suite:
@@ -49,7 +49,7 @@ class Suite:
 
     @property
     def tool_constructor_params(self) -> dict[str, Any]:
-        notes = Suite.memory.container.long_term_memory()
+        notes = Suite.memory.memory.notes
         return {"tool": notes.tool("ann", "desk"), "loop": Suite.memory.loop}
 
     @property
@@ -67,7 +67,7 @@ class TestIntegration(Suite, ToolsIntegrationTests):
 
 
 def test_the_model_is_told_what_the_library_says_and_no_user(memory: MemoryThread) -> None:
-    bound = memory.container.long_term_memory().tool("ann", "desk")
+    bound = memory.memory.notes.tool("ann", "desk")
     declared = convert_to_openai_tool(tool_of(memory))["function"]
     assert (declared["name"], declared["description"]) == (NAME, bound.description)
     assert declared["parameters"]["properties"] == bound.input_schema["properties"]
@@ -106,8 +106,8 @@ def results(messages: list[Any]) -> list[str]:
 
 @pytest.mark.anyio
 async def test_an_agent_uses_it() -> None:
-    async with open_container(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
-        notes = container.long_term_memory()
+    async with open_memory("memory://") as memory:
+        notes = memory.notes
         agent = create_agent(ScriptedModel(answers=answers()), [LongTermMemoryTool(notes.tool("ann", "desk"))])
         result = await agent.ainvoke(TURN)
         assert results(result["messages"])[1:] == ["likes tea", "likes tea"]
@@ -121,12 +121,12 @@ def test_a_synchronous_agent_uses_it(memory_thread: MemoryThread) -> None:
 
 @pytest.mark.anyio
 async def test_each_user_has_notes_of_their_own() -> None:
-    async with open_container(Settings(store={"url": "memory://"})) as container:  # pyright: ignore
+    async with open_memory("memory://") as opened:
         for user_id in ("ann", "bob"):
-            tool = LongTermMemoryTool(container.long_term_memory().tool(user_id, "desk"))
+            tool = LongTermMemoryTool(opened.notes.tool(user_id, "desk"))
             await tool.ainvoke({"operation": "append", "content": f"of {user_id}"})
-        assert [await note(container, user_id) for user_id in ("ann", "bob")] == ["of ann", "of bob"]
+        assert [await note(opened, user_id) for user_id in ("ann", "bob")] == ["of ann", "of bob"]
 
 
-async def note(container: Container, user_id: str) -> str:
-    return (await container.long_term_memory().read(user_id, "desk")).text
+async def note(opened: Memory, user_id: str) -> str:
+    return (await opened.notes.read(user_id, "desk")).text

@@ -10,28 +10,28 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from reactor_memory import Container, Settings, open_container
+from reactor_memory import Memory, Settings, open_memory
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
+async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
     url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/memory.db"
     settings = Settings(
         store={"url": url},  # pyright: ignore
         summary={"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2},  # pyright: ignore
     )
-    async with open_container(settings) as container:
-        yield container
+    async with open_memory(settings) as memory:
+        yield memory
 
 
 @dataclass
 class MemoryThread:
-    container: Container
+    memory: Memory
     loop: asyncio.AbstractEventLoop
 
 
 @pytest.fixture(scope="session")
 def memory_thread() -> Iterator[MemoryThread]:
     settings = Settings(store={"url": "memory://"})  # pyright: ignore
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_container(settings)) as container:
-        yield MemoryThread(container, portal.call(asyncio.get_running_loop))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as memory:
+        yield MemoryThread(memory, portal.call(asyncio.get_running_loop))

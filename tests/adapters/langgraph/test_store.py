@@ -24,7 +24,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from reactor_memory import Container, InvalidInputError, Message, SessionOwnershipError
+from reactor_memory import InvalidInputError, Memory, Message, SessionOwnershipError
 from reactor_memory.adapters.langgraph import (
     ReactorMemoryStore,
     fact_key,
@@ -87,7 +87,7 @@ def seen(result: Any) -> Any:
 @pytest.fixture(scope="module")
 def fresh(memory_thread: MemoryThread) -> Callable[[], ReactorMemoryStore]:
     """An empty store for each example: that of a new user."""
-    return lambda: ReactorMemoryStore(memory_thread.container, user_id=uuid4().hex, loop=memory_thread.loop)
+    return lambda: ReactorMemoryStore(memory_thread.memory, user_id=uuid4().hex, loop=memory_thread.loop)
 
 
 @given(batches)
@@ -125,8 +125,8 @@ def test_comparisons_are_those_of_there(
 # -- items ------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_batch_is_answered_from_before_its_changes(container: Container) -> None:
-    store = ReactorMemoryStore(container)
+async def test_a_batch_is_answered_from_before_its_changes(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
     await store.aput(("a",), "k", {"n": 1})
     answers = await store.abatch(
         [PutOp(("a",), "k", {"n": 2}), GetOp(("a",), "k"), PutOp(("a",), "k", {"n": 3}), SearchOp(("a",))]
@@ -137,12 +137,12 @@ async def test_a_batch_is_answered_from_before_its_changes(container: Container)
     assert (await store.aget(("a",), "k")).value == {"n": 3}  # pyright: ignore
 
 
-async def test_items_outlive_the_process_with_their_times(container: Container) -> None:
-    store = ReactorMemoryStore(container)
+async def test_items_outlive_the_process_with_their_times(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
     await store.aput(("a", "b"), "k", {"n": [1, {"x": None}]})
     first = await store.aget(("a", "b"), "k")
     await store.aput(("a", "b"), "k", {"n": 2})
-    again = await ReactorMemoryStore(container).aget(("a", "b"), "k")
+    again = await ReactorMemoryStore(memory).aget(("a", "b"), "k")
     assert first is not None
     assert again is not None
     assert (first.namespace, first.key, first.value) == (("a", "b"), "k", {"n": [1, {"x": None}]})
@@ -152,8 +152,8 @@ async def test_items_outlive_the_process_with_their_times(container: Container) 
     assert await store.aget(("a", "b"), "k") is None
 
 
-async def test_pages_are_the_whole_in_parts_the_newest_first(container: Container) -> None:
-    store = ReactorMemoryStore(container)
+async def test_pages_are_the_whole_in_parts_the_newest_first(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
     for n in range(7):
         await store.aput(("a", str(n % 2)), f"k{n}", {"n": n, "odd": n % 2})
 
@@ -165,8 +165,8 @@ async def test_pages_are_the_whole_in_parts_the_newest_first(container: Containe
     assert await found(filter={"odd": 1}, limit=2, offset=1) == [3, 1]
 
 
-async def test_a_query_ranks_by_the_words_that_are_shared(container: Container) -> None:
-    store = ReactorMemoryStore(container)
+async def test_a_query_ranks_by_the_words_that_are_shared(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
     await store.aput(("m",), "food", {"text": "prefers vegetarian restaurants"})
     await store.aput(("m",), "seat", {"text": "window seat on trains"})
     found = await store.asearch(("m",), query="which restaurant is vegetarian?", limit=1)
@@ -176,8 +176,8 @@ async def test_a_query_ranks_by_the_words_that_are_shared(container: Container) 
     assert [item.key for item in await store.asearch(("m",), query="train seat")] == ["seat", "food"]
 
 
-async def test_each_bound_user_has_a_store_of_their_own(container: Container) -> None:
-    ann, bob, shared = (ReactorMemoryStore(container, user_id=user) for user in ("ann", "bob", None))
+async def test_each_bound_user_has_a_store_of_their_own(memory: Memory) -> None:
+    ann, bob, shared = (ReactorMemoryStore(memory, user_id=user) for user in ("ann", "bob", None))
     for store, of in ((ann, "ann"), (bob, "bob"), (shared, "all")):
         await store.aput(("a",), "k", {"of": of})
     assert [(await store.aget(("a",), "k")).value["of"] for store in (ann, bob, shared)] == ["ann", "bob", "all"]  # pyright: ignore
@@ -187,14 +187,14 @@ async def test_each_bound_user_has_a_store_of_their_own(container: Container) ->
 
 
 @pytest.mark.parametrize("namespace", [(), ("a.b",), ("a", ""), ("a", "\0"), ("langgraph",)])
-async def test_namespaces_that_cannot_be(container: Container, namespace: tuple[str, ...]) -> None:
+async def test_namespaces_that_cannot_be(memory: Memory, namespace: tuple[str, ...]) -> None:
     with pytest.raises(InvalidNamespaceError):
-        await ReactorMemoryStore(container).aput(namespace, "k", {})
+        await ReactorMemoryStore(memory).aput(namespace, "k", {})
 
 
 @pytest.mark.parametrize("op", [GetOp(("a.b",), "k"), SearchOp(("a.b",)), PutOp(("a.b",), "k", {}), PutOp((), "k", {})])
-async def test_nor_in_a_batch(container: Container, op: Op) -> None:
-    store = ReactorMemoryStore(container)
+async def test_nor_in_a_batch(memory: Memory, op: Op) -> None:
+    store = ReactorMemoryStore(memory)
     await store.aput(("a", "b"), "k", {"n": 1})
     with pytest.raises(InvalidNamespaceError):
         await store.abatch([PutOp(("a", "b"), "k", {"n": 2}), op])
@@ -204,21 +204,21 @@ async def test_nor_in_a_batch(container: Container, op: Op) -> None:
 @pytest.mark.parametrize(
     "value", [{"n": object()}, {"n": float("nan")}, {1: 2}, {"n": (1,)}, {"n": "\ud800"}, [1], "x"]
 )
-async def test_what_would_not_come_back_as_it_was_is_refused(container: Container, value: Any) -> None:
-    store = ReactorMemoryStore(container)
+async def test_what_would_not_come_back_as_it_was_is_refused(memory: Memory, value: Any) -> None:
+    store = ReactorMemoryStore(memory)
     with pytest.raises(InvalidInputError, match="value"):
         await store.abatch([PutOp(("a",), "j", {"n": 1}), PutOp(("a",), "k", value)])
     assert await store.asearch(("a",)) == []
 
 
-async def test_a_key_that_no_store_keeps_is_refused(container: Container) -> None:
+async def test_a_key_that_no_store_keeps_is_refused(memory: Memory) -> None:
     for key in ("\0", "k" * 300):
         with pytest.raises(InvalidInputError, match="key"):
-            await ReactorMemoryStore(container).aput(("a",), key, {})
+            await ReactorMemoryStore(memory).aput(("a",), key, {})
 
 
-async def test_an_unknown_operator_is_refused_and_nothing_expires(container: Container) -> None:
-    store = ReactorMemoryStore(container)
+async def test_an_unknown_operator_is_refused_and_nothing_expires(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
     await store.aput(("a",), "k", {"n": "text"})
     assert await store.asearch(("a",), filter={"n": {"$gt": 1}}) == []
     with pytest.raises(InvalidInputError, match="filter"):
@@ -233,34 +233,34 @@ async def test_an_unknown_operator_is_refused_and_nothing_expires(container: Con
 class TestNotes:
     WHERE = notes_namespace("ann@example.com", "travel.agent")
 
-    async def test_are_those_of_the_tool(self, container: Container) -> None:
-        store, memory = ReactorMemoryStore(container), container.long_term_memory()
+    async def test_are_those_of_the_tool(self, memory: Memory) -> None:
+        store, notes = ReactorMemoryStore(memory), memory.notes
         assert await store.aget(self.WHERE, "notes") is None
-        await memory.apply("ann@example.com", "travel.agent", "append", content="likes tea")
+        await notes.apply("ann@example.com", "travel.agent", "append", content="likes tea")
         item = await store.aget(self.WHERE, "notes")
         assert item is not None
         assert (item.namespace, item.value) == (self.WHERE, {"text": "likes tea"})
         await store.aput(self.WHERE, "notes", {"text": "likes coffee"})
-        assert (await memory.read("ann@example.com", "travel.agent")).text == "likes coffee"
+        assert (await notes.read("ann@example.com", "travel.agent")).text == "likes coffee"
         assert [found.value for found in await store.asearch(self.WHERE, query="coffee")] == [{"text": "likes coffee"}]
         assert await store.asearch(self.WHERE, filter={"text": "x"}) == []
         await store.adelete(self.WHERE, "notes")
         assert await store.aget(self.WHERE, "notes") is None
-        assert (await memory.undo("ann@example.com", "travel.agent")).notes.text == "likes coffee"
+        assert (await notes.undo("ann@example.com", "travel.agent")).notes.text == "likes coffee"
 
     @pytest.mark.parametrize("value", [{}, {"text": 1}, {"text": "x", "more": 1}])
-    async def test_have_one_form(self, container: Container, value: Any) -> None:
+    async def test_have_one_form(self, memory: Memory, value: Any) -> None:
         with pytest.raises(InvalidInputError, match="value"):
-            await ReactorMemoryStore(container).aput(self.WHERE, "notes", value)
+            await ReactorMemoryStore(memory).aput(self.WHERE, "notes", value)
         with pytest.raises(InvalidInputError, match="key"):
-            await ReactorMemoryStore(container).aput(self.WHERE, "other", {"text": "x"})
+            await ReactorMemoryStore(memory).aput(self.WHERE, "other", {"text": "x"})
 
-    async def test_that_are_too_long_are_refused(self, container: Container) -> None:
+    async def test_that_are_too_long_are_refused(self, memory: Memory) -> None:
         with pytest.raises(InvalidInputError, match="limit"):
-            await ReactorMemoryStore(container).aput(self.WHERE, "notes", {"text": "x" * 5000})
+            await ReactorMemoryStore(memory).aput(self.WHERE, "notes", {"text": "x" * 5000})
 
-    async def test_that_are_refused_take_their_batch_along(self, container: Container) -> None:
-        store = ReactorMemoryStore(container)
+    async def test_that_are_refused_take_their_batch_along(self, memory: Memory) -> None:
+        store = ReactorMemoryStore(memory)
         with pytest.raises(InvalidInputError, match="limit"):
             await store.abatch([PutOp(("a",), "k", {}), PutOp(self.WHERE, "notes", {"text": "x" * 5000})])
         assert await store.aget(("a",), "k") is None
@@ -268,8 +268,7 @@ class TestNotes:
 
 class TestFacts:
     @pytest.fixture
-    async def store(self, container: Container) -> ReactorMemoryStore:
-        manager = container.conversation_manager()
+    async def store(self, memory: Memory) -> ReactorMemoryStore:
         turns = [
             Message.user("My order number is A-1042."),
             Message.assistant("Noted."),
@@ -277,9 +276,9 @@ class TestFacts:
             Message.assistant("Fine."),
             *[Message.user("go on"), Message.assistant("yes")] * 3,
         ]
-        await manager.save_history("s.1", turns, user_id="ann")
-        await manager.drain()
-        return ReactorMemoryStore(container)
+        await memory.save_history("s.1", turns, user_id="ann")
+        await memory.drain()
+        return ReactorMemoryStore(memory)
 
     WHERE = facts_namespace("s.1", user_id="ann")
 
@@ -301,19 +300,19 @@ class TestFacts:
         with pytest.raises(InvalidNamespaceError, match="read here"):
             await store.aput(self.WHERE, "k", {})
 
-    async def test_of_others_are_refused(self, store: ReactorMemoryStore, container: Container) -> None:
+    async def test_of_others_are_refused(self, store: ReactorMemoryStore, memory: Memory) -> None:
         with pytest.raises(SessionOwnershipError):
             await store.asearch(facts_namespace("s.1", user_id="bob"))
         with pytest.raises(InvalidNamespaceError, match="another user"):
-            await ReactorMemoryStore(container, user_id="bob").asearch(self.WHERE)
+            await ReactorMemoryStore(memory, user_id="bob").asearch(self.WHERE)
 
     async def test_of_an_unknown_session_are_none(self, store: ReactorMemoryStore) -> None:
         assert await store.asearch(facts_namespace("other")) == []
         assert await store.aget(facts_namespace("other"), "k") is None
 
 
-async def test_the_rest_of_what_is_reserved_is_empty(container: Container) -> None:
-    store = ReactorMemoryStore(container)
+async def test_the_rest_of_what_is_reserved_is_empty(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
     assert await store.asearch(("reactor",)) == []
     assert await store.aget(("reactor", "x"), "k") is None
     with pytest.raises(InvalidNamespaceError, match="reserved"):
@@ -349,14 +348,14 @@ def graph_with(store: BaseStore) -> Any:
     return graph.add_edge(START, "remember").add_edge("remember", "recall").compile(store=store)
 
 
-async def test_a_graph_remembers_across_threads_and_stores(container: Container) -> None:
-    await graph_with(ReactorMemoryStore(container)).ainvoke({"said": "tea", "known": []})
-    result = await graph_with(ReactorMemoryStore(container)).ainvoke({"said": "coffee", "known": []})
+async def test_a_graph_remembers_across_threads_and_stores(memory: Memory) -> None:
+    await graph_with(ReactorMemoryStore(memory)).ainvoke({"said": "tea", "known": []})
+    result = await graph_with(ReactorMemoryStore(memory)).ainvoke({"said": "coffee", "known": []})
     assert result["known"] == ["coffee", "tea"]
 
 
 def test_a_synchronous_graph(memory_thread: MemoryThread) -> None:
-    store = ReactorMemoryStore(memory_thread.container, loop=memory_thread.loop)
+    store = ReactorMemoryStore(memory_thread.memory, loop=memory_thread.loop)
 
     def node(state: Talk) -> dict[str, Any]:
         get_store().put(("memories",), "k", {"text": state["said"]})
@@ -366,6 +365,6 @@ def test_a_synchronous_graph(memory_thread: MemoryThread) -> None:
     assert graph.invoke({"said": "tea", "known": []})["known"] == ["tea"]
 
 
-async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(container: Container) -> None:
+async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="async methods"):
-        ReactorMemoryStore(container).get(("a",), "k")
+        ReactorMemoryStore(memory).get(("a",), "k")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mcp import Client, StdioServerParameters
 
-from reactor_memory import Settings, open_container
+from reactor_memory import Settings, open_memory
 from reactor_memory.adapters.mcp import memory_server
 
 ROOT = Path(__file__).parents[3]
@@ -32,8 +32,8 @@ class Served(NamedTuple):
         if self.transport == "process":
             settings = Settings(store={"url": self.url}, summary={"enabled": True}, notes={"enabled": True})
             async with (
-                open_container(settings) as container,
-                Client(memory_server(container, user_id=user, agent_name=agent)) as client,
+                open_memory(settings) as memory,
+                Client(memory_server(memory, user_id=user, agent_name=agent)) as client,
             ):
                 yield client
         elif self.transport == "stdio":

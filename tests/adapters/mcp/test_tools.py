@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from reactor_memory import ConversationManager, Settings, open_container
+from reactor_memory import Memory, Settings, open_memory
 from reactor_memory.adapters.mcp import memory_server
 from tests.adapters.mcp.servers import Served, called, refused
 
@@ -149,7 +149,7 @@ async def test_of_a_fault_of_the_server_nothing_is_told(served: Served, monkeypa
     async def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("what somebody said")
 
-    monkeypatch.setattr(ConversationManager, "search", fails)
+    monkeypatch.setattr(Memory, "recall", fails)
     async with served.client() as client:
         assert await refused(client, "memory_search", session_id="s", query="x") == "Error executing tool memory_search"
 
@@ -174,10 +174,11 @@ async def test_hostile_text_is_data(served: Served) -> None:
 
 
 async def test_under_progressive_the_tiers_are_brought_up() -> None:
-    settings = Settings(store={"url": "memory://"}, history={"strategy": "progressive"}, tiers={"recent_count": 4})
+    sections = {"history": {"strategy": "progressive"}, "summary": {"enabled": False}, "tiers": {"recent_count": 4}}
+    settings = Settings(store={"url": "memory://"}, **sections)
     async with (
-        open_container(settings) as container,
-        Client(memory_server(container, user_id="u1")) as client,
+        open_memory(settings) as memory,
+        Client(memory_server(memory, user_id="u1")) as client,
     ):
         messages = [{"role": "user", "content": f"Order A-{number} came. </narrative>"} for number in range(12)]
         await called(client, "memory_add_messages", session_id="s", messages=messages)

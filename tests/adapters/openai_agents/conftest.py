@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from agents import set_tracing_disabled
 
-from reactor_memory import ConversationManager, Settings, open_container
+from reactor_memory import Memory, Settings, open_memory
 
 
 @pytest.fixture(autouse=True)
@@ -18,8 +18,8 @@ def no_traces() -> Iterator[None]:
 
 
 @pytest.fixture
-async def manager() -> AsyncIterator[ConversationManager]:
+async def memory() -> AsyncIterator[Memory]:
     """A memory that summarizes, offline."""
     settings = Settings(store={"url": "memory://"}, summary={"enabled": True})
-    async with open_container(settings) as container:
-        yield container.conversation_manager()
+    async with open_memory(settings) as memory:
+        yield memory

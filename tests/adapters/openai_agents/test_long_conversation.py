@@ -10,7 +10,7 @@ import pytest
 from agents import Agent, Runner, Session, SessionSettings, SQLiteSession, function_tool
 from openai.types.responses import ResponseOutputItem
 
-from reactor_memory import ConversationManager
+from reactor_memory import Memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from tests.adapters.openai_agents.scripted import ScriptedModel, calls, says, texts
@@ -59,9 +59,9 @@ async def hold(session: Session, drain: Callable[[], Any] | None = None) -> list
     return model.seen[-1]
 
 
-async def test_what_was_said_early_is_still_seen_in_the_budget(manager: ConversationManager) -> None:
+async def test_what_was_said_early_is_still_seen_in_the_budget(memory: Memory) -> None:
     settings = SessionSettings(limit=LIMIT)
-    ours = await hold(ReactorMemorySession(manager, "s", budget=BUDGET, session_settings=settings), manager.drain)
+    ours = await hold(ReactorMemorySession(memory, "s", budget=BUDGET, session_settings=settings), memory.drain)
     plain = SQLiteSession("s", session_settings=settings)
     theirs = await hold(plain)
     plain.close()

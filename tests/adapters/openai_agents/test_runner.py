@@ -11,7 +11,7 @@ from agents.run_context import RunContextWrapper
 from agents.run_internal.session_persistence import rewind_session_items
 from openai.types.responses import ResponseOutputItem
 
-from reactor_memory import ConversationManager, Message, Settings, open_container
+from reactor_memory import Memory, Message, Settings, open_memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 from tests.adapters.openai_agents.scripted import ScriptedModel, calls, says, texts, thinks
 
@@ -48,20 +48,18 @@ async def two_runs(session: Session) -> ScriptedModel:
     return model
 
 
-@pytest.mark.parametrize("memory", [True, False])
-async def test_runs_see_and_keep_what_they_do_with_the_sdks_own_session(
-    manager: ConversationManager, memory: bool
-) -> None:
-    ours, theirs = ReactorMemorySession(manager, "s", memory=memory), SQLiteSession("s")
+@pytest.mark.parametrize("with_memory", [True, False])
+async def test_runs_see_and_keep_what_they_do_with_the_sdks_own_session(memory: Memory, with_memory: bool) -> None:
+    ours, theirs = ReactorMemorySession(memory, "s", with_memory=with_memory), SQLiteSession("s")
     seen, expected = (await two_runs(ours)).seen, (await two_runs(theirs)).seen
     assert json.dumps(seen) == json.dumps(expected)
     assert json.dumps(await ours.get_items()) == json.dumps(await theirs.get_items())
     theirs.close()
 
 
-async def test_others_read_the_tool_traffic_of_a_run(manager: ConversationManager) -> None:
-    await two_runs(ReactorMemorySession(manager, "s", user_id="u1"))
-    messages = await manager.read_messages("s", user_id="u1")
+async def test_others_read_the_tool_traffic_of_a_run(memory: Memory) -> None:
+    await two_runs(ReactorMemorySession(memory, "s", user_id="u1"))
+    messages = await memory.read_messages("s", user_id="u1")
     assert [(message.role, message.content, [call.id for call in message.tool_calls]) for message in messages[:7]] == [
         ("user", "Where are A-1042 and A-0?", []),
         ("assistant", "", []),
@@ -71,15 +69,15 @@ async def test_others_read_the_tool_traffic_of_a_run(manager: ConversationManage
         ("tool", "order A-1042 is on its way", []),
         ("tool", "", []),
     ]
-    context = await manager.load_history("s", user_id="u1")
+    context = await memory.load_history("s", user_id="u1")
     shown = [message for message in context.to_openai() if message["role"] == "tool"]
     assert [message["tool_call_id"] for message in shown] == ["c1", "c2", "c3"]
 
 
-async def test_memory_comes_before_the_newest_items_and_does_not_count(manager: ConversationManager) -> None:
-    await talk(manager, "s", turns=30)
+async def test_memory_comes_before_the_newest_items_and_does_not_count(memory: Memory) -> None:
+    await talk(memory, "s", turns=30)
     model = ScriptedModel([says("It is A-1042.")])
-    session = ReactorMemorySession(manager, "s", session_settings=SessionSettings(limit=4))
+    session = ReactorMemorySession(memory, "s", session_settings=SessionSettings(limit=4))
     await Runner.run(Agent(name="desk", model=model), "What was my order number?", session=session)
     (seen,) = model.seen
     newest = [item for item in seen if item.get("role") != "system"]
@@ -94,10 +92,10 @@ async def test_memory_comes_before_the_newest_items_and_does_not_count(manager: 
     assert seen[-5:] == newest
 
 
-async def test_the_limit_of_a_run_counts_like_that_of_the_session(manager: ConversationManager) -> None:
-    await talk(manager, "s", turns=30)
+async def test_the_limit_of_a_run_counts_like_that_of_the_session(memory: Memory) -> None:
+    await talk(memory, "s", turns=30)
     model = ScriptedModel([says("It is A-1042.")], [says("Still A-1042.")])
-    session = ReactorMemorySession(manager, "s")
+    session = ReactorMemorySession(memory, "s")
     config = RunConfig(session_settings=SessionSettings(limit=2))
     for _ in range(2):
         await Runner.run(Agent(name="desk", model=model), "And my order?", session=session, run_config=config)
@@ -108,63 +106,62 @@ async def test_the_limit_of_a_run_counts_like_that_of_the_session(manager: Conve
 
 async def test_the_notes_of_the_agent_come_first() -> None:
     settings = Settings(store={"url": "memory://"}, notes={"enabled": True})
-    async with open_container(settings) as container:
-        await container.long_term_memory().apply("u1", "desk", "overwrite", content="She likes tea.")
-        manager = container.conversation_manager()
+    async with open_memory(settings) as memory:
+        await memory.notes.apply("u1", "desk", "overwrite", content="She likes tea.")
         model = ScriptedModel()
         for agent_name in ("desk", "other"):
-            session = ReactorMemorySession(manager, f"s-{agent_name}", user_id="u1", agent_name=agent_name)
+            session = ReactorMemorySession(memory, f"s-{agent_name}", user_id="u1", agent_name=agent_name)
             model.answers = [[says("Hello.")]]
             await Runner.run(Agent(name="desk", model=model), "Hello!", session=session)
     assert "She likes tea." in texts(model.seen[0][:1])
     assert model.seen[1] == [{"role": "user", "content": "Hello!"}]
 
 
-async def test_memory_is_not_stored_again(manager: ConversationManager) -> None:
-    await talk(manager, "s", turns=30)
+async def test_memory_is_not_stored_again(memory: Memory) -> None:
+    await talk(memory, "s", turns=30)
     model = ScriptedModel([says("Yes.")])
-    await Runner.run(Agent(name="desk", model=model), "Are you there?", session=ReactorMemorySession(manager, "s"))
-    newest = await manager.read_messages("s", after=62)
+    await Runner.run(Agent(name="desk", model=model), "Are you there?", session=ReactorMemorySession(memory, "s"))
+    newest = await memory.read_messages("s", after=62)
     assert [message.content for message in newest] == ["Are you there?", "Yes."]
 
 
-async def test_without_memory_a_run_sees_every_item(manager: ConversationManager) -> None:
-    await talk(manager, "s", turns=30)
+async def test_without_memory_a_run_sees_every_item(memory: Memory) -> None:
+    await talk(memory, "s", turns=30)
     model = ScriptedModel([says("Yes.")])
-    session = ReactorMemorySession(manager, "s", memory=False)
+    session = ReactorMemorySession(memory, "s", with_memory=False)
     await Runner.run(Agent(name="desk", model=model), "Are you there?", session=session)
     assert len(model.seen[0]) == 63
 
 
-async def test_a_run_takes_back_exactly_what_it_added(manager: ConversationManager) -> None:
+async def test_a_run_takes_back_exactly_what_it_added(memory: Memory) -> None:
     """As the SDK does it before it repeats a request, with a limit of the session that is what it looks for."""
-    await talk(manager, "s", turns=30)
+    await talk(memory, "s", turns=30)
     added: list[Any] = [{"role": "user", "content": "again"}, {"type": "reasoning", "id": "rs_1", "summary": []}]
-    session = ReactorMemorySession(manager, "s", session_settings=SessionSettings(limit=len(added)))
+    session = ReactorMemorySession(memory, "s", session_settings=SessionSettings(limit=len(added)))
     run: RunContextWrapper[None] = RunContextWrapper(context=None)
     before = await session.get_items(limit=2, wrapper=run)
     await session.add_items(added, wrapper=run)
     await rewind_session_items(session, added, wrapper=run)
-    assert [message.content for message in await manager.read_messages("s", last=1)] == ["Item 29 is blue."]
+    assert [message.content for message in await memory.read_messages("s", last=1)] == ["Item 29 is blue."]
     assert await session.get_items(limit=2, wrapper=RunContextWrapper(context=None)) == before
 
 
-async def test_a_run_that_fails_keeps_what_the_user_said(manager: ConversationManager) -> None:
-    session = ReactorMemorySession(manager, "s")
+async def test_a_run_that_fails_keeps_what_the_user_said(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
     agent = Agent(name="desk", model=ScriptedModel(RuntimeError("down"), [says("Yes.")]))
     with pytest.raises(RuntimeError, match="down"):
         await Runner.run(agent, "Hello?", session=session)
     await Runner.run(agent, "Are you there?", session=session)
-    contents = [message.content for message in await manager.read_messages("s")]
+    contents = [message.content for message in await memory.read_messages("s")]
     assert contents == ["Hello?", "Are you there?", "Yes."]
 
 
-async def talk(manager: ConversationManager, session_id: str, *, turns: int) -> None:
+async def talk(memory: Memory, session_id: str, *, turns: int) -> None:
     """A long conversation that begins with an order number, with its memory made."""
-    await manager.save_history(
+    await memory.save_history(
         session_id, [Message.user("My order number is A-1042."), Message.assistant("Noted, order A-1042.")]
     )
     for number in range(turns):
         question, answer = f"Tell me about item {number}.", f"Item {number} is blue."
-        await manager.save_history(session_id, [Message.user(question), Message.assistant(answer)])
-    await manager.drain()
+        await memory.save_history(session_id, [Message.user(question), Message.assistant(answer)])
+    await memory.drain()

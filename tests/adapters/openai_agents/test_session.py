@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory import (
-    ConversationManager,
     InvalidInputError,
+    Memory,
     Message,
     SessionDeletedError,
     SessionOwnershipError,
     Settings,
     ToolCall,
-    open_container,
+    open_memory,
 )
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 
@@ -54,9 +54,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def any_manager(url: str) -> AsyncIterator[ConversationManager]:
-    async with open_container(Settings(store={"url": url}, summary={"enabled": True})) as container:
-        yield container.conversation_manager()
+async def any_memory(url: str) -> AsyncIterator[Memory]:
+    async with open_memory(Settings(store={"url": url}, summary={"enabled": True})) as memory:
+        yield memory
 
 
 @given(st.lists(STEPS, max_size=12), st.none() | st.integers(0, 5))
@@ -64,9 +64,8 @@ def test_any_calls_give_what_the_sdks_own_session_gives(steps: list[tuple[Any, .
     async def both() -> None:
         settings = SessionSettings(limit=limit)
         theirs = SQLiteSession("s", session_settings=settings)
-        async with open_container(Settings(store={"url": "memory://"})) as container:
-            manager = container.conversation_manager()
-            ours = ReactorMemorySession(manager, "s", memory=False, session_settings=settings)
+        async with open_memory(Settings(store={"url": "memory://"})) as memory:
+            ours = ReactorMemorySession(memory, "s", with_memory=False, session_settings=settings)
             for name, *arguments in steps:
                 answer = json.dumps(await getattr(ours, name)(*arguments))
                 assert answer == json.dumps(await getattr(theirs, name)(*arguments)), name
@@ -76,7 +75,7 @@ def test_any_calls_give_what_the_sdks_own_session_gives(steps: list[tuple[Any, .
     anyio.run(both)
 
 
-async def test_items_come_back_byte_for_byte_from_every_store(any_manager: ConversationManager) -> None:
+async def test_items_come_back_byte_for_byte_from_every_store(any_memory: Memory) -> None:
     items: list[Any] = [
         {"role": "developer", "content": "be kind", "id": "m0"},
         {
@@ -98,7 +97,7 @@ async def test_items_come_back_byte_for_byte_from_every_store(any_manager: Conve
         {"type": "shell_call_output", "call_id": "c3", "output": [{"stdout": "", "stderr": "x"}]},
         {"type": "web_search_call", "id": "ws_1", "status": "completed"},
     ]
-    session = ReactorMemorySession(any_manager, "s")
+    session = ReactorMemorySession(any_memory, "s")
     await session.add_items(items)
     assert json.dumps(await session.get_items()) == json.dumps(items)
     assert json.dumps(await session.get_items(4)) == json.dumps(items[-4:])
@@ -120,19 +119,19 @@ def manager_free() -> ReactorMemorySession:
     return ReactorMemorySession(None, "s")  # type: ignore[arg-type]
 
 
-async def test_what_is_popped_is_forgotten(manager: ConversationManager) -> None:
-    session = ReactorMemorySession(manager, "s")
+async def test_what_is_popped_is_forgotten(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
     await session.add_items([{"role": "user", "content": f"My order number is A-{n}."} for n in range(30)])
-    await manager.drain()
+    await memory.drain()
     for _ in range(29):
         await session.pop_item()
-    await manager.drain()
-    assert {fact.source_seq for fact in await manager.read_facts("s")} <= {1}
+    await memory.drain()
+    assert {fact.source_seq for fact in await memory.facts.list("s")} <= {1}
     assert "A-29" not in json.dumps(await session.get_items())
 
 
-async def test_several_sessions_pop_each_item_once(manager: ConversationManager) -> None:
-    sessions = [ReactorMemorySession(manager, "s") for _ in range(5)]
+async def test_several_sessions_pop_each_item_once(memory: Memory) -> None:
+    sessions = [ReactorMemorySession(memory, "s") for _ in range(5)]
     items: list[Any] = [{"role": "user", "content": str(number)} for number in range(5)]
     await sessions[0].add_items(items)
     popped: list[str] = []
@@ -146,30 +145,30 @@ async def test_several_sessions_pop_each_item_once(manager: ConversationManager)
     assert sorted(popped) == sorted(map(json.dumps, items))
 
 
-async def test_what_is_cleared_is_destroyed(any_manager: ConversationManager) -> None:
-    session = ReactorMemorySession(any_manager, "s", user_id="u1")
+async def test_what_is_cleared_is_destroyed(any_memory: Memory) -> None:
+    session = ReactorMemorySession(any_memory, "s", user_id="u1")
     await session.add_items([{"role": "user", "content": f"My order number is A-{number}."} for number in range(30)])
-    await any_manager.drain()
+    await any_memory.drain()
     await session.clear_session()
     assert await session.get_items() == []
-    assert await any_manager.read_facts("s", user_id="u1") == ()
+    assert await any_memory.facts.list("s", user_id="u1") == ()
     await session.add_items([{"role": "user", "content": "a new beginning"}])
     assert await session.get_items() == [{"role": "user", "content": "a new beginning"}]
 
 
-async def test_a_fork_is_not_cleared(manager: ConversationManager) -> None:
-    await ReactorMemorySession(manager, "s").add_items([{"role": "user", "content": "shared"}])
-    fork = await manager.fork("s", at_seq=2)
-    session = ReactorMemorySession(manager, fork.session_id)
+async def test_a_fork_is_not_cleared(memory: Memory) -> None:
+    await ReactorMemorySession(memory, "s").add_items([{"role": "user", "content": "shared"}])
+    fork = await memory.fork("s", at_seq=2)
+    session = ReactorMemorySession(memory, fork.session_id)
     for call in (session.clear_session, session.pop_item):
         with pytest.raises(InvalidInputError):
             await call()
     assert await session.get_items() == [{"role": "user", "content": "shared"}]
 
 
-async def test_a_session_answers_its_owner_only(manager: ConversationManager) -> None:
-    await ReactorMemorySession(manager, "s", user_id="u1").add_items([{"role": "user", "content": "mine"}])
-    session = ReactorMemorySession(manager, "s", user_id="u2")
+async def test_a_session_answers_its_owner_only(memory: Memory) -> None:
+    await ReactorMemorySession(memory, "s", user_id="u1").add_items([{"role": "user", "content": "mine"}])
+    session = ReactorMemorySession(memory, "s", user_id="u2")
     for call in (session.get_items, session.pop_item, session.clear_session):
         with pytest.raises(SessionOwnershipError) as raised:
             await call()
@@ -178,26 +177,26 @@ async def test_a_session_answers_its_owner_only(manager: ConversationManager) ->
         await session.add_items([{"role": "user", "content": "theirs"}])
 
 
-async def test_a_deleted_session_is_no_empty_history(manager: ConversationManager) -> None:
-    session = ReactorMemorySession(manager, "s")
+async def test_a_deleted_session_is_no_empty_history(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
     await session.add_items([{"role": "user", "content": "mine"}])
-    await manager.delete("s")
+    await memory.delete("s")
     with pytest.raises(SessionDeletedError):
         await session.get_items()
 
 
-async def test_a_batch_is_added_whole_or_not_at_all(manager: ConversationManager) -> None:
-    session = ReactorMemorySession(manager, "s")
+async def test_a_batch_is_added_whole_or_not_at_all(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
     with pytest.raises(InvalidInputError, match=r"items\[1\]"):
         await session.add_items([{"role": "user", "content": "good"}, {"role": "user", "content": b"bad"}])  # type: ignore[list-item]
     assert await session.get_items() == []
 
 
-async def test_what_others_wrote_is_read_and_taken_back_as_a_message(manager: ConversationManager) -> None:
+async def test_what_others_wrote_is_read_and_taken_back_as_a_message(memory: Memory) -> None:
     calls = [ToolCall(id="c1", name="f", arguments={}), ToolCall(id="c2", name="g", arguments={})]
     results = [Message.tool("1", tool_call_id="c1"), Message.tool("2", tool_call_id="c2")]
-    await manager.save_history("s", [Message.user("go"), Message.assistant("going", tool_calls=calls), *results])
-    session = ReactorMemorySession(manager, "s")
+    await memory.save_history("s", [Message.user("go"), Message.assistant("going", tool_calls=calls), *results])
+    session = ReactorMemorySession(memory, "s")
     types = [item.get("type", item.get("role")) for item in await session.get_items()]
     assert types == ["user", "assistant", *["function_call"] * 2, *["function_call_output"] * 2]
     assert len(await session.get_items(3)) == 3

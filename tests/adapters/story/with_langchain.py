@@ -11,7 +11,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
-from reactor_memory import Settings, open_container
+from reactor_memory import Settings, open_memory
 from reactor_memory.adapters.langchain import ReactorMemoryMiddleware
 from tests.adapters.langchain.scripted import ScriptedModel, calling
 
@@ -35,11 +35,9 @@ def told(message: BaseMessage) -> dict[str, Any]:
 async def main(url: str, said: str, *numbers: str) -> None:
     look_up = [calling(*((f"lc{n}", "find_order", {"number": number}) for n, number in enumerate(numbers)), text="")]
     model = ScriptedModel(answers=[*(look_up if numbers else []), "I have looked it up."])
-    async with open_container(Settings(store={"url": url}, summary={"enabled": True})) as container:
-        memory = ReactorMemoryMiddleware(
-            container.conversation_manager(), session_id="story", user_id="anna", budget=600
-        )
-        agent = create_agent(model, [find_order], middleware=[memory])
+    async with open_memory(Settings(store={"url": url}, summary={"enabled": True})) as memory:
+        middleware = ReactorMemoryMiddleware(memory, session_id="story", user_id="anna", budget=600)
+        agent = create_agent(model, [find_order], middleware=[middleware])
         await agent.ainvoke({"messages": [{"role": "user", "content": said}]})
     print(json.dumps([told(message) for message in model.seen[-1]]))
 

@@ -8,7 +8,7 @@ import sys
 
 from agents import Agent, Runner, function_tool, set_tracing_disabled
 
-from reactor_memory import Settings, open_container
+from reactor_memory import Settings, open_memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 from tests.adapters.openai_agents.scripted import ScriptedModel, calls, says, thinks
 
@@ -32,12 +32,11 @@ async def main(url: str, small_talk: str) -> None:
     chat = [[says(ANSWER)] for _ in range(int(small_talk))]
     model = ScriptedModel(both, [says("The Golden Lion is booked, the Blue Swan is not.")], *chat)
     agent = Agent(name="desk", model=model, tools=[book_table])
-    async with open_container(Settings(store={"url": url}, summary={"enabled": True})) as container:
-        manager = container.conversation_manager()
-        session = ReactorMemorySession(manager, "story", user_id="anna", budget=600)
+    async with open_memory(Settings(store={"url": url}, summary={"enabled": True})) as memory:
+        session = ReactorMemorySession(memory, "story", user_id="anna", budget=600)
         for said in ("Book for 4 and for 9.", *[SMALL_TALK for _ in chat]):
             await Runner.run(agent, said, session=session)
-            await manager.drain()
+            await memory.drain()
     print(json.dumps([model.seen[0], model.seen[-1]]))
 
 

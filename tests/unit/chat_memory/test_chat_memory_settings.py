@@ -34,7 +34,7 @@ def nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_both_spellings_of_the_keys(given: dict[str, Any]) -> None:
-    chosen = Settings(chat_memory=given).chat_memory
+    chosen = Settings(summary={"enabled": False}, chat_memory=given).chat_memory
     assert (chosen.strategy, chosen.summarize_every_n, chosen.summarizer) == ("summarize", 7, "x")
     assert chosen.retention == "delete"
     assert ChatMemorySettings(**given) == chosen
@@ -54,7 +54,8 @@ def test_a_stronger_source_wins_over_another_name(tmp_path: Path, monkeypatch: p
     file = tmp_path / "config" / "reactor-memory.yaml"
     file.parent.mkdir()
     file.write_text(
-        "reactor_memory:\n  chat-memory:\n    strategy:\n      type: summarize\n      summarizeEveryN: 5\n"
+        "reactor_memory:\n  summary: {enabled: false}\n"
+        "  chat-memory:\n    strategy:\n      type: summarize\n      summarizeEveryN: 5\n"
         "    deleteSummarizedMessages: true\n"
     )
     assert Settings().chat_memory == ChatMemorySettings(strategy="summarize", summarize_every_n=5, retention="delete")
@@ -91,6 +92,6 @@ def test_what_is_unknown_or_impossible_is_named(given: dict[str, Any], key: str)
 def test_nothing_is_deleted_while_hierarchical_memory_needs_it(name: str) -> None:
     value = "delete" if name == "retention" else True
     with pytest.raises(ConfigurationError) as raised:
-        Settings(summary={"enabled": True}, chat_memory={name: value})
+        Settings(chat_memory={name: value})
     assert raised.value.key == "chat_memory.retention"
-    assert Settings(summary={"enabled": True}, chat_memory={"retention": "archive"}).chat_memory.retention == "archive"
+    assert Settings(chat_memory={"retention": "archive"}).chat_memory.retention == "archive"

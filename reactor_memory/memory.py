@@ -1,0 +1,204 @@
+"""The door to the library: ``open_memory`` gives a `Memory` ::
+
+    async with open_memory("agent.db") as memory:
+        async with memory.turn("session-1", "What was my order number?", user_id="u1", budget=4000) as turn:
+            turn.answer(await model(turn.messages()))
+
+A `Memory` decides nothing: its calls are those of the manager, and its properties are the features of the container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote
+
+from reactor_memory.container import Container, is_progressive, open_container
+from reactor_memory.errors import ConfigurationError, InvalidInputError
+from reactor_memory.manager import ConversationManager
+from reactor_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.chat_memory.service import ChatMemoryService
+    from reactor_memory.notes.memory import LongTermMemory
+    from reactor_memory.service.search import MessageSearchService
+    from reactor_memory.sessions.directory import SessionDirectory
+    from reactor_memory.tiers.service import ProgressiveTiers
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Calls:
+    """Calls of the manager under names of their own."""
+
+    def __init__(self, manager: ConversationManager) -> None:
+        self.manager = manager
+
+
+def _of_manager(
+    method: Callable[Concatenate[ConversationManager, P], T], name: str | None = None
+) -> Callable[Concatenate[_Calls, P], T]:
+    """The call of the manager, under this name if that is another one."""
+
+    @wraps(method)
+    def call(self: _Calls, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return getattr(self.manager, method.__name__)(*args, **kwargs)
+
+    call.__name__ = name or method.__name__
+    return call
+
+
+class Pins(_Calls):
+    """Messages and facts that every context of a session shows."""
+
+    add = _of_manager(ConversationManager.pin, "add")
+    remove = _of_manager(ConversationManager.unpin, "remove")
+    list = _of_manager(ConversationManager.read_pins, "list")
+
+
+class Facts(_Calls):
+    """What the messages of a session state: read, traced to their words, corrected, extracted anew."""
+
+    list = _of_manager(ConversationManager.read_facts, "list")
+    trace = _of_manager(ConversationManager.trace_facts, "trace")
+    correct = _of_manager(ConversationManager.correct_fact, "correct")
+    retract = _of_manager(ConversationManager.retract_fact, "retract")
+    segments = _of_manager(ConversationManager.read_segments, "segments")
+    rebuild = _of_manager(ConversationManager.rebuild)
+
+
+class Erasure(_Calls):
+    """Messages and users that are to be forgotten, with everything that was made of them."""
+
+    erase = _of_manager(ConversationManager.erase)
+    erase_user = _of_manager(ConversationManager.erase_user)
+
+
+class Memory(_Calls):
+    """The memory of agents: two calls a turn, or one `turn`, and a property for each feature.
+
+    `user_id` is who asks. A session belongs to the user of its first save (None, the default: to everybody, for ever);
+    everyone else gets a `SessionOwnershipError` from every call, and a deleted session raises `SessionDeletedError`.
+
+    Where a message is taken, a `Message`, a text (what the user said) or a dict in the form of OpenAI, Anthropic or
+    Gemini is; where several are, one or a list of them. Anything else raises `InvalidMessageError`, which says what
+    would be right.
+
+    A feature that the settings have not switched on raises a `ConfigurationError` that names the setting. `container`
+    holds every part: ``memory.container.summarizer()``.
+    """
+
+    def __init__(self, container: Container) -> None:
+        super().__init__(container.conversation_manager())
+        self.container = container
+
+    load_history = _of_manager(ConversationManager.load_history)
+    save_history = _of_manager(ConversationManager.save_history)
+    turn = _of_manager(ConversationManager.turn)
+
+    get_session = _of_manager(ConversationManager.get_session)
+    list_sessions = _of_manager(ConversationManager.list_sessions)
+    read_messages = _of_manager(ConversationManager.read_messages)
+    stream_messages = _of_manager(ConversationManager.stream_messages)
+    recall = _of_manager(ConversationManager.search, "recall")
+    explain = _of_manager(ConversationManager.explain)
+
+    summarize = _of_manager(ConversationManager.summarize)
+    get_summary = _of_manager(ConversationManager.get_summary)
+    post_summary = _of_manager(ConversationManager.post_summary)
+    work_state = _of_manager(ConversationManager.work_state)
+    drain = _of_manager(ConversationManager.drain)
+
+    fork = _of_manager(ConversationManager.fork)
+    withdraw = _of_manager(ConversationManager.withdraw)
+    delete = _of_manager(ConversationManager.delete)
+
+    @property
+    def pins(self) -> Pins:
+        """Messages and facts that every context of a session shows."""
+        return Pins(self.manager)
+
+    @property
+    def facts(self) -> Facts:
+        """What the messages of a session state."""
+        return Facts(self.manager)
+
+    @property
+    def erasure(self) -> Erasure:
+        """Messages and users that are to be forgotten."""
+        return Erasure(self.manager)
+
+    @property
+    def notes(self) -> LongTermMemory:
+        """What an agent keeps about a user; contexts show it with ``notes.enabled``."""
+        return self.container.long_term_memory()
+
+    @property
+    def sessions(self) -> SessionDirectory:
+        """In which session a user talks to an agent."""
+        return self.container.session_directory()
+
+    @property
+    def chat_memory(self) -> ChatMemoryService:
+        """Conversations as lists of messages, with summaries in place of older ones."""
+        return self.container.chat_memory()
+
+    @property
+    def search(self) -> MessageSearchService:
+        """All conversations of a user, by words and by meaning. Raises `ConfigurationError` without
+        ``search.enabled``: nothing fills the index then. `recall` looks into one session.
+        """
+        if not self.container.settings().search.enabled:
+            raise ConfigurationError("search.enabled", "is false, so conversations are not indexed: set it to true")
+        return self.container.message_search()
+
+    @property
+    def tiers(self) -> ProgressiveTiers:
+        """Progressive summarisation. Raises `ConfigurationError` unless that is the strategy, and on."""
+        settings = self.container.settings()
+        if not is_progressive(settings):
+            raise ConfigurationError("history.strategy", "has no tiers: set it to progressive")
+        if not settings.tiers.enabled:
+            raise ConfigurationError("tiers.enabled", "is false, so there are no tiers: set it to true")
+        return self.container.tiers()
+
+
+def settings_of(store: str | PathLike[str] | Settings | None = None) -> Settings:
+    """The settings, with the store that a path or a URL names; None: all of them as they are set."""
+    if store is None:
+        return Settings()
+    if isinstance(store, Settings):
+        return store
+    return Settings(store={"url": url_of(store)})
+
+
+def url_of(store: str | PathLike[str]) -> str:
+    """The address of a store. A path stands for its SQLite database. Raises `InvalidInputError`."""
+    given: Any = fspath(store) if isinstance(store, PathLike) else store
+    if not isinstance(given, str) or not given:
+        raise InvalidInputError("store", "must be a path, such as agent.db, a URL or Settings")
+    return given if "://" in given else f"sqlite:///{quote(given)}"
+
+
+@asynccontextmanager
+async def open_memory(
+    store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
+) -> AsyncGenerator[Memory]:
+    """A memory whose database is open and whose background work runs; all of it is closed at the end of the block.
+
+    `store` is the path of an SQLite file, a URL (``memory://``, ``sqlite:///agent.db``, ``postgresql://host/name``), or
+    `Settings`; without it, what the environment and the file of settings say. `configure` is called with the container
+    before anything is made: the place to replace parts.
+
+    Raises `ConfigurationError` for settings that cannot be met, `InvalidInputError` for a `store` that is nothing of
+    these, and `StoreError` if the database cannot be opened.
+    """
+    async with open_container(settings_of(store), configure=configure) as container:
+        yield Memory(container)
+
+
+__all__ = ["Erasure", "Facts", "Memory", "Pins", "open_memory"]
