@@ -133,7 +133,7 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
 schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases are made, after a new migration
-	@mkdir -p build && $(PY) -m reactor_memory.database.schema > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
+	@mkdir -p build && $(PY) -m reactor_memory.database.migrations > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) -m tests.mutants

@@ -14,12 +14,13 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -29,61 +30,60 @@ from dependency_injector import containers, providers
 
 from reactor_memory.context.draft import ContextLimits
 from reactor_memory.context.strategies import Hierarchical, Strategy, TakeLast
-from reactor_memory.database.absent import AbsentDatabase
+from reactor_memory.database.absent import AbsentDatabase, no_database
 from reactor_memory.database.database import Database
-from reactor_memory.elsewhere import IndexElsewhere, SummariesElsewhere
+from reactor_memory.elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.manager import ConversationManager, ManagerOptions
-from reactor_memory.memberships import ConversationStore
-from reactor_memory.models import Message
 from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
-from reactor_memory.principals import AnsweredRequestStore, ApiKeyStore
 from reactor_memory.protocols import (
-    ActiveSessionStore,
+    ERASE,
+    ERASE_USER,
+    SUMMARIZE,
+    Ahead,
     ChatModel,
     Clock,
     Condenser,
     ContextSource,
-    ItemsStore,
     KeptElsewhere,
     MemoryManagementStrategy,
     MessageStore,
-    NotesStore,
-    RangeSummaryStore,
     RecallIndex,
     Redactor,
+    Refold,
     Summarizer,
-    SummaryScheduler,
     SummaryStore,
     TokenCounter,
-    UserData,
 )
 from reactor_memory.recalling import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.redaction import unredacted
-from reactor_memory.searching import Embedder, SearchStore
+from reactor_memory.searching import Embedder
 from reactor_memory.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 from reactor_memory.storage.amendments import NoAmendments, SqlAmendments
+from reactor_memory.storage.message_store import SqlMessageStore
 from reactor_memory.storage.queries import QUERIES
 from reactor_memory.storage.recall_index import SqlRecallIndex
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
+from reactor_memory.workers.engine import BackgroundWork, WorkOptions
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.indexing import Indexer
-from reactor_memory.workers.jobs import FullJob, LedgerJob
-from reactor_memory.workers.scheduler import SummaryWorkers, WorkerOptions
+from reactor_memory.workers.jobs import FullJob, LedgerJob, SummaryJob, covered_in
+from reactor_memory.workers.kinds import Kind, NoLeases
 from reactor_memory.workers.spending import SpendingCaps
 
 if TYPE_CHECKING:
     from reactor_memory.chat.conversation import Chat
     from reactor_memory.chat.summaries import HierarchyOptions
     from reactor_memory.chat_memory.service import ChatMemoryService
-    from reactor_memory.chat_memory.strategies import SummarizationStrategy, WriteSummary
+    from reactor_memory.chat_memory.strategies import SummarizationStrategy
+    from reactor_memory.erasing import Aftermath
     from reactor_memory.notes.memory import LongTermMemory
     from reactor_memory.pruning import Pruner
     from reactor_memory.responses import ResponseStore
@@ -96,13 +96,11 @@ if TYPE_CHECKING:
     from reactor_memory.service.sharing import Sharing
     from reactor_memory.service.summaries import Summaries
     from reactor_memory.sessions.directory import SessionDirectory
-    from reactor_memory.tiers.background import TierScheduler
     from reactor_memory.tiers.classification import Level
+    from reactor_memory.tiers.ranges import Ranges
     from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
-    from reactor_memory.tiers.writing import TextForm, TierWriter
-    from reactor_memory.workers.poller import WorkPoller
-    from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, SearchWorkers
-    from reactor_memory.workers.searchable import UnreadMessages
+    from reactor_memory.tiers.writing import TextForms, TierWriter
+    from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
 
 
 # -- what the library brings along ------------------------------------------------------------------------------------
@@ -454,20 +452,21 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
     return selected(report, "database", scheme, "store.url", settings)
 
 
+def refuse_without_database(settings: Settings) -> NoReturn:
+    """For a part that can do nothing without a database: that shows when the part is made."""
+    raise no_database(scheme_of(settings.store.url))
+
+
 def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
-    return SqlStore(database)
+    return SqlMessageStore(database)
 
 
 def is_in_database(report: ConditionReport, settings: Settings) -> str:
     """Whether the log is in a database, with everything that is derived from it, or in a plug-in's store."""
     return on_or_off(scheme_of(settings.store.url) not in report.factories["message_store"])
-
-
-def summaries_are(in_database: str) -> str:
-    return "database" if in_database == "on" else "elsewhere"
 
 
 def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
@@ -486,24 +485,52 @@ def where_index_is(report: ConditionReport, settings: Settings) -> str:
     return "database" if is_in_database(report, settings) == "on" else "nowhere"
 
 
-def plugged_recall_index(report: ConditionReport, settings: Settings) -> RecallIndex:
-    return selected(report, "recall_index", settings.context.recall_index, "context.recall_index", settings)
+def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
+    if where == "elsewhere":
+        return named_by(report, "recall_index", "context.recall_index", settings)
+    return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
+
+
+IN_DATABASE = "database"
+"""The name, among backends of streams, of the database of the log; a store that is none streams nothing."""
+
+
+def where_responses_are(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.streams.backend)
+    if name == "none":
+        return "nowhere"
+    if name != IN_DATABASE or IN_DATABASE in report.factories["stream_store"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
 
 
 def response_store_of(
-    report: ConditionReport, message_store: MessageStore, name: str, settings: Settings
+    where: str, database: Database, report: ConditionReport, settings: Settings
 ) -> ResponseStore | None:
-    """What the settings name. ``database`` is the store of the log; one that keeps no responses streams none."""
-    if canonical_name(name) == "none":
-        return None
-    if canonical_name(name) != "database" or "database" in report.factories["stream_store"]:
-        return selected(report, "stream_store", name, "streams.backend", settings)
-    return cast("ResponseStore", message_store) if hasattr(message_store, "append_pieces") else None
+    if where == "elsewhere":
+        return named_by(report, "stream_store", "streams.backend", settings)
+    return SqlResponseStore(database) if where == "database" else None
 
 
-def kept_elsewhere_of(*places: tuple[str, Callable[[], KeptElsewhere]]) -> tuple[KeptElsewhere, ...]:
+def kept_elsewhere_of(
+    summaries: SummaryStore,
+    in_database: str,
+    index: RecallIndex,
+    where_index: str,
+    responses: ResponseStore | None,
+    where_responses: str,
+    refold: Refold,
+    clock: Clock,
+) -> tuple[KeptElsewhere, ...]:
     """What follows when messages of the log go, because it is not in its database."""
-    return tuple(make() for where, make in places if where == "elsewhere")
+    parts: list[KeptElsewhere] = []
+    if in_database == "off":
+        parts.append(SummariesElsewhere(summaries, refold=refold, clock=clock))
+    if where_index == "elsewhere":
+        parts.append(IndexElsewhere(index))
+    if responses is not None and where_responses == "elsewhere":
+        parts.append(ResponsesElsewhere(responses))
+    return tuple(parts)
 
 
 def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
@@ -557,7 +584,7 @@ def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: S
 def recall_of(
     words: RecallIndex,
     where: str,
-    store: Callable[[], SearchStore],
+    database: Database,
     embedder: Callable[[], Embedder | None],
     settings: Settings,
 ) -> RecallIndex:
@@ -572,132 +599,63 @@ def recall_of(
 
     seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
     patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
-    return MeaningIndex(words, store=store(), embedder=patient, min_similarity=settings.search.min_similarity)
-
-
-def search_store_of(message_store: MessageStore) -> SearchStore:
-    if not hasattr(message_store, "search_messages"):
-        raise ConfigurationError("search.enabled", "the store has no index over its conversations: choose another one")
-    return cast("SearchStore", message_store)
+    return MeaningIndex(words, database=database, embedder=patient, min_similarity=settings.search.min_similarity)
 
 
 def index_jobs(
-    store: SearchStore,
-    unread: UnreadMessages,
+    database: Database,
+    messages: MessageStore,
     embedder: Embedder | None,
     redactor: Redactor,
     clock: Clock,
     settings: Settings,
-) -> tuple[IndexJob, ...]:
+) -> tuple[WordIndexing | MeaningIndexing, ...]:
     """Words, and meanings if anybody knows them."""
-    from reactor_memory.workers.searchable import MeaningIndexing, WordIndexing
+    from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 
-    attempts = settings.background.max_attempts
-    words = WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=attempts)
+    background = settings.background
+    unread = UnreadMessages(messages, clock=clock)
+    ahead = Ahead(
+        lease_microseconds=microseconds(background.lease_seconds),
+        wait_microseconds=microseconds(background.max_backoff_seconds),
+    )
+    words = WordIndexing(
+        database=database,
+        unread=unread,
+        redactor=redactor,
+        clock=clock,
+        max_attempts=background.max_attempts,
+        ahead=ahead,
+    )
     if embedder is None:
         return (words,)
     meanings = MeaningIndexing(
-        store=store,
+        database=database,
         unread=unread,
         embedder=embedder,
         clock=clock,
         batch_messages=settings.search.batch_messages,
-        max_attempts=attempts,
+        max_attempts=background.max_attempts,
+        ahead=ahead,
     )
     return words, meanings
 
 
-def search_workers_of(
-    store: SearchStore,
-    messages: MessageStore,
-    embedder: Embedder | None,
-    redactor: Redactor,
-    leases: SummaryStore,
-    clock: Clock,
-    random: Callable[[], float],
-    settings: Settings,
-) -> SearchWorkers:
-    from reactor_memory.workers.search_workers import IndexWorker, SearchWorkers
-    from reactor_memory.workers.searchable import UnreadMessages
-
-    jobs = index_jobs(store, UnreadMessages(messages, clock=clock), embedder, redactor, clock, settings)
-    options = indexing_options(settings)
-    return SearchWorkers([IndexWorker(job, leases=leases, clock=clock, random=random, options=options) for job in jobs])
-
-
-def no_search_workers() -> SearchWorkers:
-    from reactor_memory.workers.search_workers import SearchWorkers
-
-    return SearchWorkers(())
-
-
-def indexing_options(settings: Settings) -> IndexingOptions:
-    from reactor_memory.workers.search_workers import IndexingOptions
-
-    background, search = settings.background, settings.search
-    return IndexingOptions(
-        concurrency=search.max_concurrent_conversations,
-        sweep_seconds=search.sweep_seconds,
-        lease_seconds=background.lease_seconds,
-        backoff_seconds=background.backoff_seconds,
-        max_backoff_seconds=background.max_backoff_seconds,
-    )
-
-
-def is_indexing(settings: Settings) -> str:
+def is_indexing(settings: Settings, in_database: str) -> bool:
     """Whether this process makes messages searchable."""
-    return on_or_off(settings.search.enabled and settings.background.enabled)
-
-
-def active_session_store_of(message_store: MessageStore) -> ActiveSessionStore:
-    if not hasattr(message_store, "get_or_create_active"):
-        raise ConfigurationError("store.url", "the store keeps no active sessions; override active_session_store")
-    return cast("ActiveSessionStore", message_store)
-
-
-def notes_store_of(message_store: MessageStore) -> NotesStore:
-    if not hasattr(message_store, "put_notes"):
-        raise ConfigurationError("store.url", "the store keeps no notes; override notes_store")
-    return cast("NotesStore", message_store)
-
-
-def items_store_of(message_store: MessageStore) -> ItemsStore:
-    if not hasattr(message_store, "change_items"):
-        raise ConfigurationError("store.url", "the store keeps no items; override items_store")
-    return cast("ItemsStore", message_store)
-
-
-def conversation_store_of(message_store: MessageStore) -> ConversationStore:
-    if not hasattr(message_store, "list_memberships"):
+    if settings.search.enabled and in_database == "off":
         raise ConfigurationError(
-            "store.url", "the store shares no conversations: use sqlite:///file.db or postgresql://"
+            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
         )
-    return cast("ConversationStore", message_store)
-
-
-def answered_request_store_of(message_store: MessageStore) -> AnsweredRequestStore:
-    if not hasattr(message_store, "claim_request"):
-        raise ConfigurationError("store.url", "the store keeps no answers: use sqlite:///file.db or postgresql://")
-    return cast("AnsweredRequestStore", message_store)
-
-
-def api_key_store_of(message_store: MessageStore) -> ApiKeyStore:
-    if not hasattr(message_store, "find_api_key"):
-        raise ConfigurationError("store.url", "the store keeps no keys: use sqlite:///file.db or postgresql://")
-    return cast("ApiKeyStore", message_store)
-
-
-def user_data_of(message_store: MessageStore, *places: Callable[[], object]) -> tuple[UserData, ...]:
-    """Those of the stores that keep something about users, each once: the store of the log, and what is elsewhere."""
-    stores: list[object] = [message_store]
-    for place in places:
-        with suppress(ConfigurationError):  # the store keeps nothing of this kind, so there is nothing to forget
-            stores.append(place())
-    return tuple({id(store): cast("UserData", store) for store in stores if hasattr(store, "forget_user")}.values())
+    return settings.search.enabled and settings.background.enabled
 
 
 def context_source_of(
-    message_store: MessageStore, summary_store: SummaryStore, in_database: str, strategy: Strategy
+    message_store: MessageStore,
+    summary_store: SummaryStore,
+    in_database: str,
+    strategy: Strategy,
+    needed_database: Callable[[], Database],
 ) -> ContextSource:
     """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
     gets summaries of ranges, too, for one round trip more.
@@ -707,20 +665,13 @@ def context_source_of(
         return source
     from reactor_memory.tiers.strategy import RangedContextSource
 
-    return RangedContextSource(source, range_summary_store_of(message_store))
-
-
-def range_summary_store_of(message_store: MessageStore) -> RangeSummaryStore:
-    """The store of the log, which alone can take messages out of view together with their summary."""
-    if not hasattr(message_store, "put_range_summaries"):
-        raise ConfigurationError("store.url", "the store keeps no summaries of ranges: choose another one")
-    return cast("RangeSummaryStore", message_store)
+    return RangedContextSource(source, needed_database())
 
 
 def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
-    """The summarizer itself if it can tell a run in fewer words, else what it extracts."""
-    if hasattr(summarizer, "condense"):
-        return cast("Condenser", summarizer)
+    """The summarizer's own, else one that makes texts of what the summarizer extracts."""
+    if summarizer.condenser is not None:
+        return summarizer.condenser
     from reactor_memory.tiers.condensing import ExtractionCondenser
 
     return ExtractionCondenser(summarizer, count=counter.of_text)
@@ -731,19 +682,6 @@ def memory_management_of(
 ) -> MemoryManagementStrategy:
     """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
     return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
-
-
-def chat_summaries_written_by(writer: TierWriter) -> WriteSummary:
-    """Written as the condensed texts of tiers are."""
-    from reactor_memory.tiers.classification import CONDENSED
-    from reactor_memory.tiers.planning import Writing
-
-    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
-        start, end = messages[0].seq or 0, messages[-1].seq or 0
-        writing = Writing(kind=CONDENSED, start_seq=start, end_seq=end, messages=tuple(messages))
-        return (await writer.write(conversation_id, writing)).text
-
-    return write
 
 
 # -- values out of the settings ---------------------------------------------------------------------------------------
@@ -788,31 +726,26 @@ def tier_options(settings: Settings) -> TierOptions:
             longest_turn=context_limits(settings).longest_turn,
         ),
         auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
-        retention=tiers.retention,
         disabled=disabled if tiers.enabled else DISABLED,
     )
 
 
-def tier_forms(settings: Settings) -> dict[Level, TextForm]:
+def tier_forms(settings: Settings) -> TextForms:
     from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
-    from reactor_memory.tiers.writing import TextForm
+    from reactor_memory.tiers.writing import TextForm, TextForms
 
     tiers = settings.tiers
-    return {
+    by_level: dict[Level, TextForm] = {
         CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
         COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
     }
+    return TextForms(by_level=by_level, chunk_tokens=tiers.chunk_tokens)
 
 
-def work_of_tiers(settings: Settings, summary_store: SummaryStore) -> SummaryStore | None:
-    """The list of due work, where no worker of the ledger keeps it."""
-    return None if settings.summary.enabled else summary_store
-
-
-def tiered_or_not(settings: Settings) -> str:
+def grows_tiers(settings: Settings) -> bool:
     """Whether tiers grow by themselves."""
     tiers = settings.tiers
-    return on_or_off(tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE)
+    return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
 
 
 def is_progressive(settings: Settings) -> bool:
@@ -858,23 +791,21 @@ def manager_options(settings: Settings) -> ManagerOptions:
         timeout_seconds=settings.store.timeout_seconds,
         limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
+        lease_seconds=settings.background.lease_seconds,
         delete_grace_days=settings.store.delete_grace_days,
         max_pins=settings.context.max_pins,
         max_pin_tokens=settings.context.max_pin_tokens,
     )
 
 
-def worker_options(settings: Settings) -> WorkerOptions:
+def work_options(settings: Settings) -> WorkOptions:
     background = settings.background
-    return WorkerOptions(
-        trigger_message_count=settings.summary.trigger_message_count,
-        max_concurrent_sessions=background.max_concurrent_sessions,
-        lease_seconds=background.lease_seconds,
+    return WorkOptions(
         max_attempts=background.max_attempts,
         backoff_seconds=background.backoff_seconds,
         max_backoff_seconds=background.max_backoff_seconds,
         close_grace_seconds=background.close_grace_seconds,
-        run_jobs=background.enabled,
+        enabled=background.enabled,
     )
 
 
@@ -898,10 +829,6 @@ def microseconds(seconds: float) -> int:
 def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
     """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
     return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
-
-
-def summarizes(settings: Settings) -> str:
-    return on_or_off(settings.summary.enabled)
 
 
 def shows_notes(settings: Settings) -> str:
@@ -984,60 +911,103 @@ def full_job_of(settings: Settings, **parts: Any) -> FullJob:
     )
 
 
-def tier_scheduler_of(
-    workers: SummaryScheduler, tiers: ProgressiveTiers, summaries: SummaryStore, clock: Clock, settings: Settings
-) -> TierScheduler:
-    from reactor_memory.tiers.background import TierScheduler
+def tiers_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
+) -> ProgressiveTiers:
+    from reactor_memory.tiers.service import ProgressiveTiers
 
+    own = ranges(writer=writer, retention=settings.tiers.retention)
+    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
+
+
+def work_kinds(
+    settings: Settings,
+    *,
+    in_database: str,
+    summaries: SummaryStore,
+    messages: MessageStore,
+    clock: Clock,
+    job: Callable[[], SummaryJob],
+    tiers: Callable[[], ProgressiveTiers],
+    index: Callable[[], Sequence[WordIndexing | MeaningIndexing]],
+    aftermath: Callable[[], Aftermath],
+    database: Database,
+) -> Iterator[Kind]:
+    """The kinds of background work that these settings ask for."""
     background = settings.background
-    return TierScheduler(
-        workers,
-        tiers=tiers,
-        work=work_of_tiers(settings, summaries),
-        clock=clock,
-        max_concurrent_sessions=background.max_concurrent_sessions,
-        close_grace_seconds=background.close_grace_seconds,
-        run_jobs=background.enabled,
+    frequent = partial(
+        Kind,
+        leases=summaries,
+        every_seconds=background.poll_seconds,
+        concurrency=background.max_concurrent_sessions,
+        lease_seconds=background.lease_seconds,
     )
+    rare = partial(frequent, every_seconds=settings.search.sweep_seconds)
+    if settings.summary.enabled:
+        trigger = settings.summary.trigger_message_count
+        yield frequent(
+            name=SUMMARIZE,
+            step=job().step,
+            reached=covered_in(summaries),
+            wants=lambda _, last_seq: last_seq > trigger,
+        )
+    if grows_tiers(settings):
+        from reactor_memory.tiers.background import TIERS, TierWork
+
+        work = TierWork(tiers(), database=database)
+        yield rare(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
+    if is_indexing(settings, in_database):
+        searching = partial(rare, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        for each in index():
+            yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
+    if in_database == "on":
+        yield frequent(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
+        yield frequent(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
+    if "delete_grace_days" in settings.store.model_fields_set:
+        from reactor_memory.workers.purging import PURGE, Purging
+
+        purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
+        yield frequent(name=PURGE, step=purging.step, find=purging.find, leases=NoLeases())
 
 
-def work_poller_of(settings: Settings, **parts: Any) -> WorkPoller:
-    from reactor_memory.workers.poller import WorkPoller
-
-    return WorkPoller(
-        **parts,
-        poll_seconds=settings.background.poll_seconds,
-        delete_grace_seconds=settings.store.delete_grace_days * 86_400.0,
+def background_work_of(
+    settings: Settings, breaker: CircuitBreaker, clock: Clock, random: Callable[[], float], **parts: Any
+) -> BackgroundWork:
+    return BackgroundWork(
+        work_kinds(settings, clock=clock, **parts),
+        breaker=breaker,
+        clock=clock,
+        random=random,
+        options=work_options(settings),
     )
 
 
 def message_search_of(
-    store: SearchStore, embedder: Embedder | None, clock: Clock, settings: Settings
+    database: Database, embedder: Embedder | None, clock: Clock, settings: Settings
 ) -> MessageSearchService:
     from reactor_memory.service.search import MessageSearchService, SearchOptions
 
     options = SearchOptions(min_similarity=settings.search.min_similarity)
-    return MessageSearchService(store=store, embedder=embedder, clock=clock, options=options)
+    return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
 
 
-def long_term_memory_of(store: NotesStore, clock: Clock, settings: Settings) -> LongTermMemory:
+def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
     from reactor_memory.notes.memory import LongTermMemory
 
     notes = settings.notes
     return LongTermMemory(
-        store=store, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
+        database=database, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
     )
 
 
-def summarization_strategy_of(counter: MessageCounter, settings: Settings, **parts: Any) -> SummarizationStrategy:
+def summarization_strategy_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
+) -> SummarizationStrategy:
     from reactor_memory.chat_memory.strategies import SummarizationStrategy
 
+    memory = settings.chat_memory
     return SummarizationStrategy(
-        **parts,
-        count=counter.of_text,
-        tokenizer=counter.name,
-        every=settings.chat_memory.summarize_every_n,
-        retention=settings.chat_memory.retention,
+        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
     )
 
 
@@ -1071,6 +1041,9 @@ class Container(containers.DeclarativeContainer):
     database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
     message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
+    needed_database = providers.Selector(
+        in_database, on=database, off=providers.Callable(refuse_without_database, settings)
+    )
     summary_store = providers.Selector(
         in_database,
         on=providers.Singleton(SqlSummaryStore, database),
@@ -1080,16 +1053,13 @@ class Container(containers.DeclarativeContainer):
         in_database, on=providers.Singleton(SqlAmendments, database), off=providers.Singleton(NoAmendments)
     )
     where_index_is = providers.Callable(where_index_is, conditions, settings)
-    recall_index = providers.Selector(
-        where_index_is,
-        database=providers.Singleton(SqlRecallIndex, database),
-        elsewhere=providers.Singleton(plugged_recall_index, conditions, settings),
-        nowhere=providers.Singleton(NoRecallIndex),
-    )
+    recall_index = providers.Singleton(recall_index_of, where_index_is, database, conditions, settings)
 
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
-    context_source = providers.Singleton(context_source_of, message_store, summary_store, in_database, strategy)
+    context_source = providers.Singleton(
+        context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
+    )
 
     redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
 
@@ -1128,114 +1098,50 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
     )
-    summary_workers = providers.Selector(
-        providers.Callable(summarizes, settings),
-        on=providers.Singleton(
-            SummaryWorkers,
-            job=job,
-            summaries=summary_store,
-            breaker=breaker,
-            clock=clock,
-            random=random,
-            options=providers.Callable(worker_options, settings),
-        ),
-        off=providers.Singleton(imported("reactor_memory.workers.idle:NoSummaries")),
-    )
-
+    condenser = providers.Singleton(condenser_of, summarizer, message_counter)
     fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
     text_forms = providers.Callable(tier_forms, settings)
     tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.tiers.writing:TierWriter"),
-        providers.Singleton(condenser_of, summarizer, message_counter),
+        condenser,
         fallback=fallback_condenser,
         guard=provider_guard,
         counter=message_counter,
         forms=text_forms,
-        chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
-    range_summary_store = providers.Singleton(range_summary_store_of, message_store)
-    tiers: providers.Singleton[ProgressiveTiers] = providers.Singleton(
-        imported("reactor_memory.tiers.service:ProgressiveTiers"),
+    ranges: providers.Factory[Ranges] = providers.Factory(
+        imported("reactor_memory.tiers.ranges:Ranges"),
         messages=message_store,
-        ranges=range_summary_store,
-        writer=tier_writer,
+        database=needed_database,
         counter=message_counter,
         clock=clock,
-        options=providers.Callable(tier_options, settings),
     )
-    summary_scheduler = providers.Selector(
-        providers.Callable(tiered_or_not, settings),
-        on=providers.Singleton(tier_scheduler_of, summary_workers, tiers, summary_store, clock, settings),
-        off=summary_workers,
-    )
-    work_poller = providers.Singleton(
-        work_poller_of,
-        settings,
-        workers=summary_scheduler,
-        messages=message_store,
-        summaries=summary_store,
-        clock=clock,
-        random=random,
-    )
-
-    response_store = providers.Singleton(
-        response_store_of, conditions, message_store, settings.provided.streams.backend, settings
-    )
+    tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
+    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
+    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
     kept_elsewhere = providers.Callable(
         kept_elsewhere_of,
-        providers.List(
-            providers.Callable(summaries_are, in_database),
-            providers.Singleton(SummariesElsewhere, summary_store, refold=fold.provided.whole, clock=clock).provider,
-        ),
-        providers.List(where_index_is, providers.Singleton(IndexElsewhere, recall_index).provider),
+        summary_store,
+        in_database,
+        recall_index,
+        where_index_is,
+        response_store,
+        where_responses_are,
+        fold.provided.whole,
+        clock,
     )
 
     is_purging = providers.Callable(purges, settings)
-    pruner: providers.Singleton[Pruner] = providers.Singleton(
-        imported("reactor_memory.pruning:Pruner"),
-        database=database,
-        elsewhere=kept_elsewhere,
-        scheduler=summary_scheduler,
-        clock=clock,
-        purge=is_purging,
-    )
-
     embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
-    search_store = providers.Singleton(search_store_of, message_store)
-    indexing = providers.Callable(is_indexing, settings)
-    search_workers = providers.Selector(
-        indexing,
-        on=providers.Singleton(
-            search_workers_of,
-            search_store,
-            message_store,
-            embedder,
-            redactor,
-            summary_store,
-            clock,
-            random,
-            settings,
-        ),
-        off=providers.Singleton(no_search_workers),
-    )
-    message_search = providers.Singleton(message_search_of, search_store, embedder, clock, settings)
-    save_scheduler = providers.Selector(
-        indexing,
-        on=providers.Singleton(
-            imported("reactor_memory.workers.search_workers:HintingScheduler"),
-            summary_scheduler,
-            search=search_workers,
-        ),
-        off=summary_scheduler,
-    )
-
+    search_kinds = providers.Singleton(index_jobs, database, message_store, embedder, redactor, clock, settings)
+    message_search = providers.Singleton(message_search_of, database, embedder, clock, settings)
     recaller = providers.Singleton(
         Recaller,
         index=providers.Singleton(
             recall_of,
             recall_index,
             where_index_is,
-            search_store.provider,
+            database,
             embedder.provider,
             settings,
         ),
@@ -1245,18 +1151,45 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
-    active_session_store = providers.Singleton(active_session_store_of, message_store)
-    items_store = providers.Singleton(items_store_of, message_store)
-    notes_store = providers.Singleton(notes_store_of, message_store)
     shown_notes = providers.Selector(
-        providers.Callable(shows_notes, settings), on=notes_store, off=providers.Object(None)
+        providers.Callable(shows_notes, settings), on=needed_database, off=providers.Object(None)
     )
+    aftermath: providers.Singleton[Aftermath] = providers.Singleton(
+        imported("reactor_memory.erasing:Aftermath"),
+        database=database,
+        elsewhere=kept_elsewhere,
+        clock=clock,
+    )
+    background_work = providers.Singleton(
+        background_work_of,
+        settings,
+        breaker,
+        clock,
+        random,
+        in_database=in_database,
+        summaries=summary_store,
+        messages=message_store,
+        database=database,
+        job=job.provider,
+        tiers=tiers.provider,
+        index=search_kinds.provider,
+        aftermath=aftermath.provider,
+    )
+    pruner: providers.Singleton[Pruner] = providers.Singleton(
+        imported("reactor_memory.pruning:Pruner"),
+        database=database,
+        elsewhere=kept_elsewhere,
+        scheduler=background_work,
+        clock=clock,
+        purge=is_purging,
+    )
+
     context_loader = providers.Singleton(
         ContextLoader,
         source=context_source,
         messages=message_store,
         summaries=summary_store,
-        scheduler=summary_scheduler,
+        scheduler=background_work,
         strategy=strategy,
         recaller=recaller,
         counter=message_counter,
@@ -1270,12 +1203,9 @@ class Container(containers.DeclarativeContainer):
         database=database,
         elsewhere=kept_elsewhere,
         loader=context_loader,
-        scheduler=save_scheduler,
+        scheduler=background_work,
         counter=message_counter,
         redactor=redactor,
-        user_data=providers.Callable(
-            user_data_of, message_store, active_session_store.provider, notes_store.provider, items_store.provider
-        ),
         refold=fold.provided.whole,
         clock=clock,
         random=secrets.token_hex,
@@ -1284,12 +1214,12 @@ class Container(containers.DeclarativeContainer):
 
     session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
         imported("reactor_memory.sessions.directory:SessionDirectory"),
-        active=active_session_store,
+        database=needed_database,
         messages=message_store,
         clock=clock,
         new_id=new_session_id,
     )
-    long_term_memory = providers.Singleton(long_term_memory_of, notes_store, clock, settings)
+    long_term_memory = providers.Singleton(long_term_memory_of, needed_database, clock, settings)
     chat_summarizer = providers.Singleton(named_by, conditions, "summarizer", "chat_memory.summarizer", settings)
     own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.tiers.writing:TierWriter"),
@@ -1298,47 +1228,37 @@ class Container(containers.DeclarativeContainer):
         guard=providers.Singleton(own_guard_of, redactor, spending_caps, settings),
         counter=message_counter,
         forms=text_forms,
-        chunk_tokens=settings.provided.tiers.chunk_tokens,
     )
     chat_writer = providers.Selector(
         providers.Callable(chat_summarizer_kind, settings),
         usual=tier_writer,
         own=own_chat_writer,
     )
-    summarization_strategy = providers.Singleton(
-        summarization_strategy_of,
-        message_counter,
-        settings,
-        messages=message_store,
-        ranges=range_summary_store,
-        write=providers.Callable(chat_summaries_written_by, chat_writer),
-        clock=clock,
-    )
+    summarization_strategy = providers.Singleton(summarization_strategy_of, ranges.provider, chat_writer, settings)
     memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
     chat_memory = providers.Singleton(
         chat_memory_of,
         settings,
         manager=conversation_manager,
         messages=message_store,
-        ranges=range_summary_store,
+        database=needed_database,
         strategy=memory_management,
     )
 
     # conversations that people share
 
-    conversation_store = providers.Singleton(conversation_store_of, message_store)
     audit: providers.Singleton[Audit] = providers.Singleton(
-        imported("reactor_memory.service.auditing:Audit"), store=conversation_store, clock=clock
+        imported("reactor_memory.service.auditing:Audit"), database=database, clock=clock
     )
     access: providers.Singleton[Access] = providers.Singleton(
-        imported("reactor_memory.service.access:Access"), store=conversation_store, audit=audit
+        imported("reactor_memory.service.access:Access"), database=database, audit=audit
     )
     conversations: providers.Singleton[Conversations] = providers.Singleton(
         imported("reactor_memory.service.conversations:Conversations"),
         access=access,
-        store=conversation_store,
+        database=database,
         manager=conversation_manager,
-        scheduler=save_scheduler,
+        scheduler=background_work,
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),
@@ -1347,21 +1267,19 @@ class Container(containers.DeclarativeContainer):
     shared_messages: providers.Singleton[Messages] = providers.Singleton(
         imported("reactor_memory.service.messages:Messages"),
         access=access,
-        store=conversation_store,
+        database=database,
         manager=conversation_manager,
     )
-    answered_request_store = providers.Singleton(answered_request_store_of, message_store)
-    api_key_store = providers.Singleton(api_key_store_of, message_store)
     posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
         imported("reactor_memory.service.summaries:Summaries"),
         access=access,
-        store=conversation_store,
+        database=database,
         manager=conversation_manager,
     )
     sharing: providers.Singleton[Sharing] = providers.Singleton(
         imported("reactor_memory.service.sharing:Sharing"),
         access=access,
-        store=conversation_store,
+        database=database,
         audit=audit,
         clock=clock,
     )
@@ -1369,7 +1287,7 @@ class Container(containers.DeclarativeContainer):
     response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
         imported("reactor_memory.service.responses:ResponseStreams"),
         access=access,
-        conversations=conversation_store,
+        database=database,
         backend=providers.Singleton(stream_backend_of, response_store, settings),
         clock=clock,
         options=providers.Callable(stream_options, settings),
@@ -1384,13 +1302,13 @@ class Container(containers.DeclarativeContainer):
             on=providers.Factory(
                 imported("reactor_memory.chat.tiers:TierSummaries"),
                 tiers=tiers,
-                ranges=range_summary_store,
+                database=needed_database,
             ),
             off=providers.Factory(
                 imported("reactor_memory.chat.summaries:HierarchicalSummaries"),
                 manager=conversation_manager,
                 summaries=summary_store,
-                scheduler=summary_scheduler,
+                scheduler=background_work,
                 options=providers.Callable(hierarchy_options, settings),
             ),
         ),
@@ -1481,7 +1399,7 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         opened.push_async_callback(embedder.aclose)
     await _open_each(opened, stores.values())
     if not container.database().is_read_only:  # then nothing works in the background, where every claim would fail
-        await _open_each(opened, (container.summary_scheduler(), container.search_workers()))
+        await _open_each(opened, (container.background_work(),))
 
 
 async def _open_each(opened: AsyncExitStack, parts: Iterable[Any]) -> None:

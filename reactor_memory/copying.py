@@ -1,4 +1,4 @@
-"""Sessions moved from one store to another, as they are stored.
+"""Sessions moved from one database to another, as they are stored.
 
 A group is copied conversation by conversation, each behind the one that it was forked from, and its messages page by
 page in the order of the log. So what the target shows is at any moment the beginning of what the source shows, and a
@@ -14,9 +14,12 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
 from reactor_memory.models import Session, Value
-from reactor_memory.protocols import Clock, SessionTransfer, StoredConversation, StoredMessage, StoredUser
+from reactor_memory.protocols import Clock
+from reactor_memory.storage import transfer, user_rows
+from reactor_memory.storage.transfer import StoredConversation, StoredMessage, StoredUser
 
 PAGE = 500
 """Messages that are in memory, and in one transaction, at once."""
@@ -53,9 +56,7 @@ class SessionCopier:
     have grown there meanwhile; if it has grown in the source only, the rest is copied.
     """
 
-    def __init__(
-        self, source: SessionTransfer, target: SessionTransfer, *, clock: Clock, owner_id: str | None = None
-    ) -> None:
+    def __init__(self, source: Database, target: Database, *, clock: Clock, owner_id: str | None = None) -> None:
         self._source = source
         self._target = target
         self._clock = clock
@@ -73,7 +74,7 @@ class SessionCopier:
 
     async def compare_group(self, group_id: str) -> Copied:
         """`compare`, for one group. Raises `SessionNotFoundError` if the source has none of this id."""
-        group = await self._source.export_group(group_id)
+        group = await self._source.read(transfer.export_group, group_id)
         if not group:
             raise SessionNotFoundError(group_id)
         present = await self._present(group_id)
@@ -97,13 +98,13 @@ class SessionCopier:
         """`copy`, for one group."""
         done = await self.compare_group(group_id)
         present = await self._present(group_id)
-        for stored in await self._source.export_group(group_id):
+        for stored in await self._source.read(transfer.export_group, group_id):
             done += Copied(copied=await self._copy(stored, present.get(stored.session.session_id), advance))
         return done
 
     async def _groups(self) -> AsyncGenerator[str]:
         after = ""
-        while page := await self._source.list_groups(owner_id=self._owner_id, after=after):
+        while page := await self._source.read(transfer.list_groups, owner_id=self._owner_id, after=after):
             for group_id in page:
                 yield group_id
             after = page[-1]
@@ -114,18 +115,23 @@ class SessionCopier:
             return
         yield ""
         after = ""
-        while page := await self._source.list_users(after=after):
+        while page := await self._source.read(user_rows.list_users, after=after):
             for user_id in page:
                 yield user_id
             after = page[-1]
 
     async def _copy_user(self, user_id: str) -> int:
-        missing = _missing(await self._source.export_user(user_id), await self._target.export_user(user_id))
-        await self._target.import_user(missing)
+        missing = _missing(
+            await self._source.read(transfer.export_user, user_id),
+            await self._target.read(transfer.export_user, user_id),
+        )
+        await self._target.write(transfer.import_user, missing)
         return len(missing.notes)
 
     async def _present(self, group_id: str) -> dict[str, StoredConversation]:
-        return {stored.session.session_id: stored for stored in await self._target.export_group(group_id)}
+        return {
+            stored.session.session_id: stored for stored in await self._target.read(transfer.export_group, group_id)
+        }
 
     async def _check_same(self, stored: StoredConversation, known: StoredConversation) -> None:
         """Whether both are the same session: begun by the same act, with the same last message that both have."""
@@ -136,7 +142,7 @@ class SessionCopier:
             raise CopyConflictError(ours.session_id)
         last = min(ours.last_seq, theirs.last_seq)
         if last >= stored.first_seq:
-            both = [await _message_at(store, ours.session_id, last) for store in (self._source, self._target)]
+            both = [await _message_at(database, ours.session_id, last) for database in (self._source, self._target)]
             if both[0].message.message_id != both[1].message.message_id:
                 raise CopyConflictError(ours.session_id)
 
@@ -149,7 +155,7 @@ class SessionCopier:
             advance(stored.message_count)
             return 0
         if known is None:
-            await self._target.import_conversation(stored)
+            await self._target.write(transfer.import_conversation, stored)
         session_id, begin = stored.session.session_id, stored.first_seq - 1
         arrived = begin if known is None else known.session.last_seq
         unfinished = known is None or known.importing
@@ -157,7 +163,7 @@ class SessionCopier:
         copied = await self._copy_messages(session_id, arrived, advance)
         if copied or unfinished:
             await self._check_equal(session_id, begin if unfinished else arrived)
-            await self._target.finish_import(session_id, due_at=self._clock())
+            await self._target.write(transfer.finish_import, session_id, due_at=self._clock())
         return copied
 
     async def _copy_tombstone(self, stored: StoredConversation, known: StoredConversation | None) -> None:
@@ -165,14 +171,14 @@ class SessionCopier:
         if known is not None and known.importing and known.session.deleted_at is None:
             raise CopyConflictError(stored.session.session_id)
         if known is None:
-            await self._target.import_conversation(_tombstone(stored))
+            await self._target.write(transfer.import_conversation, _tombstone(stored))
         if known is None or known.importing:
-            await self._target.finish_import(stored.session.session_id, due_at=None)
+            await self._target.write(transfer.finish_import, stored.session.session_id, due_at=None)
 
     async def _copy_messages(self, session_id: str, after: int, advance: Advance) -> int:
         copied = 0
-        while page := await self._source.export_messages(session_id, after=after, limit=PAGE):
-            if not await self._target.import_messages(session_id, page):
+        while page := await self._source.read(transfer.export_messages, session_id, after=after, limit=PAGE):
+            if not await self._target.write(transfer.import_messages, session_id, page):
                 raise CopyConflictError(session_id)
             copied += len(page)
             advance(len(page))
@@ -181,14 +187,14 @@ class SessionCopier:
 
     async def _check_equal(self, session_id: str, after: int) -> None:
         """Every message behind `after` arrived as it is in the source."""
-        while page := await self._source.export_messages(session_id, after=after, limit=PAGE):
-            if await self._target.export_messages(session_id, after=after, limit=len(page)) != page:
+        while page := await self._source.read(transfer.export_messages, session_id, after=after, limit=PAGE):
+            if await self._target.read(transfer.export_messages, session_id, after=after, limit=len(page)) != page:
                 raise CopyConflictError(session_id)
             after = page[-1].seq
 
 
-async def _message_at(store: SessionTransfer, conversation_id: str, seq: int) -> StoredMessage:
-    return (await store.export_messages(conversation_id, after=seq - 1, limit=1))[0]
+async def _message_at(database: Database, conversation_id: str, seq: int) -> StoredMessage:
+    return (await database.read(transfer.export_messages, conversation_id, after=seq - 1, limit=1))[0]
 
 
 def _missing(ours: StoredUser, theirs: StoredUser) -> StoredUser:

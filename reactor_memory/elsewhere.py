@@ -1,10 +1,11 @@
-"""What a plug-in keeps outside the database of the log follows when messages go."""
+"""What is kept outside the database of the log follows when messages go."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from reactor_memory.protocols import Clock, ErasedBranch, RecallIndex, Refold, SummaryStore
+from reactor_memory.responses import ResponseStore
 
 
 class SummariesElsewhere:
@@ -30,3 +31,16 @@ class IndexElsewhere:
     async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
         for branch in branches:
             await self._index.truncate([branch.session.session_id], seq=branch.ranges[0][0])
+
+
+class ResponsesElsewhere:
+    """`KeptElsewhere` for responses that are being written."""
+
+    def __init__(self, responses: ResponseStore) -> None:
+        self._responses = responses
+
+    async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        await self._responses.forget_answers([branch.session.session_id for branch in branches], message_ids)
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        await self._responses.forget_responses(session_ids)

@@ -1,8 +1,8 @@
 """Content destroyed for good, in every place that the library knows: the log, what was derived from it, the index,
 running work, and what belongs to a user.
 
-Each step is a transaction, and done again it ends in the same state. So an erasure that was cut off is finished by
-asking for it again.
+Each step is a transaction, and done again it ends in the same state. What is left to do is noted in the transaction
+that begins an erasure. So one that was cut off goes on by itself, as background work.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TypeAlias
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memos import forget_texts
-from reactor_memory.models import ErasedMessages, ErasedUser
-from reactor_memory.protocols import Clock, KeptElsewhere, Refold, SummaryScheduler, UserData
+from reactor_memory.models import ErasedMessages, ErasedUser, Lease
+from reactor_memory.protocols import Clock, ErasedBranch, KeptElsewhere, Refold, SummaryScheduler
 from reactor_memory.storage import erasing, log
 from reactor_memory.storage.health import scrub
 
@@ -25,6 +25,55 @@ PAGE = 100
 """Groups of sessions that are looked up at a time."""
 
 
+class Aftermath:
+    """What is left to do when the log has erased: outside of its database, in its files, in memory."""
+
+    def __init__(self, *, database: Database, elsewhere: Sequence[KeptElsewhere], clock: Clock) -> None:
+        self._database = database
+        self._elsewhere = elsewhere
+        self._clock = clock
+
+    async def of_messages(
+        self, branches: Sequence[ErasedBranch], message_ids: Sequence[str], lease: Lease | None
+    ) -> None:
+        """Without a lease an earlier erasure in the same session was not finished, and stays to be done."""
+        for part in self._elsewhere:
+            await part.messages_gone(branches, message_ids)
+        await self._scrub()
+        if lease is not None:
+            await self._database.write(erasing.finish, lease)
+
+    async def of_group(self, group: Sequence[str], user_id: str) -> int:
+        """Erase a group that is marked as deleted. Whose it was is forgotten last, so that until then it is found."""
+        for part in self._elsewhere:
+            await part.forget(group)
+        return len(await self._database.write(erasing.erase_group, group[0], user_id, now=self._clock()))
+
+    async def of_groups(self, group_ids: Sequence[str]) -> None:
+        """These groups are erased."""
+        await self._scrub()
+        await self._database.write(erasing.finish_groups, group_ids)
+
+    async def go_on_with_messages(self, lease: Lease) -> None:
+        """Finish an erasure that was cut off. Which messages were concerned is not known any more, so everything that
+        was ever erased in the group is forgotten once more.
+        """
+        branches, message_ids = await self._database.write(erasing.tombstones, lease.session_id)
+        await self.of_messages(branches, message_ids, lease)
+
+    async def go_on_with_group(self, lease: Lease) -> None:
+        """Finish the erasure of a user for one of their groups."""
+        owner, group = await self._database.write(erasing.group_to_erase, lease.session_id)
+        if owner is not None:
+            await self._database.write(log.delete, group[0], owner, now=self._clock(), purge=False)
+            await self.of_group(group, owner)
+        await self.of_groups([lease.session_id])
+
+    async def _scrub(self) -> None:
+        await scrub(self._database)
+        forget_texts()
+
+
 class Eraser:
     """Destroys messages, or all there is of a user. Owners are checked by the stores, as everywhere."""
 
@@ -33,31 +82,34 @@ class Eraser:
         *,
         database: Database,
         elsewhere: Sequence[KeptElsewhere],
-        user_data: Sequence[UserData],
         scheduler: SummaryScheduler,
         refold: Refold,
         clock: Clock,
+        lease_seconds: float,
     ) -> None:
         self._database = database
-        self._elsewhere = elsewhere
-        self._user_data = user_data
+        self._aftermath = Aftermath(database=database, elsewhere=elsewhere, clock=clock)
+        self._is_elsewhere = bool(elsewhere)
         self._scheduler = scheduler
         self._refold = refold
         self._clock = clock
+        self._lease_microseconds = int(lease_seconds * 1e6)
 
     async def erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
         """As `ConversationManager.erase`."""
-        now = self._clock()
         message_ids = await self._ids(session_id, user_id, ranges)
-        erased = await self._database.write(
-            erasing.erase, session_id, user_id, ranges=ranges, now=now, refold=self._refold
+        erased, lease = await self._database.write(
+            erasing.begin,
+            session_id,
+            user_id,
+            ranges=ranges,
+            now=self._clock(),
+            refold=self._refold,
+            lease_microseconds=self._lease_microseconds,
         )
         session_ids = tuple(branch.session.session_id for branch in erased.branches)
         await self._scheduler.cancel(session_ids)
-        for part in self._elsewhere:
-            await part.messages_gone(erased.branches, message_ids)
-        await scrub(self._database)
-        forget_texts()
+        await self._aftermath.of_messages(erased.branches, message_ids, lease)
         for branch in erased.branches:
             if branch.session.deleted_at is None:
                 self._scheduler.messages_saved(branch.session.session_id, branch.session.last_seq)
@@ -65,34 +117,31 @@ class Eraser:
 
     async def _ids(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
         """The ids of these messages, if anything elsewhere goes by them."""
-        if not self._elsewhere:
+        if not self._is_elsewhere:
             return []
         found = await self._database.read(log.read_ranges, session_id, user_id, ranges)
         return [message.message_id for message in found if message.message_id is not None]
 
     async def erase_user(self, user_id: str) -> ErasedUser:
         """As `ConversationManager.erase_user`."""
-        sessions = rows = 0
-        for data in self._user_data:
-            rows += await data.forget_user(user_id, now=self._clock())
-        after = ""
+        rows = await self._database.write(
+            erasing.begin_user, user_id, now=self._clock(), lease_microseconds=self._lease_microseconds
+        )
+        sessions, after = 0, ""
         while groups := await self._database.read(erasing.owned_groups, user_id, after=after, limit=PAGE):
             for group in groups:
                 sessions += await self._erase_group(group, user_id)
+            await self._aftermath.of_groups([group[0] for group in groups])
             after = groups[-1][0]
-        await scrub(self._database)
-        forget_texts()
+        if not after:
+            await self._aftermath.of_groups(())
         return ErasedUser(session_count=sessions, row_count=rows)
 
     async def _erase_group(self, group: Sequence[str], user_id: str) -> int:
-        """Marked first, so that nothing is written to it any more; whose it was is forgotten last, so that until then
-        it is found again.
-        """
+        """Marked first, so that nothing is written to it any more."""
         await self._database.write(log.delete, group[0], user_id, now=self._clock(), purge=False)
         await self._scheduler.cancel(group)
-        for part in self._elsewhere:
-            await part.forget(group)
-        return len(await self._database.write(erasing.erase_group, group[0], user_id, now=self._clock()))
+        return await self._aftermath.of_group(group, user_id)
 
 
 def ranges_of(seq: Positions) -> tuple[tuple[int, int], ...]:

@@ -15,6 +15,7 @@ from reactor_memory.context.pinning import pins_cost
 from reactor_memory.context.report import Context
 from reactor_memory.context.strategies import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.context.trimming import assemble, trim
+from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Layout, Message, SearchHit, Session, Value
@@ -23,11 +24,11 @@ from reactor_memory.protocols import (
     ContextRows,
     ContextSource,
     MessageStore,
-    NotesStore,
     SummaryScheduler,
     SummaryStore,
 )
 from reactor_memory.recalling import Recaller, question_of
+from reactor_memory.storage import user_rows
 from reactor_memory.tokens.messages import MessageCounter
 
 log = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ class ContextLoader:
         recaller: Recaller,
         counter: MessageCounter,
         options: LoadingOptions,
-        notes: NotesStore | None = None,
+        notes: Database | None = None,
     ) -> None:
         self._source = source
         self._messages = messages
@@ -195,11 +196,11 @@ class ContextLoader:
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
         return rows.session, self._decide(request, limits, rows, notes, current_tokens, outcome)
 
-    async def _read_notes(self, store: NotesStore, request: LoadRequest) -> NotesBlock:
+    async def _read_notes(self, database: Database, request: LoadRequest) -> NotesBlock:
         """The notes as they are now: another session may have changed them since the last turn."""
         if request.user_id is None or request.agent_name is None:
             return _NO_NOTES
-        notes = await store.read_notes(request.user_id, request.agent_name)
+        notes = await database.read(user_rows.read_notes, request.user_id, request.agent_name)
         return self._rendered_notes(notes.text)
 
     def _decide(

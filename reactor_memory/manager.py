@@ -23,7 +23,7 @@ from reactor_memory.correcting import Corrector, check_value
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.erasing import Eraser, Positions, ranges_of
-from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError
+from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.explaining import Explainer, TracedFact
 from reactor_memory.ledger.amending import amended, until
 from reactor_memory.ledger.merging import as_of, fold
@@ -59,7 +59,6 @@ from reactor_memory.protocols import (
     Refold,
     SummaryScheduler,
     SummaryStore,
-    UserData,
 )
 from reactor_memory.storage import derived, log, posting
 from reactor_memory.storage.pins import find_pin, place_pin
@@ -99,6 +98,7 @@ class ManagerOptions(Value, frozen=True, kw_only=True):
     max_pins: int = 20
     max_pin_tokens: int = 2000
     timeout_seconds: float = 10.0
+    lease_seconds: float = 120.0
 
 
 P = ParamSpec("P")
@@ -140,7 +140,6 @@ class ConversationManager:
         scheduler: SummaryScheduler,
         counter: MessageCounter,
         redactor: Redactor,
-        user_data: Sequence[UserData],
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
@@ -162,10 +161,10 @@ class ConversationManager:
         self._eraser = Eraser(
             database=database,
             elsewhere=elsewhere,
-            user_data=user_data,
             scheduler=scheduler,
             refold=refold,
             clock=clock,
+            lease_seconds=options.lease_seconds,
         )
         self._corrector = Corrector(database=database, summaries=summaries, refold=refold, clock=clock)
         self._clock = clock
@@ -512,12 +511,14 @@ class ConversationManager:
     ) -> Summary | None:
         """Do the background work of this session now, parked work too, and return the summary.
 
-        The session must be longer than ``summary.trigger_message_count``, else there is nothing to do.
+        Where ``background.enabled`` is false it is done here and now. The session must be longer than
+        ``summary.trigger_message_count``, else there is nothing to do. Raises `SummarizationError` with the reason if
+        some of the work failed, or was not done in time (``timeout``); what was done is stored.
         """
-        session = await self.get_session(session_id, user_id=user_id)
-        self._scheduler.request(session_id)
-        beyond = session.last_seq + 1  # never covered, so this waits until there is nothing left to do
-        await self._scheduler.ensure(session_id, beyond, timeout_seconds=timeout_seconds)
+        await self.get_session(session_id, user_id=user_id)
+        report = await self._scheduler.work_on(session_id, timeout_seconds=timeout_seconds)
+        if report.failed is not None:
+            raise SummarizationError(report.failed, f"failed after {report.steps} steps, which are stored")
         return await self._summaries.get_summary(session_id)
 
     @_in_time

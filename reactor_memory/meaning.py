@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from reactor_memory.context.ranking import scored
 from reactor_memory.context.recall import MAX_QUERY_CHARACTERS
+from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.models import Lease
 from reactor_memory.protocols import Findings, Found, IndexPart, RecallIndex, RecallQuery
-from reactor_memory.searching import Embedder, Near, NearQuery, SearchStore
+from reactor_memory.searching import Embedder, Near, NearQuery
+from reactor_memory.storage.meaning import nearest_in_branch
 
 log = logging.getLogger(__name__)
 
@@ -31,15 +33,15 @@ FULL_SCORE = 8.0
 
 
 class MeaningIndex:
-    """`RecallIndex` that asks `words`, which keeps all entries, and the vectors of `store`.
+    """`RecallIndex` that asks `words`, which keeps all entries, and the vectors of `database`.
 
-    Of a message that is not embedded, or while the embedder or the store fails, words alone tell. `min_similarity`: a
-    message that means less of what is looked for is no answer (cosine, -1 to 1).
+    Of a message that is not embedded, or while the embedder or the database fails, words alone tell. `min_similarity`:
+    a message that means less of what is looked for is no answer (cosine, -1 to 1).
     """
 
-    def __init__(self, words: RecallIndex, *, store: SearchStore, embedder: Embedder, min_similarity: float) -> None:
+    def __init__(self, words: RecallIndex, *, database: Database, embedder: Embedder, min_similarity: float) -> None:
         self._words = words
-        self._store = store
+        self._database = database
         self._embedder = embedder
         self._min_similarity = min_similarity
 
@@ -78,7 +80,8 @@ class MeaningIndex:
         [vector] = await self._embedder.embed([query.text[:MAX_QUERY_CHARACTERS]], is_query=True)
         if not any(vector):
             return ()
-        return await self._store.nearest_in_branch(
+        return await self._database.read_long(
+            nearest_in_branch,
             NearQuery(
                 branch=query.branch,
                 until=until,
@@ -86,7 +89,7 @@ class MeaningIndex:
                 model=self._embedder.name,
                 min_similarity=self._min_similarity,
                 limit=NEAREST,
-            )
+            ),
         )
 
 

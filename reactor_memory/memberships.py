@@ -7,19 +7,16 @@ those below it may.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from reactor_memory.models import (
     AccessLevel,
-    AuditRecord,
     JsonObject,
-    Membership,
     Message,
-    OwnershipTransfer,
     Session,
     Value,
 )
-from reactor_memory.protocols import Appended, AppendRequest
+from reactor_memory.protocols import AppendRequest
 
 LEVELS: tuple[AccessLevel, ...] = ("reader", "writer", "manager", "owner")
 """From the least to the most."""
@@ -128,103 +125,3 @@ class MessagesQuery(Value, frozen=True, kw_only=True):
     after: int = 0
     until: int | None = None
     limit: int = 50
-
-
-class ConversationStore(Protocol):
-    """What a service keeps beside the log. Nothing here checks who asks: that is decided before, by what these calls
-    tell; each writes its audit record in the same transaction.
-
-    `user_id` says for whom `access_level` is told. A deleted conversation is None, unless `deleted` is asked for.
-    """
-
-    async def get_conversation(
-        self, conversation_id: str, user_id: str | None, *, deleted: bool = False, described: bool = False
-    ) -> Conversation | None:
-        """With `described` also the preview and the last message that a fork shares. One that was purged is None."""
-        ...
-
-    async def list_conversations(self, query: ConversationsQuery) -> tuple[Conversation, ...]: ...
-
-    async def list_group(self, group_id: str, user_id: str | None) -> tuple[Conversation, ...]:
-        """The conversations of a group, in the order of their creation, the root first."""
-        ...
-
-    async def create_conversation(self, new: NewConversation, audit: AuditRecord) -> Conversation:
-        """The conversation; one of this id and owner that is there already is left as it is and returned.
-
-        Raises `SessionOwnershipError` or `SessionDeletedError`.
-        """
-        ...
-
-    async def fork_conversation(self, new: NewFork, audit: AuditRecord) -> tuple[Conversation, Appended | None]:
-        """Create the branch and its first message in one transaction; one of this id is returned as it is."""
-        ...
-
-    async def rename_conversation(self, conversation_id: str, title: str | None, audit: AuditRecord) -> bool:
-        """False if it was deleted meanwhile."""
-        ...
-
-    async def title_conversation(self, conversation_id: str) -> str | None:
-        """Give a conversation without a title the one of its first message by a user (`title_from`); what it has."""
-        ...
-
-    async def delete_conversation(self, conversation_id: str, audit: AuditRecord, *, purge: bool) -> tuple[str, ...]:
-        """As `MessageStore.delete`, whoever owns it. A pending transfer goes with the root."""
-        ...
-
-    async def restore_conversation(self, conversation_id: str, audit: AuditRecord) -> tuple[Session, ...] | None:
-        """Bring back a deleted conversation with what was deleted together with it, what is due among their background
-        work included; those that are back. None if it was purged. Raises `SharingConflictError` if the one that it was
-        forked from is deleted, and was not deleted together with it.
-        """
-        ...
-
-    async def read_visible(self, query: MessagesQuery) -> tuple[Message, ...]: ...
-
-    async def find_message(self, session: Session, message_id: str) -> Message | None:
-        """The message of this id on the branch, whoever may see it."""
-        ...
-
-    async def list_memberships(self, group_id: str) -> tuple[Membership, ...]:
-        """All members, the owner first, then in the order in which they joined."""
-        ...
-
-    async def put_membership(self, membership: Membership, audit: AuditRecord, *, creating: bool) -> Membership | None:
-        """Add a member (None if there is one), or change the level of one (None if there is none); how it stands now.
-        The owner is a member that this cannot change. Raises `SessionDeletedError`.
-        """
-        ...
-
-    async def remove_membership(self, group_id: str, user_id: str, audit: AuditRecord) -> bool:
-        """Also takes back an offer of ownership to this user. False if there is no such member beside the owner."""
-        ...
-
-    async def offer_ownership(self, transfer: OwnershipTransfer, audit: AuditRecord) -> OwnershipTransfer:
-        """The offer that is pending now: this one, or an older one of the group.
-
-        Raises `SessionOwnershipError` if who gives it does not own the group, `SharingConflictError` if who gets it is
-        no member, and `SessionDeletedError`.
-        """
-        ...
-
-    async def list_transfers(self, user_id: str) -> tuple[OwnershipTransfer, ...]:
-        """Those that this user gave or got, oldest first."""
-        ...
-
-    async def accept_ownership(self, transfer_id: str, user_id: str, audit: AuditRecord) -> OwnershipTransfer | None:
-        """Make the recipient the owner of all conversations of the group, and the owner a manager. None if there is no
-        such offer to `user_id`, or they are no member any more.
-        """
-        ...
-
-    async def decline_ownership(self, transfer_id: str, user_id: str, audit: AuditRecord) -> OwnershipTransfer | None:
-        """Take the offer away, by who gave or got it."""
-        ...
-
-    async def add_audit(self, record: AuditRecord) -> None:
-        """Note what changed nothing here, such as an agent that read; one of this id that is there stays as it is."""
-        ...
-
-    async def list_audit(self, group_id: str, *, after: str = "", limit: int = 100) -> tuple[AuditRecord, ...]:
-        """Oldest first, behind the record `after`."""
-        ...

@@ -15,8 +15,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from typing import Any, TypeAlias
@@ -40,6 +40,9 @@ PLUG_POINTS = (
     "stream_store",
     "clock",
 )
+
+WITHOUT_DATABASE = "is none: it keeps the log and summaries only, and what else there is refuses its work"
+"""Why a store of a plug-in is not the database, which sharing, search, keys and all other features ask."""
 
 Factory: TypeAlias = Callable[[Settings], Any]
 """Makes the implementation from the settings. It does no I/O."""
@@ -225,8 +228,18 @@ def _report(conditions: tuple[Condition, ...], chosen: list[_Candidate]) -> Cond
             )
             if selected:
                 factories[plug_point][name] = _guarded(factory, candidate, f"{plug_point} {name}")
+    bindings += _without_database(bindings, factories["database"])
     closers = tuple(each.plugin.on_close for each in reversed(chosen) if each.plugin.on_close)
     return ConditionReport(conditions=conditions, bindings=tuple(bindings), factories=factories, closers=closers)
+
+
+def _without_database(bindings: Sequence[Binding], databases: Collection[str]) -> list[Binding]:
+    """What the stores lack that are no database."""
+    return [
+        replace(each, plug_point="database", selected=False, reason=WITHOUT_DATABASE)
+        for each in bindings
+        if each.plug_point == "message_store" and each.selected and each.name not in databases
+    ]
 
 
 def _winners(chosen: Iterable[_Candidate]) -> dict[tuple[str, str], _Candidate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from reactor_memory.models import Value
 
@@ -61,24 +61,6 @@ class ApiKey(Value, frozen=True, kw_only=True):
     revoked_at: int | None = None
 
 
-class ApiKeyStore(Protocol):
-    """Keeps the keys of agents, those that are over included."""
-
-    async def add_api_key(self, key: ApiKey) -> bool:
-        """False if there is a key of this prefix."""
-        ...
-
-    async def find_api_key(self, key_prefix: str) -> ApiKey | None: ...
-
-    async def list_api_keys(self) -> tuple[ApiKey, ...]:
-        """All of them, the oldest first."""
-        ...
-
-    async def revoke_api_key(self, key_prefix: str, *, now: int) -> bool:
-        """False if there is no such key, or it was revoked before."""
-        ...
-
-
 class AnsweredRequest(Value, frozen=True, kw_only=True):
     """A request that came with an idempotency key. Without a `status` somebody works on it until `lease_until`.
 
@@ -94,30 +76,3 @@ class AnsweredRequest(Value, frozen=True, kw_only=True):
     body: str | None = None
     lease_until: int
     created_at: int
-
-
-class AnsweredRequestStore(Protocol):
-    """Remembers answers, so that a repeated request gets the first one."""
-
-    async def claim_request(
-        self, request: AnsweredRequest, *, now: int, forget_before: int = 0
-    ) -> AnsweredRequest | None:
-        """Begin to work on a request: None if it is new, or was left behind (its lease is over, its fingerprint the
-        same), else what is known. Of several claims at once one gets None.
-
-        Every claim forgets a few requests that were begun before `forget_before`, more than the one that it may add,
-        so that old ones become fewer without anybody who cleans up.
-        """
-        ...
-
-    async def answer_request(self, request: AnsweredRequest) -> None:
-        """Store status and body, and the group if it is known only now. The first answer stays."""
-        ...
-
-    async def release_request(self, principal_id: str, request_key: str) -> None:
-        """The request failed and may be repeated. One that was answered is kept."""
-        ...
-
-    async def forget_requests(self, *, before: int, limit: int = 1000) -> int:
-        """Forget those that were begun before this time, the oldest first; how many."""
-        ...

@@ -10,22 +10,14 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 from reactor_memory.models import (
-    ActiveSession,
-    AuditRecord,
     BranchRange,
     Extraction,
     Fact,
     FactCorrection,
-    Item,
-    ItemChange,
-    JsonObject,
     Layout,
     Lease,
     Ledger,
-    Membership,
     Message,
-    Notes,
-    OwnershipTransfer,
     Pin,
     PostedSummary,
     RangeSummary,
@@ -67,6 +59,24 @@ class TokenCounter(Protocol):
         ...
 
 
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words: writes the texts of tiers and of the chat memory.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
+
+
 class Summarizer(Protocol):
     """Extracts facts and a narrative from a run of messages.
 
@@ -81,29 +91,18 @@ class Summarizer(Protocol):
     @property
     def prompt_version(self) -> str: ...
 
+    @property
+    def condenser(self) -> Condenser | None:
+        """What tells runs of messages in fewer words, often the summarizer itself; without one, texts are made of what
+        it extracts.
+        """
+        ...
+
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction: ...
 
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
-
-
-class Condensed(Value, frozen=True, kw_only=True):
-    """A shorter text, and what it cost."""
-
-    text: str
-    usage: Usage = Usage()
-
-
-class Condenser(Protocol):
-    """Tells a run of messages in fewer words. A `Summarizer` that has this method, too, writes the texts of tiers.
-
-    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
-    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
-    retries by itself.
-    """
-
-    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
@@ -221,6 +220,12 @@ class StoreHealth(Value, frozen=True, kw_only=True):
 
 SUMMARIZE = "summarize"
 """The kind of background work that an append makes due."""
+
+ERASE = "erase"
+"""The kind of what is left to do after messages were erased from the log."""
+
+ERASE_USER = "erase_user"
+"""The kind of the erasure of a user's groups, each under its root."""
 
 Refold = Callable[[Ledger], Summary]
 """The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
@@ -395,6 +400,16 @@ class MessageStore(Protocol):
         ...
 
 
+class Ahead(Value, frozen=True, kw_only=True):
+    """How far ahead of now a lease and a pause can end. What seems to end later was written by a wrong clock."""
+
+    lease_microseconds: int
+    wait_microseconds: int
+
+
+EVER = Ahead(lease_microseconds=2**60, wait_microseconds=2**60)
+
+
 class SummaryStore(Protocol):
     """Segments, facts, summaries, layouts and the state of background work. All of it can be made again.
 
@@ -463,10 +478,17 @@ class SummaryStore(Protocol):
         """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
         ...
 
-    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
-        """Take the lease if it is free or expired, with the next fence; None if another holds it.
+    async def claim(
+        self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+    ) -> Lease | None:
+        """Take the lease if it is free or expired, with the next fence; None if another holds it. The work is due from
+        then on, until `release` says otherwise: who dies leaves it to be found.
 
-        `now` is the caller's clock; a store whose database has a clock uses that one. Claims also parked work:
+        `now` is the caller's clock; a store whose database has a clock uses that one for leases. A lease that ends
+        later than `lease_microseconds` from now was taken by a clock that was wrong, and has expired.
+
+        With `wait_microseconds`, work that is parked or put off is left alone: None. Put off is what is due later than
+        now, but not later than so long from now, where only a wrong clock could have put it. Without, it is claimed:
         who claims a conversation by name wants it done.
         """
         ...
@@ -489,8 +511,10 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
-        """Conversations whose work is due and not leased, longest waiting first, parked ones left out."""
+    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
+        """Conversations whose work is due and not leased, longest waiting first, parked ones left out. What ends
+        further `ahead` of now is over.
+        """
         ...
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
@@ -567,22 +591,21 @@ class Amendments(Protocol):
         ...
 
 
-class UserData(Protocol):
-    """What is kept about a user beside sessions."""
-
-    async def forget_user(self, user_id: str, *, now: int) -> int:
-        """Destroy it, in one transaction; how many rows. A late writer of what was there before is refused."""
-        ...
-
-
 class ContextSource(Protocol):
     """Where a load reads: a store that holds log and summaries, or two stores joined."""
 
     async def read_context(self, query: ContextQuery) -> ContextRows: ...
 
 
+class WorkReport(Value, frozen=True, kw_only=True):
+    """What became of work that was asked for: the `steps` that were done, and why it `failed`, if it did."""
+
+    steps: int = 0
+    failed: str | None = None
+
+
 class SummaryScheduler(Protocol):
-    """Lets summaries grow in the background. None of these calls raises for a fault of a summarizer."""
+    """Does the work behind saves. None of these calls raises for a fault of a summarizer."""
 
     async def open(self) -> None: ...
 
@@ -598,6 +621,12 @@ class SummaryScheduler(Protocol):
         """Look whether there is work for the session, parked or not. Returns at once."""
         ...
 
+    async def work_on(self, session_id: str, *, timeout_seconds: float) -> WorkReport:
+        """Do the work of the session now, parked or not: in the task of the caller where background work is left to
+        other processes. What another process does is waited for. Raises `StoreError`.
+        """
+        ...
+
     async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:
         """Wait until the summary covers `until_seq`. How it ended: ``covered``, ``timeout``, ``failed``,
         ``open`` (the breaker of the provider is open: not waited at all), ``idle`` (nothing more can be done).
@@ -610,63 +639,6 @@ class SummaryScheduler(Protocol):
 
     async def cancel(self, session_ids: Sequence[str]) -> None:
         """Stop work on sessions that were deleted."""
-        ...
-
-
-class RangeSummaryStore(Protocol):
-    """Texts that stand for ranges of messages, beside the log that they stand for. Owners are checked as in
-    `MessageStore`; an unknown session raises `SessionNotFoundError`.
-
-    A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
-    summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows
-    the messages of that range themselves, archived or not.
-
-    What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten:
-    `read_originals` gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any
-    other message. When a message of a range is withdrawn or erased, the text goes that was made of it, as if it had
-    been restored. Deleting a session deletes its summaries.
-    """
-
-    async def read_range_summaries(
-        self, session_id: str, user_id: str | None, *, live: bool = True
-    ) -> tuple[RangeSummary, ...]:
-        """The live ones (or all), in the order of their ranges."""
-        ...
-
-    async def read_originals(
-        self,
-        session_id: str,
-        user_id: str | None,
-        *,
-        after: int = 0,
-        until: int | None = None,
-        last: int | None = None,
-        limit: int | None = None,
-    ) -> tuple[Message, ...]:
-        """As `MessageStore.read`, with the archived messages."""
-        ...
-
-    async def put_range_summaries(
-        self, session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
-    ) -> bool:
-        """Store `new`, in one transaction: live summaries inside the range of a new one are replaced by it, and what
-        becomes of its messages is told by its `retention`. `delete` leaves a tombstone for each message; it is
-        meant to save space (`erase` forgets).
-
-        Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`,
-        in any order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced
-        summary stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new
-        one, are not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a
-        `message_count` that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for
-        `delete`, if a fork begins inside the range.
-        """
-        ...
-
-    async def restore_range_summary(self, session_id: str, user_id: str | None, summary_id: str, *, now: int) -> bool:
-        """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
-
-        False if it is not live (any more). `InvalidInputError` if its messages were deleted.
-        """
         ...
 
 
@@ -686,83 +658,6 @@ class MemoryManagementStrategy(Protocol):
         counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
         or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
         """
-        ...
-
-
-class ActiveSessionStore(Protocol):
-    """Which session a user talks in to an agent. Nothing here knows whether that session exists, or whose it is.
-
-    Every call answers for the named user only, but for `deactivate_active`. `last_active_at` never goes back.
-    """
-
-    async def get_active(self, user_id: str, agent_name: str) -> ActiveSession | None:
-        """None if there never was one; one that was deactivated has no `session_id`."""
-        ...
-
-    async def get_or_create_active(self, user_id: str, agent_name: str, candidate: str, *, now: int) -> ActiveSession:
-        """The active session, which is in use from now on; `candidate` becomes it if there is none. All who ask at
-        once get the same answer.
-        """
-        ...
-
-    async def switch_active(
-        self, user_id: str, agent_name: str, *, expected: str | None, new: str | None, now: int
-    ) -> ActiveSession | None:
-        """Make `new` the active session (None: there is none then) if it still is `expected`; else None."""
-        ...
-
-    async def touch_active(self, user_id: str, agent_name: str, session_id: str, *, now: int) -> bool:
-        """Note that `session_id` is in use; False if it is not the active one. A power cut may take the note back."""
-        ...
-
-    async def list_active(self, user_id: str) -> tuple[ActiveSession, ...]:
-        """All agents of the user, the one used last first."""
-        ...
-
-    async def deactivate_active(self, *, before: int) -> int:
-        """Deactivate what was used last before this time, of all users; how many."""
-        ...
-
-
-class NotesStore(Protocol):
-    """Versions of notes per user and agent: append-only, and version n is followed by n + 1.
-
-    Every call answers for the named user and agent only.
-    """
-
-    async def read_notes(self, user_id: str, agent_name: str, *, version: int | None = None) -> Notes:
-        """The newest version, or the one asked for; version 0 if there is none."""
-        ...
-
-    async def put_notes(self, notes: Notes) -> bool:
-        """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
-        ...
-
-    async def list_notes(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
-        """The newest versions, newest first."""
-        ...
-
-
-class ItemsStore(Protocol):
-    """What applications keep by namespace and key, each user's apart; `user_id` "" is nobody in particular.
-
-    A namespace is a path of labels with points between them; "" is above all others.
-    """
-
-    async def read_items(self, user_id: str, keys: Sequence[tuple[str, str]]) -> tuple[Item | None, ...]:
-        """The items under these namespaces and keys, in this order; None for what is not there."""
-        ...
-
-    async def list_items(self, user_id: str, namespace: str, *, limit: int | None = None) -> tuple[Item, ...]:
-        """The items of the namespace and of all below it, changed last first; at most `limit`."""
-        ...
-
-    async def list_item_namespaces(self, user_id: str) -> tuple[str, ...]:
-        """The namespaces that hold an item, in the order of their code points."""
-        ...
-
-    async def change_items(self, user_id: str, changes: Sequence[ItemChange], *, now: int) -> None:
-        """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
         ...
 
 
@@ -787,114 +682,4 @@ class ChatModel(Protocol):
 
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `stream` was never called."""
-        ...
-
-
-COPY = "copy"
-"""The kind of the row of background work that a conversation has until it was imported to its end."""
-
-
-class StoredMessage(Value, frozen=True, kw_only=True):
-    """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
-    `posted_until`.
-
-    `state` is None in view, else ``withdrawn``, ``archived`` (`archived_by` this summary, which ends at
-    `archived_until`) or ``erased``. The first message of a batch with an idempotency key says what is remembered of it.
-    """
-
-    message: Message
-    state: str | None = None
-    archived_by: str | None = None
-    archived_until: int | None = None
-    batch_key: str | None = None
-    batch_fingerprint: str | None = None
-    batch_size: int | None = None
-    posted_until: int | None = None
-
-    @property
-    def seq(self) -> int:
-        return self.message.seq or 0
-
-
-class StoredConversation(Value, frozen=True, kw_only=True):
-    """A conversation with all that a store keeps of it, but for its messages and what is derived from them.
-
-    Members, an offer of ownership and the audit trail belong to the group, and come with its root. `importing`: it was
-    begun by `import_conversation` and is not finished.
-    """
-
-    session: Session
-    agent_name: str | None = None
-    metadata: JsonObject = {}
-    purged_at: int | None = None
-    pins: tuple[Pin, ...] = ()
-    summaries: tuple[RangeSummary, ...] = ()
-    corrections: tuple[FactCorrection, ...] = ()
-    memberships: tuple[Membership, ...] = ()
-    transfer: OwnershipTransfer | None = None
-    audit: tuple[AuditRecord, ...] = ()
-    importing: bool = False
-
-    @property
-    def first_seq(self) -> int:
-        """The first message of its own."""
-        return self.session.branch[-1].start_seq
-
-    @property
-    def message_count(self) -> int:
-        """Messages of its own, in view or not; of a deleted conversation none count."""
-        return 0 if self.session.deleted_at is not None else self.session.last_seq - self.first_seq + 1
-
-
-class StoredUser(Value, frozen=True, kw_only=True):
-    """What is kept of a user beside sessions: all versions of notes, in their order, the active sessions, and items.
-
-    The user "" is nobody in particular, and has items only.
-    """
-
-    user_id: str
-    active: tuple[ActiveSession, ...] = ()
-    notes: tuple[Notes, ...] = ()
-    items: tuple[Item, ...] = ()
-
-
-class SessionTransfer(Protocol):
-    """Reads and writes sessions, and what belongs to users, as they are stored, to move them to another store. No owner
-    is checked: this is for who runs the databases.
-    """
-
-    async def list_groups(self, *, owner_id: str | None = None, after: str = "", limit: int = 100) -> tuple[str, ...]:
-        """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
-        ...
-
-    async def export_group(self, group_id: str) -> tuple[StoredConversation, ...]:
-        """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
-        ...
-
-    async def export_messages(self, conversation_id: str, *, after: int, limit: int) -> tuple[StoredMessage, ...]:
-        """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
-        ...
-
-    async def import_conversation(self, stored: StoredConversation) -> bool:
-        """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
-        ...
-
-    async def import_messages(self, conversation_id: str, messages: Sequence[StoredMessage]) -> bool:
-        """Store messages that follow one another, durably; False, and nothing stored, if the first of them is not the
-        next one of the conversation, or if that was deleted.
-        """
-        ...
-
-    async def finish_import(self, conversation_id: str, *, due_at: int | None) -> None:
-        """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
-        ...
-
-    async def list_users(self, *, after: str = "", limit: int = 100) -> tuple[str, ...]:
-        """The users behind `after`, in their order, of whom notes, active sessions or items are kept."""
-        ...
-
-    async def export_user(self, user_id: str) -> StoredUser: ...
-
-    async def import_user(self, stored: StoredUser) -> None:
-        """Store what is not there yet, in one transaction; nothing is replaced."""
         ...

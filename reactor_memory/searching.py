@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.models import BranchRange, Lease, Message, Value
+from reactor_memory.models import BranchRange, Message, Value
 
 SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
 
@@ -191,46 +191,6 @@ class SearchBacklog(Value, frozen=True, kw_only=True):
     words: int = 0
     meanings: int = 0
     parked: int = 0
-
-
-class SearchStore(Protocol):
-    """The index of a store over all its conversations that have an owner. Content that is erased, withdrawn or purged
-    leaves it in the same transaction.
-    """
-
-    async def search_messages(self, query: SearchQuery) -> SearchAnswer:
-        """Only what the user may read is looked at, and counted. Raises `InvalidInputError` if `before` names no
-        message that the user can see.
-        """
-        ...
-
-    async def nearest_in_branch(self, query: NearQuery) -> tuple[Near, ...]:
-        """The messages of a branch that mean what is looked for, nearest first; of equals the newer one. Never what no
-        context of the branch shows. Nothing here checks an owner: who asks has read the session.
-        """
-        ...
-
-    async def search_progress(self, conversation_id: str) -> SearchProgress | None: ...
-
-    async def behind_in_words(self, *, after: str, now: int, limit: int) -> tuple[str, ...]:
-        """Conversations behind `after` (in the order of their ids) with work of the kind `INDEX_SEARCH` to do now."""
-        ...
-
-    async def behind_in_meanings(self, *, model: str, after: str, now: int, limit: int) -> tuple[str, ...]: ...
-
-    async def index_words(self, lease: Lease, part: IndexedRange) -> bool:
-        """Store the words of a range. False, and nothing is stored, if the lease is not the newest one of a living
-        conversation, or the range does not follow what is indexed. What went out of view meanwhile is left out.
-        """
-        ...
-
-    async def index_meanings(self, lease: Lease, part: IndexedRange, *, model: str) -> bool:
-        """As `index_words`. Vectors of another model are replaced. What reaches the end of the conversation brings its
-        `vectorized_at` to `read_at`.
-        """
-        ...
-
-    async def search_backlog(self, *, model: str | None = None) -> SearchBacklog: ...
 
 
 # Pure

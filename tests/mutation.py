@@ -118,7 +118,7 @@ def _statements(root: Path) -> dict[str, list[tuple[Path, int, int]]]:
     statements: dict[str, list[tuple[Path, int, int]]] = {}
     for file, text in _texts(root, "sql").items():
         headers = list(_SQL_HEADER.finditer(text))
-        ends = [*(header.start() for header in headers[1:]), len(text)]
+        ends = [*(header.start() for header in headers), len(text)][1:]
         for header, end in zip(headers, ends, strict=True):
             statements.setdefault(header[1].strip(), []).append((file, header.end(), end))
     return statements

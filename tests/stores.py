@@ -5,11 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from reactor_memory.database.database import Database
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.database.sqlite_memory import MemoryDatabase
+from reactor_memory.storage.message_store import SqlMessageStore
 from reactor_memory.storage.queries import QUERIES
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.recall_index import SqlRecallIndex
+from reactor_memory.storage.summary_store import SqlSummaryStore
+
+
+class SqlStore(SqlMessageStore):
+    """The log, with the summaries and the recall index of its database beside it."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.database = database
+        self.summaries = SqlSummaryStore(database)
+        self.index = SqlRecallIndex(database)
 
 
 def sqlite_database(path: str | Path, **options: Any) -> SqliteDatabase:

@@ -17,12 +17,14 @@ import msgspec
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.extras import require
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
 from reactor_memory.models import Fact, ItemChange, JsonObject, Session
 from reactor_memory.models import Item as StoredItem
 from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.protocols import Clock, ItemsStore
+from reactor_memory.protocols import Clock
+from reactor_memory.storage import items
 from reactor_memory.terms import terms
 from reactor_memory.validation import MessageLimits, check_label, check_object
 
@@ -97,7 +99,7 @@ class ReactorMemoryStore(BaseStore):
         self._memory = memory
         container = memory.container
         self._items = _Items(
-            container.items_store(),
+            container.needed_database(),
             user_id or "",
             container.clock(),
             MessageLimits(**container.settings().limits.model_dump()),
@@ -185,25 +187,25 @@ class _Nothing:
 
 
 class _Items:
-    def __init__(self, store: ItemsStore, user_id: str, clock: Clock, limits: MessageLimits) -> None:
-        self._store = store
+    def __init__(self, database: Database, user_id: str, clock: Clock, limits: MessageLimits) -> None:
+        self._database = database
         self._user_id = user_id
         self._clock = clock
         self._limits = limits
 
     async def get(self, op: GetOp) -> Item | None:
-        (item,) = await self._store.read_items(self._user_id, [(".".join(op.namespace), op.key)])
+        (item,) = await self._database.read(items.read_items, self._user_id, [(".".join(op.namespace), op.key)])
         return None if item is None else Item(**_fields(item))
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
         everything = op.filter or op.query
         limit = None if everything else op.offset + op.limit
-        found = await self._store.list_items(self._user_id, ".".join(op.namespace_prefix), limit=limit)
-        items = [SearchItem(**_fields(item)) for item in found if _matches(item.value, op.filter)]
-        return _page(_ranked(items, op.query) if op.query else items, op)
+        found = await self._database.read(items.list_items, self._user_id, ".".join(op.namespace_prefix), limit=limit)
+        matching = [SearchItem(**_fields(item)) for item in found if _matches(item.value, op.filter)]
+        return _page(_ranked(matching, op.query) if op.query else matching, op)
 
     async def namespaces(self) -> list[Namespace]:
-        return [tuple(path.split(".")) for path in await self._store.list_item_namespaces(self._user_id)]
+        return [tuple(path.split(".")) for path in await self._database.read(items.list_item_namespaces, self._user_id)]
 
     def check(self, op: PutOp) -> None:
         if not op.namespace:
@@ -221,7 +223,7 @@ class _Items:
                 )
                 for op in ops
             ]
-            await self._store.change_items(self._user_id, changes, now=self._clock())
+            await self._database.write(items.change_items, self._user_id, changes, now=self._clock())
 
 
 def _fields(item: StoredItem) -> dict[str, Any]:

@@ -17,19 +17,33 @@ import asyncpg
 from reactor_memory.benchmarking.raw import Raw, postgres_raw, sqlite_raw
 from reactor_memory.benchmarking.results import Store
 from reactor_memory.benchmarking.servers import started_postgres
+from reactor_memory.database import database as database_seam
+from reactor_memory.database.sqlite_memory import MemoryDatabase
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
 from reactor_memory.models import Value
+from reactor_memory.storage.queries import QUERIES
 
 OpenRaw: TypeAlias = Callable[[], AbstractAsyncContextManager[Raw]]
 
 
 class Database(Value, frozen=True, kw_only=True):
     """An empty database at `url`. `copy`, called when it is filled and closed, makes a second one of it and gives the
-    reference on that; a store without a driver has none.
+    reference on that; a store without a driver has none. `kept`: the database itself, where `url` names no place.
     """
 
     url: str
+    kept: database_seam.Database | None = None
     copy: Callable[[], Awaitable[OpenRaw]] | None = None
+
+
+class KeptInMemory(MemoryDatabase):
+    """Outlives the containers that use it: what one of them has stored, the next one finds."""
+
+    async def close(self) -> None:
+        pass
+
+    async def end(self) -> None:
+        await super().close()
 
 
 def database(store: Store, *, url: str | None, folder: Path | None) -> AbstractAsyncContextManager[Database]:
@@ -45,7 +59,9 @@ def database(store: Store, *, url: str | None, folder: Path | None) -> AbstractA
 
 @asynccontextmanager
 async def _in_memory() -> AsyncGenerator[Database]:
-    yield Database(url="memory://")
+    kept = KeptInMemory(QUERIES)
+    yield Database(url="memory://", kept=kept)
+    await kept.end()
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The library, opened in the ways that a run measures: managers with different settings over one store."""
+"""The library, opened in the ways that a run measures: managers with different settings over one database."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from dependency_injector import providers
 
 from reactor_memory.container import Container, open_container
+from reactor_memory.database.database import Database
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Value
 from reactor_memory.protocols import Clock, MessageStore
@@ -46,20 +47,20 @@ def hierarchical_settings(settings_of: SettingsOf, *, background: bool) -> Setti
 
 
 @asynccontextmanager
-async def memories(settings_of: SettingsOf, store: MessageStore | None = None) -> AsyncGenerator[Memories]:
-    """All of them over one store: `store`, or the one that the settings name."""
+async def memories(settings_of: SettingsOf, kept: Database | None = None) -> AsyncGenerator[Memories]:
+    """All of them over one database: `kept`, or the one that the settings name."""
     async with AsyncExitStack() as opened:
 
-        async def manager(settings: Settings, over: Any) -> Container:
+        async def manager(settings: Settings, over: Database | None) -> Container:
             return await opened.enter_async_context(open_container(settings, configure=_on(over)))
 
-        first = await manager(take_last_settings(settings_of), store)
-        shared = first.message_store()
+        first = await manager(take_last_settings(settings_of), kept)
+        shared = first.database()
         take_200 = await manager(take_last_settings(settings_of, messages=200), shared)
         hierarchical = await manager(hierarchical_settings(settings_of, background=False), shared)
         working = await manager(hierarchical_settings(settings_of, background=True), shared)
         yield Memories(
-            store=shared,
+            store=first.message_store(),
             now=first.clock(),
             take_last=first.conversation_manager(),
             take_200=take_200.conversation_manager(),
@@ -68,9 +69,9 @@ async def memories(settings_of: SettingsOf, store: MessageStore | None = None) -
         )
 
 
-def _on(store: MessageStore | None) -> Callable[[Container], None]:
+def _on(database: Database | None) -> Callable[[Container], None]:
     def configure(container: Container) -> None:
-        if store is not None:
-            cast("Any", container.message_store).override(providers.Object(store))
+        if database is not None:
+            cast("Any", container.database).override(providers.Object(database))
 
     return configure

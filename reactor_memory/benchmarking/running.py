@@ -35,7 +35,6 @@ from reactor_memory.benchmarking.results import Filling, Result, Run, Store, Wor
 from reactor_memory.benchmarking.sessions import crowd, crowd_size, loaded, wanted_sessions
 from reactor_memory.benchmarking.works import Bench, Case, Crowd, cases, crowds, load_memory, opened_bench
 from reactor_memory.models import Message, Value
-from reactor_memory.protocols import MessageStore
 from reactor_memory.settings import Settings
 
 Stage: TypeAlias = Callable[[str, int], Advance]
@@ -84,7 +83,6 @@ class _Runner:
         self._settings_of = settings_of
         self._stage = stage
         self._random = Random(plan.seed)  # noqa: S311 (the order of calls)
-        self._kept: MessageStore | None = None
 
     async def run(self) -> Run:
         filling, remembered, opened_at = await self._fill()
@@ -110,10 +108,8 @@ class _Runner:
         plan = self._plan
         wanted = tuple(wanted_sessions(plan.works, plan.sizes, plan.calls))
         total = sum(each.size * (1 + each.memory) for each in wanted)
-        async with memories(self._settings_of) as opened:
+        async with memories(self._settings_of, self._database.kept) as opened:
             self._server = dict((await opened.store.check()).details).get("store", "")
-            if self._database.copy is None:
-                self._kept = opened.store  # what is only in memory must outlive this block
             advance = self._stage("making sessions", total)
             filling = await fill(opened, wanted, plan.texts, seed=plan.seed, advance=advance)
             remembered = {each.session_id: await _remembered(opened, each.session_id) for each in wanted if each.memory}
@@ -123,12 +119,12 @@ class _Runner:
     @asynccontextmanager
     async def _opened(self, open_raw: OpenRaw | None) -> AsyncGenerator[Bench]:
         async with AsyncExitStack() as stack:
-            opened = await stack.enter_async_context(memories(self._settings_of, self._kept))
+            opened = await stack.enter_async_context(memories(self._settings_of, self._database.kept))
             raw = await stack.enter_async_context(open_raw()) if open_raw is not None else None
             yield opened_bench(opened, raw, take_last_settings(self._settings_of))
 
     def _cases(self, bench: Bench) -> list[Case]:
-        works: list[Work] = [work for work in self._plan.works if work != "cold_load" or self._kept is None]
+        works: list[Work] = [work for work in self._plan.works if work != "cold_load" or self._database.kept is None]
         return list(cases(bench, works, self._plan.sizes, self._plan.calls))
 
     # -- measuring ----------------------------------------------------------------------------------------------

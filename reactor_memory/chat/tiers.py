@@ -6,18 +6,19 @@ from reactor_memory.chat.news import CoverageWatch
 from reactor_memory.chat.replies import Progress, Reply
 from reactor_memory.chat.summaries import unchanged
 from reactor_memory.chat.wording import columns, count
+from reactor_memory.database.database import Database
 from reactor_memory.errors import SessionNotFoundError, SummarizationError
 from reactor_memory.models import Session
-from reactor_memory.protocols import RangeSummaryStore
+from reactor_memory.storage import range_summaries
 from reactor_memory.tiers.service import ProgressiveTiers, TierReport, TierStats
 
 
 class TierSummaries:
     """Older messages are condensed, and later compressed, by texts that stand for them."""
 
-    def __init__(self, *, tiers: ProgressiveTiers, ranges: RangeSummaryStore) -> None:
+    def __init__(self, *, tiers: ProgressiveTiers, database: Database) -> None:
         self._tiers = tiers
-        self._ranges = ranges
+        self._database = database
         self._watch = CoverageWatch()
 
     async def summarize(self, session: Session, user_id: str | None, progress: Progress) -> Reply:
@@ -44,7 +45,7 @@ class TierSummaries:
 
     async def _covered(self, session_id: str, user_id: str | None) -> int:
         try:
-            live = await self._ranges.read_range_summaries(session_id, user_id)
+            live = await self._database.read(range_summaries.read_range_summaries, session_id, user_id)
         except SessionNotFoundError:  # nothing has been said yet
             return 0
         return sum(summary.message_count for summary in live)

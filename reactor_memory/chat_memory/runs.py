@@ -6,6 +6,17 @@ from collections.abc import Sequence
 
 from reactor_memory.context.turns import find_pairs, units
 from reactor_memory.models import Message
+from reactor_memory.tiers.classification import CONDENSED
+from reactor_memory.tiers.planning import Step, Writing
+
+
+def next_step(messages: Sequence[Message], every: int) -> Step:
+    """The step that writes one summary, of `next_run`; one without writings if there are not enough messages yet."""
+    run = tuple(next_run(messages, every))
+    if not run:
+        return Step()
+    start, end = run[0].seq or 0, run[-1].seq or 0
+    return Step(writings=(Writing(kind=CONDENSED, start_seq=start, end_seq=end, messages=run),))
 
 
 def next_run(messages: Sequence[Message], every: int) -> Sequence[Message]:

@@ -17,6 +17,7 @@ from reactor_memory.chat_memory.projection import (
     metadata_of,
 )
 from reactor_memory.context.message_forms import MessagesLike
+from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ConversationNotFoundError,
     GenericMemoryError,
@@ -25,7 +26,8 @@ from reactor_memory.errors import (
 )
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Message, RangeSummary
-from reactor_memory.protocols import Appended, MemoryManagementStrategy, MessageStore, RangeSummaryStore
+from reactor_memory.protocols import Appended, MemoryManagementStrategy, MessageStore
+from reactor_memory.storage import range_summaries
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +54,13 @@ class ChatMemoryService:
         *,
         manager: ConversationManager,
         messages: MessageStore,
-        ranges: RangeSummaryStore,
+        database: Database,
         strategy: MemoryManagementStrategy,
         on_hook_error: Literal["log", "raise"] = "log",
     ) -> None:
         self._manager = manager
         self._messages = messages
-        self._ranges = ranges
+        self._database = database
         self._strategy = strategy
         self._on_hook_error = on_hook_error
 
@@ -110,7 +112,10 @@ class ChatMemoryService:
             while True:
                 summaries = await self._existing(conversation_id, user_id)
                 messages = await self._newest(conversation_id, user_id, summaries, view, limit, before)
-                if await self._ranges.read_range_summaries(conversation_id, user_id) == summaries:
+                if (
+                    await self._database.read(range_summaries.read_range_summaries, conversation_id, user_id)
+                    == summaries
+                ):
                     shown = () if view == "originals" else summaries
                     return merged(messages, shown, before=before, limit=limit)
 
@@ -150,8 +155,10 @@ class ChatMemoryService:
     async def _existing(self, conversation_id: str, user_id: str | None) -> tuple[RangeSummary, ...]:
         """The summaries of the conversation, which is there."""
         await self._manager.get_session(conversation_id, user_id=user_id)
-        summaries = await self._ranges.read_range_summaries(conversation_id, user_id)
-        if not summaries and not await self._ranges.read_originals(conversation_id, user_id, limit=1):
+        summaries = await self._database.read(range_summaries.read_range_summaries, conversation_id, user_id)
+        if not summaries and not await self._database.read(
+            range_summaries.read_originals, conversation_id, user_id, limit=1
+        ):
             raise ConversationNotFoundError(conversation_id)
         return summaries
 
@@ -165,8 +172,8 @@ class ChatMemoryService:
         before: int | None,
     ) -> list[Message]:
         """The messages of the view, newest first, as many as may be wanted."""
-        store = self._ranges.read_originals if view == "originals" else self._messages.read
-        read: _Read = partial(store, conversation_id, user_id)
+        originals = partial(self._database.read, range_summaries.read_originals)
+        read: _Read = partial(originals if view == "originals" else self._messages.read, conversation_id, user_id)
         ranges = gaps(summaries if view == "effective" else ())
         found: list[Message] = []
         for after, until in reversed(ranges):
@@ -191,7 +198,7 @@ class ChatMemoryService:
     async def _total(self, conversation_id: str, appended: Appended, user_id: str | None) -> int:
         """How many messages there are from the oldest that is left on; 0 if that cannot be told."""
         try:
-            oldest = await self._ranges.read_originals(conversation_id, user_id, limit=1)
+            oldest = await self._database.read(range_summaries.read_originals, conversation_id, user_id, limit=1)
         except ReactorMemoryError as error:
             reason = type(error).__name__
             log.warning("chat memory: not counted", extra={"session_id": conversation_id, "reason": reason})

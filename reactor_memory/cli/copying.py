@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 
 from reactor_memory.cli.invocation import Invocation, as_url
 from reactor_memory.cli.log_lines import log_to_stderr
-from reactor_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from reactor_memory.copying import Copied, SessionCopier
-    from reactor_memory.protocols import SessionTransfer
+    from reactor_memory.database.database import Database
 
 ONLY_THE_STORE: dict[str, Any] = {
     "summary": {"enabled": False},
@@ -87,10 +86,7 @@ def _progress(messages: int) -> Generator[Callable[[int], None]]:
 
 
 @asynccontextmanager
-async def _opened(url: str, *, creates: bool) -> AsyncGenerator[SessionTransfer]:
+async def _opened(url: str, *, creates: bool) -> AsyncGenerator[Database]:
     invocation = Invocation(store=url, user_id=None, as_json=False, remedy="FROM_URL names one that exists")
     async with invocation.container(invocation.settings(**ONLY_THE_STORE), creates=creates) as container:
-        store = container.message_store()
-        if not hasattr(store, "export_group"):
-            raise ConfigurationError("store.url", f"{url.partition('://')[0]}:// cannot give or take sessions")
-        yield cast("SessionTransfer", store)
+        yield container.needed_database()

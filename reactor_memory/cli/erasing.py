@@ -62,6 +62,7 @@ async def erase(
     clears them out now. Backups, and the write-ahead log of PostgreSQL, are yours to expire.
     """
     from reactor_memory.cli import rendering
+    from reactor_memory.storage.health import scrub
 
     _check_target(session, ranges, invocation.user_id)
     if not yes and not sys.stdin.isatty():
@@ -74,6 +75,6 @@ async def erase(
         else:
             erased = await memory.erasure.erase(session, seq=ranges, user_id=invocation.user_id)
         if rewrite:
-            await memory.container.message_store().scrub(rewrite=True)
+            await scrub(memory.container.database(), rewrite=True)
     invocation.show(erased, lambda: rendering.erased(erased))
     return 0

@@ -14,7 +14,7 @@ from reactor_memory.models import Value, WorkState
 from reactor_memory.plugins import ConditionReport
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.settings import EffectiveSetting, Settings, canonical_name
-from reactor_memory.workers.spending import day_of
+from reactor_memory.storage import derived
 
 SELECTED_BY = {
     "database": "store.url",
@@ -118,7 +118,7 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
 
 async def _opened_database(container: Container) -> _Database:
     health = await container.message_store().check()
-    work = await container.summary_store().list_work(SUMMARIZE)
+    work = await container.database().read(derived.list_work, SUMMARIZE)
     details = (
         (*health.details, *await _summarizer(container)) if container.settings().summary.enabled else health.details
     )
@@ -127,10 +127,10 @@ async def _opened_database(container: Container) -> _Database:
 
 async def _summarizer(container: Container) -> tuple[tuple[str, str], ...]:
     """Who reads, and what that has cost on this day."""
-    spending = await container.summary_store().read_spending("", day=day_of(container.clock()()))
+    today = await container.spending_caps().spent_today()
     cap = container.settings().summary.max_tokens_per_day
-    spent = f"{spending.day:,} tokens" + (f" of {cap:,}" if cap else "")
-    reached = ": the cap is reached, extractive reads on until midnight UTC" if cap and spending.day >= cap else ""
+    spent = f"{today:,} tokens" + (f" of {cap:,}" if cap else "")
+    reached = ": the cap is reached, extractive reads on until midnight UTC" if cap and today >= cap else ""
     return ("summarizer", container.summarizer().name), ("spent today", spent + reached)
 
 

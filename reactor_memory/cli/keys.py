@@ -9,7 +9,9 @@ import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.lazy_group import Lazy, LazyGroup
+from reactor_memory.errors import ConfigurationError
 from reactor_memory.principals import OPERATIONS, Grant, Operation
+from reactor_memory.storage import api_keys
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -88,12 +90,14 @@ async def create(
     """
     from reactor_memory.http.api_keys import new_key
 
+    if invocation.settings().store.url.startswith("memory://"):
+        raise ConfigurationError("store.url", "memory:// keeps nothing after the command, and so no key")
     async with invocation.container(creates=True) as container:
         now = container.clock()()
         ends = None if expires_in_days is None else now + expires_in_days * MICROSECONDS_PER_DAY
         grant = Grant(agent_names=agent_names, operations=operations)
         key, text = new_key(client_id, grant, now=now, expires_at=ends)
-        await container.api_key_store().add_api_key(key)
+        await container.database().write(api_keys.add_api_key, key)
     if invocation.as_json:
         invocation.show(shown(key, now=now) | {"key": text}, str)
     else:
@@ -106,7 +110,7 @@ async def create(
 async def list_(invocation: Invocation) -> None:
     """List the keys by their prefixes, the oldest first."""
     async with invocation.container() as container:
-        found = await container.api_key_store().list_api_keys()
+        found = await container.database().read(api_keys.list_api_keys)
         now = container.clock()()
     invocation.show([shown(key, now=now) for key in found], lambda: _table(found, now=now))
 
@@ -121,7 +125,7 @@ async def revoke(invocation: Invocation, prefix: str) -> int:
     before.
     """
     async with invocation.container() as container:
-        revoked = await container.api_key_store().revoke_api_key(prefix, now=container.clock()())
+        revoked = await container.database().write(api_keys.revoke_api_key, prefix, now=container.clock()())
     invocation.show({"revoked": revoked}, lambda: "revoked" if revoked else "no key of this prefix is in force")
     return 0 if revoked else 1
 

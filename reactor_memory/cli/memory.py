@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
-from reactor_memory.errors import ConfigurationError
+from reactor_memory.errors import ConfigurationError, SummarizationError
 
 if TYPE_CHECKING:
     from reactor_memory.settings import Settings
@@ -148,8 +149,10 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     async with invocation.memory(settings) as memory:
         if rebuild:
             await memory.facts.rebuild(session, user_id=invocation.user_id)
-        summary = await memory.summarize(session, user_id=invocation.user_id)
+        with suppress(SummarizationError):  # what failed is told by the state
+            await memory.summarize(session, user_id=invocation.user_id)
         await memory.drain()
+        summary = await memory.get_summary(session, user_id=invocation.user_id)
         state = await memory.work_state(session, user_id=invocation.user_id)
     view = SummaryView.of(summary, state)
     invocation.show(view, lambda: rendering.summary(view))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import anyio
 import click
@@ -14,9 +13,9 @@ from reactor_memory.cli.log_lines import log_to_stderr
 
 
 @click.command()
-@click.option("--recount", is_flag=True, help="Count messages again that another tokenizer counted.")
+@click.option("--recount", "recounting", is_flag=True, help="Count messages again that another tokenizer counted.")
 @with_common_options
-async def migrate(invocation: Invocation, recount: bool) -> None:
+async def migrate(invocation: Invocation, recounting: bool) -> None:
     """Bring the schema of the database up to date.
 
     SQLite files are brought up to date whenever they are opened; PostgreSQL only by this command, or by
@@ -26,12 +25,13 @@ async def migrate(invocation: Invocation, recount: bool) -> None:
     new counts.
     """
     from reactor_memory.cli import rendering
+    from reactor_memory.storage.recounting import recount
 
     settings = invocation.settings(store={"auto_migrate": True})
     async with invocation.container(settings, creates=True) as container:
-        store, counter = container.message_store(), container.message_counter()
-        recounted = await store.recount(counter.name, counter.counted) if recount else 0
-        schema = dict((await store.check()).details).get("schema", "")
+        counter = container.message_counter()
+        recounted = await recount(container.database(), counter.name, counter.counted) if recounting else 0
+        schema = dict((await container.message_store().check()).details).get("schema", "")
     invocation.show({"schema": schema, "recounted": recounted}, lambda: rendering.migrated(schema, recounted))
 
 
@@ -53,11 +53,10 @@ async def worker(invocation: Invocation, once: bool) -> None:
     grace = {"store.delete_grace_days": SERVICE_DEFAULTS["store.delete_grace_days"]}  # `serve` lets these be restored
     settings = invocation.settings(**sections(unless_set(invocation, grace) | {"background.enabled": True}))
     async with invocation.container(settings, creates=True) as container:
-        poller = container.work_poller()
         if once:
-            await _until_nothing(poller.run_once)
+            await _until_nothing(container.background_work().run_once)
         else:
-            await _until_stopped(poller.run)
+            await _until_stopped()
 
 
 async def _until_nothing(run_once: Callable[[], Awaitable[int]]) -> None:
@@ -65,14 +64,12 @@ async def _until_nothing(run_once: Callable[[], Awaitable[int]]) -> None:
         pass
 
 
-async def _until_stopped(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    async with anyio.create_task_group() as tasks:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            tasks.start_soon(run)
-            click.echo("working; stop with Ctrl-C", err=True)
-            async for _ in signals:
-                break
-        tasks.cancel_scope.cancel()
+async def _until_stopped() -> None:
+    """An open container works by itself."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        click.echo("working; stop with Ctrl-C", err=True)
+        async for _ in signals:
+            break
 
 
 @click.command()

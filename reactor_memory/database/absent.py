@@ -8,6 +8,12 @@ from reactor_memory.database.database import Database, Engine
 from reactor_memory.errors import ConfigurationError
 
 
+def no_database(scheme: str) -> ConfigurationError:
+    """What to raise where a plug-in's store is selected and a database is needed."""
+    problem = f"{scheme}:// keeps the log and summaries only: use sqlite:///file.db or postgresql:// for this"
+    return ConfigurationError("store.url", problem)
+
+
 class AbsentDatabase(Database):
     """Every verb raises `ConfigurationError`: `scheme` names a store of a plug-in, and this needs a database."""
 
@@ -23,7 +29,6 @@ class AbsentDatabase(Database):
         pass
 
     async def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        problem = f"{self._scheme}:// keeps the log and summaries only: use sqlite:///file.db or postgresql:// for this"
-        raise ConfigurationError("store.url", problem)
+        raise no_database(self._scheme)
 
     read = read_long = write = write_relaxed = one = write_grouped = _refuse

@@ -13,9 +13,10 @@ from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, translate
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.migrations import missing_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, R, Rows, Statement, Step, Steps, T, Values
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
-from reactor_memory.database.schema import missing_statements, read_revision, require_newest, upgrade
+from reactor_memory.database.schema import read_revision, require_newest, upgrade
 from reactor_memory.database.statements import Statements
 from reactor_memory.errors import (
     ConfigurationError,

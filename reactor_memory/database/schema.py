@@ -1,27 +1,20 @@
-"""Bringing the schema of a database up to date.
+"""The revision of a database's schema, and the one transaction that brings it up to date.
 
-A new SQLite database gets the prepared schema, which is the newest one as text (``migrations/sqlite.sql``). For an
-older one Alembic writes the SQL of the missing migrations, and the drivers run it in one transaction, under a lock: two
-processes may migrate at once, and a broken migration leaves nothing behind. Alembic is imported only when something is
-missing, and never while the lock is held.
+A new SQLite database gets the prepared schema, which is the newest one as text (``migrations/sqlite.sql``). What an
+older one needs comes from `reactor_memory.database.migrations`. The drivers run it under a lock: two processes may
+migrate at once, and a broken migration leaves nothing behind.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import sqlite3
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from reactor_memory.database.operations import Statement, Step, Steps
 from reactor_memory.errors import SchemaError
-
-Dialect: TypeAlias = Literal["sqlite", "postgresql"]
 
 REVISION_TABLE = "reactor_memory_revision"
 """Named so that an application with an Alembic history of its own can share the database."""
@@ -84,15 +77,6 @@ def require_newest() -> Steps[None]:
         raise SchemaError(f"schema: the database {found}, {newest_revision()} is needed; run: reactor-memory migrate")
 
 
-def missing_statements(dialect: Dialect, revision: str | None) -> Sequence[str]:
-    """What brings a database from `revision` to the newest one. May import Alembic: call it before any lock is held."""
-    if not is_behind(revision):
-        return ()
-    if revision is None and dialect == "sqlite":
-        return tuple(statements_of(prepared_schema()))
-    return migration_statements(dialect, revision)
-
-
 def upgrade(revision: str | None, statements: Sequence[str]) -> Steps[str | None]:
     """Run `statements` if the database still is at `revision`; its revision when that was looked at under the lock.
 
@@ -106,21 +90,6 @@ def upgrade(revision: str | None, statements: Sequence[str]) -> Steps[str | None
     return found
 
 
-@cache
-def migration_statements(dialect: Dialect, revision: str | None) -> tuple[str, ...]:
-    """The statements of Alembic that bring a database from `revision` to the newest one."""
-    from alembic import command
-    from alembic.config import Config
-
-    buffer = io.StringIO()
-    config = Config(output_buffer=buffer)
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    config.set_main_option("dialect", dialect)
-    config.set_main_option("version_table", REVISION_TABLE)
-    command.upgrade(config, f"{revision or 'base'}:head", sql=True)
-    return tuple(statements_of(buffer.getvalue()))
-
-
 def statements_of(script: str) -> Iterator[str]:
     pending = ""
     for line in script.splitlines(keepends=True):
@@ -128,21 +97,3 @@ def statements_of(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(pending):
             yield pending.strip()
             pending = ""
-
-
-def schema_of_migrations() -> str:
-    """What `prepared_schema` has to be: the schema that all migrations make, as one script."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for statement in migration_statements("sqlite", None):
-            connection.execute(statement)
-        created: list[tuple[str, str]] = connection.execute(
-            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
-        ).fetchall()
-    virtual = tuple(f"{name}_" for name, sql in created if sql.startswith("CREATE VIRTUAL"))
-    own = [sql for name, sql in created if not name.startswith(virtual)]
-    own.append(f"INSERT INTO {REVISION_TABLE} VALUES ('{newest_revision()}')")  # noqa: S608 (names of our own)
-    return "".join(f"{sql};\n\n" for sql in own)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_of_migrations())

@@ -24,8 +24,9 @@ from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.migrations import missing_statements
 from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Step, Steps, T, Values
-from reactor_memory.database.schema import is_behind, missing_statements, read_revision, require_newest, upgrade
+from reactor_memory.database.schema import is_behind, read_revision, require_newest, upgrade
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
 from reactor_memory.database.statements import Statements

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 
-from reactor_memory.database.driver_errors import is_busy
+from reactor_memory.database.driver_errors import is_busy, timed_out
 from reactor_memory.database.operations import Batch, Rows, Statement, Step, Steps, T
 from reactor_memory.database.statements import SqliteQuery
 
@@ -49,7 +49,11 @@ class SqliteSession:
         return self.repeat(lambda: self._once(begin, work), ends)
 
     def repeat(self, work: Callable[[], T], ends: float) -> T:
-        """`work`, from its beginning again while another process holds a lock, until the deadline."""
+        """`work`, from its beginning again while another process holds a lock, until the deadline. Nothing is begun
+        after it.
+        """
+        if monotonic() >= ends:
+            raise timed_out()
         pause = _SHORTEST_PAUSE
         self._ends = ends
         try:

@@ -9,7 +9,7 @@ from dependency_injector import providers
 
 from reactor_memory.container import Container
 from reactor_memory.models import Extraction, Fact, Message, Usage
-from reactor_memory.protocols import Summarizer
+from reactor_memory.protocols import Condenser, Summarizer
 from reactor_memory.tokens.messages import MessageCounter
 
 
@@ -24,6 +24,10 @@ class MeteredSummarizer:
         self._summarizer = summarizer
         self._counter = counter
         self.usage = Usage()
+
+    @property
+    def condenser(self) -> Condenser | None:
+        return self._summarizer.condenser
 
     @property
     def name(self) -> str:

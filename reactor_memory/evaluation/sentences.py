@@ -28,6 +28,7 @@ class SentenceSummarizer:
 
     name = "sentences"
     prompt_version = "1"
+    condenser = None
 
     def __init__(self, *, max_tokens: int, count: Callable[[str], int]) -> None:
         self._max_tokens = max_tokens

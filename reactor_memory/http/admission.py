@@ -6,12 +6,14 @@ The parts are made here of the settings; nothing is fetched before the first tok
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
 from litestar.connection import ASGIConnection
 from litestar.exceptions import NotAuthorizedException, TooManyRequestsException
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.http.api_keys import KeyRing, holds
 from reactor_memory.http.authentication import Authenticator, credentials_of
@@ -27,7 +29,7 @@ from reactor_memory.http.key_sets import (
 )
 from reactor_memory.http.rate_limits import Buckets
 from reactor_memory.http.tokens import Issuer, TokenVerifier
-from reactor_memory.principals import ApiKeyStore, Principal
+from reactor_memory.principals import ApiKey, Principal
 from reactor_memory.protocols import Clock
 from reactor_memory.settings import AuthSettings, IssuerSettings
 
@@ -81,7 +83,7 @@ def check_rate(buckets: Buckets, name: str) -> None:
 
 
 def admission_of(
-    settings: AuthSettings, *, keys: ApiKeyStore, clock: Clock, development: DevelopmentIssuer | None = None
+    settings: AuthSettings, *, database: Database, clock: Clock, development: DevelopmentIssuer | None = None
 ) -> Admission:
     """The door that the settings describe. Raises `ConfigurationError` for keys of an issuer that cannot be read.
 
@@ -92,7 +94,7 @@ def admission_of(
         issuers.append(development.issuer)
     authenticator = Authenticator(
         tokens=TokenVerifier(issuers, clock=clock, max_bytes=settings.max_token_bytes),
-        keys=KeyRing(keys, clock=clock),
+        keys=KeyRing(database, clock=clock),
     )
     buckets = partial(Buckets, burst_seconds=settings.burst_seconds, clock=clock)
     return Admission(
@@ -141,9 +143,9 @@ def _keys_in_file(issuer: IssuerSettings) -> FixedKeys:
         raise ConfigurationError("auth.issuers", problem) from None
 
 
-async def require_callers(settings: AuthSettings, keys: ApiKeyStore, *, now: int) -> None:
+def require_callers(settings: AuthSettings, keys: Iterable[ApiKey], *, now: int) -> None:
     """Raises `ConfigurationError` if nobody could call: no issuer is set, and no agent has a key that holds."""
-    if settings.issuers or any(holds(key, now=now) for key in await keys.list_api_keys()):
+    if settings.issuers or any(holds(key, now=now) for key in keys):
         return
     raise ConfigurationError(
         "auth.issuers",

@@ -15,8 +15,10 @@ import string
 import zlib
 from typing import NamedTuple
 
-from reactor_memory.principals import ApiKey, ApiKeyStore, Grant
+from reactor_memory.database.database import Database
+from reactor_memory.principals import ApiKey, Grant
 from reactor_memory.protocols import Clock
+from reactor_memory.storage import api_keys
 
 LONGEST_USE_OF_A_LOOK = 5_000_000
 """Microseconds. A key that was revoked, by whatever process, is refused after this time everywhere."""
@@ -80,10 +82,10 @@ def holds(key: ApiKey, *, now: int) -> bool:
 
 
 class KeyRing:
-    """The keys of a store, each looked at again after `LONGEST_USE_OF_A_LOOK`."""
+    """The keys in the database, each looked at again after `LONGEST_USE_OF_A_LOOK`."""
 
-    def __init__(self, store: ApiKeyStore, *, clock: Clock, max_known: int = 10_000) -> None:
-        self._store = store
+    def __init__(self, database: Database, *, clock: Clock, max_known: int = 10_000) -> None:
+        self._database = database
         self._clock = clock
         self._max_known = max_known
         self._known: dict[str, tuple[ApiKey, int]] = {}
@@ -100,7 +102,7 @@ class KeyRing:
         key, asked_at = self._known.get(prefix, (None, 0))
         if key is not None and 0 <= now - asked_at < LONGEST_USE_OF_A_LOOK:
             return key
-        found = await self._store.find_api_key(prefix)
+        found = await self._database.read(api_keys.find_api_key, prefix)
         self._known.pop(prefix, None)
         if found is not None:
             self._known[prefix] = (found, now)

@@ -17,6 +17,7 @@ import anyio
 import msgspec
 from litestar import Response
 
+from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.errors import StoreError
 from reactor_memory.http.problems import (
@@ -28,8 +29,9 @@ from reactor_memory.http.problems import (
     invalid,
 )
 from reactor_memory.models import Value
-from reactor_memory.principals import AnsweredRequest, AnsweredRequestStore, Principal
+from reactor_memory.principals import AnsweredRequest, Principal
 from reactor_memory.protocols import Clock
+from reactor_memory.storage import answered_requests
 
 T = TypeVar("T")
 
@@ -75,8 +77,8 @@ class Asked(Value, frozen=True, kw_only=True):
 class AnsweredRequests:
     """Does what is asked once for each key."""
 
-    def __init__(self, *, store: AnsweredRequestStore, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, *, database: Database, clock: Clock) -> None:
+        self._database = database
         self._clock = clock
 
     async def once(self, key: str | None, asked: Asked, deed: Callable[[str | None], Awaitable[T]]) -> Response[T]:
@@ -88,13 +90,16 @@ class AnsweredRequests:
         if key is None:
             return Response(await deed(None), status_code=asked.status)
         request = self._request(checked_key(key), asked)
-        known = await self._store.claim_request(
-            request, now=request.created_at, forget_before=request.created_at - KEPT_MICROSECONDS
+        known = await self._database.write(
+            answered_requests.claim_request,
+            request,
+            now=request.created_at,
+            forget_before=request.created_at - KEPT_MICROSECONDS,
         )
         if known is not None:
             return _replay(request, known)
         answer = await self._done(request, deed)
-        await self._store.answer_request(_answered(request, asked, answer))
+        await self._database.write(answered_requests.answer_request, _answered(request, asked, answer))
         return Response(answer, status_code=asked.status)
 
     async def _done(self, request: AnsweredRequest, deed: Callable[[str | None], Awaitable[T]]) -> T:
@@ -104,7 +109,7 @@ class AnsweredRequests:
             # Also while being cancelled, or late: a key that stays claimed would refuse the repetition until its lease
             # is over.
             with anyio.CancelScope(shield=True), within(RELEASE_SECONDS, anew=True), suppress(StoreError):
-                await self._store.release_request(request.principal_id, request.request_key)
+                await self._database.write(answered_requests.release_request, request.principal_id, request.request_key)
             raise
 
     def _request(self, key: str, asked: Asked) -> AnsweredRequest:

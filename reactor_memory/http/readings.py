@@ -9,6 +9,7 @@ import anyio
 from reactor_memory.container import Container
 from reactor_memory.errors import StoreError
 from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.storage import derived, search
 
 MOST_WORK = 1000
 
@@ -31,14 +32,15 @@ class Readings:
 
     def __init__(self, container: Container) -> None:
         self._summaries = container.summary_store()
+        self._database = container.database()
         self._caps = container.spending_caps()
         self._breaker = container.breaker()
         self._streams = container.response_streams()
         self._clock = container.clock()
         self._timeout_seconds = container.settings().http.ready_timeout_seconds
-        searches = container.settings().search.enabled
-        self._search = container.search_store() if searches else None
-        self._embedder = container.embedder() if searches else None
+        self._database = container.database()
+        self._searches = container.settings().search.enabled
+        self._embedder = container.embedder() if self._searches else None
 
     async def read(self) -> Mapping[str, float]:
         values = {
@@ -55,7 +57,7 @@ class Readings:
 
     async def _stored(self) -> dict[str, float]:
         due = await self._summaries.due(SUMMARIZE, now=self._clock(), limit=MOST_WORK)
-        work = await self._summaries.list_work(SUMMARIZE, limit=MOST_WORK)
+        work = await self._database.read(derived.list_work, SUMMARIZE, limit=MOST_WORK)
         parked = sum(each.parked for each in work)
         return {
             "summary_work_due": len(due),
@@ -65,9 +67,11 @@ class Readings:
         }
 
     async def _waiting(self) -> dict[str, float]:
-        if self._search is None:
+        if not self._searches:
             return {}
-        backlog = await self._search.search_backlog(model=self._embedder.name if self._embedder else None)
+        backlog = await self._database.read_long(
+            search.search_backlog, model=self._embedder.name if self._embedder else None
+        )
         return {
             "search_words_waiting": backlog.words,
             "search_meanings_waiting": backlog.meanings,

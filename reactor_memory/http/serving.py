@@ -32,6 +32,7 @@ from reactor_memory.http.pace import BoundedBodies
 from reactor_memory.http.readiness import Probe, Probes
 from reactor_memory.http.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.settings import HttpSettings, Settings
+from reactor_memory.storage import api_keys
 
 log = logging.getLogger(__name__)
 
@@ -81,12 +82,13 @@ _NOBODYS_SESSION = "reactor-memory~ready"
 
 def probes_of(container: Container, admission: Admission) -> Probes:
     """What readiness asks: the database, where responses are kept if that is elsewhere, and the keys of the issuers."""
-    store, responses = container.message_store(), container.response_store()
+    store = container.message_store()
     probes: dict[str, Probe] = {
         "store": lambda: store.get_session(_NOBODYS_SESSION, None),
         "issuers": admission.check,
     }
-    if responses is not None and cast("object", responses) is not store:
+    responses = container.response_store()
+    if responses is not None and container.where_responses_are() == "elsewhere":
         probes["streams"] = lambda: responses.get_response(_NOBODYS_SESSION, "ready")
     return Probes(probes, timeout_seconds=container.settings().http.ready_timeout_seconds)
 
@@ -146,11 +148,11 @@ async def run(
         stopping(http.shutdown_grace_seconds) as stop,
     ):
         async with open_container(settings) as container:
-            admission = admission_of(
-                settings.auth, keys=container.api_key_store(), clock=container.clock(), development=development
-            )
+            database, clock = container.database(), container.clock()
+            keys = await database.read(api_keys.list_api_keys)
             if development is None:
-                await require_callers(settings.auth, container.api_key_store(), now=container.clock()())
+                require_callers(settings.auth, keys, now=clock())
+            admission = admission_of(settings.auth, database=database, clock=clock, development=development)
             address = address_listened_on(listener)
             log.info("listening", extra={"address": address})
             if ready is not None:
@@ -173,8 +175,6 @@ async def serve(
     probes = probes_of(container, admission)
     async with anyio.create_task_group() as beside:
         observers = _observe(container, beside, metrics, stop)
-        if settings.background.enabled:
-            beside.start_soon(container.work_poller().run)
         server = _server(observed_app(container, admission, probes, observers), settings.http, stop, lifespan="on")
         async with anyio.create_task_group() as ending:
             ending.start_soon(_end_background, container, stop)
@@ -186,8 +186,7 @@ async def serve(
 async def _end_background(container: Container, stop: Stop) -> None:
     """Let steps that run finish within `background.close_grace_seconds`, give back the rest, and begin no more."""
     await stop.wait()
-    await container.search_workers().close()
-    await container.summary_scheduler().close()
+    await container.background_work().close()
 
 
 async def _end_serving(container: Container, server: Server, probes: Probes, stop: Stop) -> None:

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from reactor_memory import memberships, responses
 from reactor_memory.http import models
 from reactor_memory.memberships import PARENT_MESSAGE_ID, RESERVED_METADATA, channel_of
-from reactor_memory.models import JsonObject, Message
+from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer
 from reactor_memory.service.messages import SharedContext
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -101,7 +101,7 @@ def context(shown: SharedContext) -> models.ConversationContext:
     )
 
 
-def membership(shown: memberships.Membership, conversation_id: str) -> models.ConversationMembership:
+def membership(shown: Membership, conversation_id: str) -> models.ConversationMembership:
     return models.ConversationMembership(
         conversation_id=conversation_id,
         user_id=shown.user_id,
@@ -110,7 +110,7 @@ def membership(shown: memberships.Membership, conversation_id: str) -> models.Co
     )
 
 
-def transfer(shown: memberships.OwnershipTransfer) -> models.OwnershipTransfer:
+def transfer(shown: OwnershipTransfer) -> models.OwnershipTransfer:
     return models.OwnershipTransfer(
         id=shown.transfer_id,
         conversation_id=shown.group_id,
@@ -120,7 +120,7 @@ def transfer(shown: memberships.OwnershipTransfer) -> models.OwnershipTransfer:
     )
 
 
-def audit_entry(shown: memberships.AuditRecord) -> models.AuditEntry:
+def audit_entry(shown: AuditRecord) -> models.AuditEntry:
     return models.AuditEntry(
         id=shown.record_id,
         conversation_id=shown.conversation_id,

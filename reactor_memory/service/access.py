@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import AccessDeniedError, NotGrantedError, SessionNotFoundError, SessionOwnershipError
-from reactor_memory.memberships import AccessLevel, Conversation, ConversationStore, reaches
+from reactor_memory.memberships import AccessLevel, Conversation, reaches
 from reactor_memory.principals import ANY_AGENT, Operation, Principal
 from reactor_memory.service.auditing import Audit
+from reactor_memory.storage import conversations
 from reactor_memory.validation import check_session_id
 
 T = TypeVar("T")
@@ -26,8 +28,8 @@ class Access:
     From there on the log is asked as the owner of the session: it knows no members.
     """
 
-    def __init__(self, *, store: ConversationStore, audit: Audit) -> None:
-        self._store = store
+    def __init__(self, *, database: Database, audit: Audit) -> None:
+        self._database = database
         self._audit = audit
 
     async def conversation(
@@ -51,8 +53,8 @@ class Access:
         """
         check_granted(principal, operation)
         check_session_id(conversation_id, creating=False)
-        conversation = await self._store.get_conversation(
-            conversation_id, principal.user_id, deleted=deleted, described=described
+        conversation = await self._database.read(
+            conversations.get_conversation, conversation_id, principal.user_id, deleted=deleted, described=described
         )
         if conversation is None or not is_visible(principal, conversation):
             raise SessionNotFoundError(conversation_id)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TypeAlias
 
-from reactor_memory.memberships import AuditRecord, Conversation, ConversationStore
-from reactor_memory.models import JsonObject
+from reactor_memory.database.database import Database
+from reactor_memory.memberships import Conversation
+from reactor_memory.models import AuditRecord, JsonObject
 from reactor_memory.principals import Operation, Principal
 from reactor_memory.protocols import Clock
+from reactor_memory.storage import memberships
 from reactor_memory.validation import new_message_id
 
 HOUR = 3_600_000_000
@@ -23,8 +25,8 @@ _Note: TypeAlias = tuple[str, str, str, int]
 class Audit:
     """Makes records with the time and the actor, and keeps those that change nothing else."""
 
-    def __init__(self, *, store: ConversationStore, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, *, database: Database, clock: Clock) -> None:
+        self._database = database
         self._clock = clock
         self._noted: set[_Note] = set()
 
@@ -55,13 +57,17 @@ class Audit:
         """An agent without a user does this: each writing is a record, the rest one for each hour."""
         now = self._clock()
         if operation in ("append", "summarize"):
-            await self._store.add_audit(self._of_agent(client_id, conversation, operation, now, new_message_id(now)))
+            await self._database.write(
+                memberships.add_audit, self._of_agent(client_id, conversation, operation, now, new_message_id(now))
+            )
             return
         note = (client_id, conversation.conversation_id, operation, now // HOUR)
         if note in self._noted:
             return
         hour = note[-1] * HOUR
-        await self._store.add_audit(self._of_agent(client_id, conversation, operation, hour, _note_id(note)))
+        await self._database.write(
+            memberships.add_audit, self._of_agent(client_id, conversation, operation, hour, _note_id(note))
+        )
         self._remember(note)
 
     def _remember(self, note: _Note) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     InvalidInputError,
     MessageNotFoundError,
@@ -14,7 +15,6 @@ from reactor_memory.manager import ConversationManager
 from reactor_memory.memberships import (
     Conversation,
     ConversationsQuery,
-    ConversationStore,
     ListMode,
     NewConversation,
     NewFork,
@@ -26,6 +26,7 @@ from reactor_memory.service.access import DELETES, Access, check_granted, user_o
 from reactor_memory.service.auditing import Audit
 from reactor_memory.service.messages import NewMessage, check_unreserved, said_by_user
 from reactor_memory.service.requests import batch_key, new_id
+from reactor_memory.storage import conversations
 from reactor_memory.validation import MessageLimits, check_agent_name, check_metadata, check_text
 
 
@@ -39,7 +40,7 @@ class Conversations:
         self,
         *,
         access: Access,
-        store: ConversationStore,
+        database: Database,
         manager: ConversationManager,
         scheduler: SummaryScheduler,
         audit: Audit,
@@ -48,7 +49,7 @@ class Conversations:
         purge: bool,
     ) -> None:
         self._access = access
-        self._store = store
+        self._database = database
         self._manager = manager
         self._scheduler = scheduler
         self._audit = audit
@@ -83,7 +84,9 @@ class Conversations:
             agent_name=agent_name,
             now=self._clock(),
         )
-        return await self._store.create_conversation(new, self._audit.record(principal, new.conversation_id, "create"))
+        return await self._database.write(
+            conversations.create_conversation, new, self._audit.record(principal, new.conversation_id, "create")
+        )
 
     async def get(self, principal: Principal, conversation_id: str) -> Conversation:
         """The conversation, with its preview and the last message that it shares."""
@@ -116,7 +119,7 @@ class Conversations:
             after=after,
             limit=limit,
         )
-        return await self._store.list_conversations(query)
+        return await self._database.read(conversations.list_conversations, query)
 
     async def rename(self, principal: Principal, conversation_id: str, title: str | None) -> Conversation:
         """A blank title is none: the next message of a user gives one."""
@@ -124,13 +127,15 @@ class Conversations:
         new = _checked_title(title)
         await self._access.conversation(principal, conversation_id, needs="writer", operation="append")
         audit = self._audit.record(principal, conversation_id, "rename")
-        if not await self._store.rename_conversation(conversation_id, new, audit):
+        if not await self._database.write(conversations.rename_conversation, conversation_id, new, audit):
             raise SessionNotFoundError(conversation_id)
         return await self._shown(principal, conversation_id)
 
     async def _shown(self, principal: Principal, conversation_id: str) -> Conversation:
         """As it stands now, for somebody who was checked."""
-        found = await self._store.get_conversation(conversation_id, principal.user_id, described=True)
+        found = await self._database.read(
+            conversations.get_conversation, conversation_id, principal.user_id, described=True
+        )
         if found is None:
             raise SessionNotFoundError(conversation_id)
         return found
@@ -140,7 +145,7 @@ class Conversations:
         user_of(principal)
         await self._access.conversation(principal, conversation_id, needs=DELETES, operation="on-behalf-of")
         audit = self._audit.record(principal, conversation_id, "delete")
-        gone = await self._store.delete_conversation(conversation_id, audit, purge=self._purge)
+        gone = await self._database.write(conversations.delete_conversation, conversation_id, audit, purge=self._purge)
         await self._manager.forget_deleted(gone)
         return gone
 
@@ -156,7 +161,7 @@ class Conversations:
         )
         if conversation.session.deleted_at is not None:
             audit = self._audit.record(principal, conversation_id, "restore")
-            restored = await self._store.restore_conversation(conversation_id, audit)
+            restored = await self._database.write(conversations.restore_conversation, conversation_id, audit)
             for session in restored or ():
                 self._scheduler.messages_saved(session.session_id, session.last_seq)
         return await self._shown(principal, conversation_id)
@@ -181,7 +186,9 @@ class Conversations:
         named = _checked_title(title)
 
         async def act(conversation: Conversation) -> Conversation:
-            at_seq = fork_point(conversation_id, await self._store.find_message(conversation.session, message_id))
+            at_seq = fork_point(
+                conversation_id, await self._database.read(conversations.find_message, conversation.session, message_id)
+            )
             random = new_id(principal, request_key, "fork", conversation_id, message_id)
             fork_id = f"{conversation.session.group_id}~{random}"
             new = NewFork(
@@ -215,7 +222,7 @@ class Conversations:
 
     async def _forked(self, principal: Principal, new: NewFork, parent: Conversation) -> Conversation:
         audit = self._audit.record(principal, new.fork_id, "fork", target=new.parent_id)
-        fork, appended = await self._store.fork_conversation(new, audit)
+        fork, appended = await self._database.write(conversations.fork_conversation, new, audit)
         if appended is not None:
             self._scheduler.messages_saved(new.fork_id, appended.last_seq)
         return replace(fork, access_level=parent.access_level)
@@ -224,7 +231,7 @@ class Conversations:
         """The conversations of the group, the root first, in the order of their creation."""
         user_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
-        return await self._store.list_group(conversation.session.group_id, principal.user_id)
+        return await self._database.read(conversations.list_group, conversation.session.group_id, principal.user_id)
 
 
 def _checked_title(title: str | None) -> str | None:

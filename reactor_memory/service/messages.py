@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reactor_memory.context.report import Context
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.memberships import (
@@ -15,13 +16,13 @@ from reactor_memory.memberships import (
     RESERVED_METADATA,
     Channel,
     Conversation,
-    ConversationStore,
     MessagesQuery,
 )
 from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility, is_posted_summary
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access, client_of, user_of
 from reactor_memory.service.requests import batch_key
+from reactor_memory.storage import conversations
 from reactor_memory.validation import MAX_ID_LENGTH, check_text
 
 CONTINUED = 200
@@ -56,9 +57,9 @@ class SharedContext(Value, frozen=True, kw_only=True):
 class Messages:
     """Reads and appends for members and agents; each call checks the access of its caller first (`Access`)."""
 
-    def __init__(self, *, access: Access, store: ConversationStore, manager: ConversationManager) -> None:
+    def __init__(self, *, access: Access, database: Database, manager: ConversationManager) -> None:
         self._access = access
-        self._store = store
+        self._database = database
         self._manager = manager
 
     async def list_for_user(
@@ -72,7 +73,7 @@ class Messages:
         query = MessagesQuery(
             session=conversation.session, user_id=principal.user_id, after=after, limit=limit, inherit=inherit
         )
-        return await self._store.read_visible(query)
+        return await self._database.read(conversations.read_visible, query)
 
     async def list_for_agent(
         self,
@@ -94,7 +95,7 @@ class Messages:
             after=after,
             limit=limit,
         )
-        return await self._store.read_visible(query)
+        return await self._database.read(conversations.read_visible, query)
 
     async def append_as_user(
         self, principal: Principal, conversation_id: str, message: NewMessage, *, request_key: str | None = None
@@ -137,7 +138,7 @@ class Messages:
         )
         appended = await self._manager.save_batch(batch)
         if session.title is None and any(map(_may_be_title, messages)):
-            await self._store.title_conversation(session.session_id)
+            await self._database.write(conversations.title_conversation, session.session_id)
         if not appended.replayed:
             return tuple(replace(each, seq=seq) for seq, each in enumerate(batch.messages, appended.first_seq))
         stored = await self._manager.read_messages(
@@ -185,7 +186,7 @@ class Messages:
 
     async def _continued(self, conversation: Conversation, message_id: str, limit: int) -> SharedContext:
         session = conversation.session
-        last = await self._store.find_message(session, message_id)
+        last = await self._database.read(conversations.find_message, session, message_id)
         if last is None:
             raise InvalidInputError("after_message_id", "is no message of this conversation: ask for the context anew")
         messages = await self._manager.read_messages(

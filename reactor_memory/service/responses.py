@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import anyio
 
+from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import (
     InvalidInputError,
@@ -24,7 +25,7 @@ from reactor_memory.errors import (
     StreamPositionError,
     TooManyStreamsError,
 )
-from reactor_memory.memberships import AccessLevel, Conversation, ConversationStore
+from reactor_memory.memberships import AccessLevel, Conversation
 from reactor_memory.models import Value
 from reactor_memory.principals import Operation, Principal
 from reactor_memory.protocols import Clock
@@ -40,6 +41,7 @@ from reactor_memory.service.access import Access, client_of
 from reactor_memory.service.following import Follower, FollowOptions, StreamEvent, until
 from reactor_memory.service.requests import new_id
 from reactor_memory.service.watching import Watches
+from reactor_memory.storage import conversations
 from reactor_memory.validation import check_text
 
 log = logging.getLogger(__name__)
@@ -82,13 +84,13 @@ class ResponseStreams:
         self,
         *,
         access: Access,
-        conversations: ConversationStore,
+        database: Database,
         backend: StreamBackend | None,
         clock: Clock,
         options: StreamOptions,
     ) -> None:
         self._access = access
-        self._conversations = conversations
+        self._database = database
         self._backend = backend
         self._clock = clock
         self._options = options
@@ -203,7 +205,7 @@ class ResponseStreams:
 
     async def _check_message(self, conversation: Conversation, message_id: str) -> None:
         check_text("messageId", message_id)
-        if await self._conversations.find_message(conversation.session, message_id) is None:
+        if await self._database.read(conversations.find_message, conversation.session, message_id) is None:
             raise InvalidInputError("messageId", "is no message of this conversation: store it first")
 
     async def get_as_producer(

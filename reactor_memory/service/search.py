@@ -7,6 +7,7 @@ import logging
 from msgspec.structs import replace
 
 from reactor_memory.context.entries import searchable
+from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeUnavailableError
 from reactor_memory.models import Value
 from reactor_memory.protocols import Clock
@@ -17,9 +18,9 @@ from reactor_memory.searching import (
     MessageSearch,
     SearchCursor,
     SearchQuery,
-    SearchStore,
 )
 from reactor_memory.service.highlights import highlight
+from reactor_memory.storage.search import search_messages
 from reactor_memory.terms import FUNCTION_WORDS, terms
 from reactor_memory.validation import check_text
 
@@ -40,8 +41,8 @@ class SearchOptions(Value, frozen=True, kw_only=True):
 class MessageSearchService:
     """Finds messages by their words and, with an `embedder`, by their meaning."""
 
-    def __init__(self, *, store: SearchStore, embedder: Embedder | None, clock: Clock, options: SearchOptions) -> None:
-        self._store = store
+    def __init__(self, *, database: Database, embedder: Embedder | None, clock: Clock, options: SearchOptions) -> None:
+        self._database = database
         self._embedder = embedder
         self._clock = clock
         self._options = options
@@ -62,7 +63,7 @@ class MessageSearchService:
             return MessageHits()
         now = self._clock()
         wanted = () if search.search_type == "semantic" else wanted_terms(search.text)
-        answer = await self._store.search_messages(await self._query(search, wanted))
+        answer = await self._database.read_long(search_messages, await self._query(search, wanted))
         shown = wanted or wanted_terms(search.text)
         return MessageHits(
             hits=tuple(replace(hit, highlight=highlight(searchable(hit.message), shown)) for hit in answer.hits),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -11,13 +12,14 @@ from reactor_memory.errors import (
     SharingConflictError,
     TransferNotFoundError,
 )
-from reactor_memory.memberships import AccessLevel, AuditRecord, Conversation, ConversationStore
-from reactor_memory.models import Membership, OwnershipTransfer
+from reactor_memory.memberships import AccessLevel, Conversation
+from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer
 from reactor_memory.principals import Operation, Principal
 from reactor_memory.protocols import Clock
 from reactor_memory.service.access import Access, check_granted, user_of
 from reactor_memory.service.auditing import Audit
 from reactor_memory.service.requests import new_id
+from reactor_memory.storage import memberships
 from reactor_memory.validation import check_user_id
 
 SHARES: Operation = "on-behalf-of"
@@ -30,9 +32,9 @@ class Sharing:
     What is done with any conversation of a group holds for all of them.
     """
 
-    def __init__(self, *, access: Access, store: ConversationStore, audit: Audit, clock: Clock) -> None:
+    def __init__(self, *, access: Access, database: Database, audit: Audit, clock: Clock) -> None:
         self._access = access
-        self._store = store
+        self._database = database
         self._audit = audit
         self._clock = clock
 
@@ -40,7 +42,7 @@ class Sharing:
         """All members, the owner first, then in the order in which they joined."""
         user_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
-        return await self._store.list_memberships(conversation.session.group_id)
+        return await self._database.read(memberships.list_memberships, conversation.session.group_id)
 
     async def add(self, principal: Principal, conversation_id: str, user_id: str, level: AccessLevel) -> Membership:
         """Give a user access. Raises `SharingConflictError` (``already_member``) if they have some."""
@@ -72,7 +74,7 @@ class Sharing:
         member = Membership(
             group_id=conversation.session.group_id, user_id=user_id, access_level=level, created_at=self._clock()
         )
-        return await self._store.put_membership(member, audit, creating=creating)
+        return await self._database.write(memberships.put_membership, member, audit, creating=creating)
 
     async def remove(self, principal: Principal, conversation_id: str, user_id: str) -> None:
         """Take the access of a user away; members may leave by themselves.
@@ -86,7 +88,7 @@ class Sharing:
         )
         check_not_owner(conversation, user_id)
         audit = self._audit.record(principal, conversation_id, "leave" if leaving else "remove", target=user_id)
-        if not await self._store.remove_membership(conversation.session.group_id, user_id, audit):
+        if not await self._database.write(memberships.remove_membership, conversation.session.group_id, user_id, audit):
             raise MemberNotFoundError(conversation_id)
 
     async def offer(
@@ -108,7 +110,7 @@ class Sharing:
                 created_at=self._clock(),
             )
             audit = self._audit.record(principal, conversation_id, "offer_ownership", target=user_id)
-            return await self._store.offer_ownership(transfer, audit)
+            return await self._database.write(memberships.offer_ownership, transfer, audit)
 
         pending = await self._access.acting(principal, conversation_id, act, needs="owner", operation=SHARES)
         if pending.transfer_id != transfer_id:
@@ -119,14 +121,14 @@ class Sharing:
         """The offers that the caller gave or got, oldest first; for an agent those of conversations of its grant."""
         user_id = user_of(principal)
         check_granted(principal, "read")
-        found = await self._store.list_transfers(user_id)
+        found = await self._database.read(memberships.list_transfers, user_id)
         return tuple([each for each in found if not principal.is_agent or await self._is_granted(principal, each)])
 
     async def accept(self, principal: Principal, transfer_id: str) -> None:
         """Own the group; who offered it becomes a manager. Raises `TransferNotFoundError`."""
         transfer = await self._pending(principal, transfer_id)
         audit = self._audit.record(principal, transfer.group_id, "accept_ownership", target=transfer.from_user_id)
-        if not await self._store.accept_ownership(transfer_id, user_of(principal), audit):
+        if not await self._database.write(memberships.accept_ownership, transfer_id, user_of(principal), audit):
             raise TransferNotFoundError(transfer_id)
 
     async def decline(self, principal: Principal, transfer_id: str) -> None:
@@ -134,13 +136,13 @@ class Sharing:
         transfer = await self._pending(principal, transfer_id)
         action = "cancel_transfer" if transfer.from_user_id == principal.user_id else "decline_ownership"
         audit = self._audit.record(principal, transfer.group_id, action, target=transfer.to_user_id)
-        if not await self._store.decline_ownership(transfer_id, user_of(principal), audit):
+        if not await self._database.write(memberships.decline_ownership, transfer_id, user_of(principal), audit):
             raise TransferNotFoundError(transfer_id)
 
     async def _pending(self, principal: Principal, transfer_id: str) -> OwnershipTransfer:
         user_id = user_of(principal)
         check_granted(principal, SHARES)
-        for transfer in await self._store.list_transfers(user_id):
+        for transfer in await self._database.read(memberships.list_transfers, user_id):
             if transfer.transfer_id == transfer_id:
                 await self._access.conversation(principal, transfer.group_id, needs="reader", operation=SHARES)
                 return transfer
@@ -159,7 +161,9 @@ class Sharing:
         """Who changed what of the group, oldest first, behind the record `after`."""
         user_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="manager", operation="read")
-        return await self._store.list_audit(conversation.session.group_id, after=after, limit=limit)
+        return await self._database.read(
+            memberships.list_audit, conversation.session.group_id, after=after, limit=limit
+        )
 
 
 def check_grantable(level: AccessLevel) -> None:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from reactor_memory.context.rendering import visible
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.manager import ConversationManager
-from reactor_memory.memberships import Conversation, ConversationStore
+from reactor_memory.memberships import Conversation
 from reactor_memory.models import Message
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access, client_of
 from reactor_memory.service.requests import batch_key
+from reactor_memory.storage import conversations
 from reactor_memory.validation import check_text
 
 
 class Summaries:
     """Posts summaries for agents; each call checks the access of its caller first (`Access`)."""
 
-    def __init__(self, *, access: Access, store: ConversationStore, manager: ConversationManager) -> None:
+    def __init__(self, *, access: Access, database: Database, manager: ConversationManager) -> None:
         self._access = access
-        self._store = store
+        self._database = database
         self._manager = manager
 
     async def post(
@@ -64,7 +66,7 @@ class Summaries:
         return await self._access.acting(principal, conversation_id, act, needs="writer", operation="summarize")
 
     async def _seq_of(self, conversation: Conversation, message_id: str) -> int:
-        message = await self._store.find_message(conversation.session, message_id)
+        message = await self._database.read(conversations.find_message, conversation.session, message_id)
         if message is None or message.seq is None:
             raise InvalidInputError("until_message_id", "is no message of the conversation")
         return message.seq

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ActiveSessionConflictError,
     InvalidInputError,
@@ -17,7 +18,8 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.models import ActiveSession, Value
-from reactor_memory.protocols import ActiveSessionStore, Clock, MessageStore
+from reactor_memory.protocols import Clock, MessageStore
+from reactor_memory.storage import user_rows
 from reactor_memory.validation import check_session_id, check_user_and_agent
 
 Source: TypeAlias = Literal["cached", "active", "new", "unverified"]
@@ -42,10 +44,8 @@ class SessionDirectory:
     for ids that no store can keep, and `StoreError` when the store fails.
     """
 
-    def __init__(
-        self, *, active: ActiveSessionStore, messages: MessageStore, clock: Clock, new_id: Callable[[], str]
-    ) -> None:
-        self._active = active
+    def __init__(self, *, database: Database, messages: MessageStore, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._database = database
         self._messages = messages
         self._clock = clock
         self._new_id = new_id
@@ -93,7 +93,7 @@ class SessionDirectory:
         check_user_and_agent(user_id, agent_name)
         new = self._new_id()
         for _ in range(START_ATTEMPTS):
-            active = await self._active.get_active(user_id, agent_name)
+            active = await self._database.read(user_rows.get_active, user_id, agent_name)
             expected = None if active is None else active.session_id
             started = await self._switch(user_id, agent_name, expected, new)
             if started is not None:
@@ -104,12 +104,14 @@ class SessionDirectory:
         """Note that the session is in use; False if it is not the active one."""
         check_user_and_agent(user_id, agent_name)
         check_session_id(session_id, creating=False)
-        return await self._active.touch_active(user_id, agent_name, session_id, now=self._clock())
+        return await self._database.write_relaxed(
+            user_rows.touch_active, user_id, agent_name, session_id, now=self._clock()
+        )
 
     async def list(self, user_id: str) -> tuple[ActiveSession, ...]:
         """What the user has with each agent, the one used last first; after a deactivation without a session."""
         check_user_and_agent(user_id, "any")
-        return await self._active.list_active(user_id)
+        return await self._database.read(user_rows.list_active, user_id)
 
     async def deactivate_stale(self, *, older_than_seconds: float) -> int:
         """Of all users, deactivate what was not used for so long; how many. The sessions themselves stay as they are,
@@ -117,10 +119,12 @@ class SessionDirectory:
         """
         if not older_than_seconds > 0:
             raise InvalidInputError("older_than_seconds", "must be more than 0")
-        return await self._active.deactivate_active(before=self._clock() - int(older_than_seconds * 1_000_000))
+        return await self._database.write(
+            user_rows.deactivate_active, before=self._clock() - int(older_than_seconds * 1_000_000)
+        )
 
     async def _resolve(self, user_id: str, agent_name: str, cached_id: str | None) -> Resolved:
-        active = await self._active.get_active(user_id, agent_name)
+        active = await self._database.read(user_rows.get_active, user_id, agent_name)
         if active is not None and active.session_id is not None and await self._is_own(active.session_id, user_id):
             return Resolved(
                 session_id=active.session_id, source="cached" if active.session_id == cached_id else "active"
@@ -130,16 +134,22 @@ class SessionDirectory:
         return Resolved(session_id=_id_of(created), source="new" if created.session_id == candidate else "active")
 
     async def _get_or_create(self, user_id: str, agent_name: str, candidate: str) -> ActiveSession:
-        active = await self._active.get_or_create_active(user_id, agent_name, candidate, now=self._clock())
+        active = await self._database.write(
+            user_rows.get_or_create_active, user_id, agent_name, candidate, now=self._clock()
+        )
         if active.session_id == candidate or await self._is_own(_id_of(active), user_id):
             return active
         await self._switch(user_id, agent_name, active.session_id, None)
-        return await self._active.get_or_create_active(user_id, agent_name, candidate, now=self._clock())
+        return await self._database.write(
+            user_rows.get_or_create_active, user_id, agent_name, candidate, now=self._clock()
+        )
 
     async def _switch(
         self, user_id: str, agent_name: str, expected: str | None, new: str | None
     ) -> ActiveSession | None:
-        return await self._active.switch_active(user_id, agent_name, expected=expected, new=new, now=self._clock())
+        return await self._database.write(
+            user_rows.switch_active, user_id, agent_name, expected=expected, new=new, now=self._clock()
+        )
 
     async def _check_own(self, session_id: str, user_id: str) -> None:
         """A session that does not exist yet may become the user's."""

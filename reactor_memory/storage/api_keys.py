@@ -1,4 +1,4 @@
-"""The operations on keys of agents (`ApiKeyStore`), written once for all SQL stores."""
+"""The operations on keys of agents; those that are over are kept."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _OPERATIONS = msgspec.json.Decoder(tuple[Operation, ...])
 
 
 def add_api_key(key: ApiKey) -> Steps[bool]:
+    """False if there is a key of this prefix."""
     values = {
         "key_prefix": key.key_prefix,
         "client_id": key.client_id,
@@ -31,11 +32,13 @@ def find_api_key(key_prefix: str) -> Steps[ApiKey | None]:
 
 
 def list_api_keys() -> Steps[tuple[ApiKey, ...]]:
+    """All of them, the oldest first."""
     rows = yield Step("api_keys", {})
     return tuple(map(_api_key, rows))
 
 
 def revoke_api_key(key_prefix: str, *, now: int) -> Steps[bool]:
+    """False if there is no such key, or it was revoked before."""
     return bool((yield Step("revoke_api_key", {"key_prefix": key_prefix, "now": now})))
 
 

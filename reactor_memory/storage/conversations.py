@@ -1,6 +1,7 @@
-"""The operations on conversations that people share (`memberships.ConversationStore`), written once for all SQL stores.
+"""The operations on conversations that people share.
 
-Each generator is one transaction. Nothing here checks who asks.
+Each generator is one transaction; what changes something writes its audit record, too. Nothing here checks who asks:
+that is decided before, by what these operations tell. `user_id` says for whom `access_level` is told.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ SCANNED = 500
 
 
 def get_conversation(
-    conversation_id: str, user_id: str | None, *, deleted: bool, described: bool
+    conversation_id: str, user_id: str | None, *, deleted: bool = False, described: bool = False
 ) -> Steps[Conversation | None]:
+    """A deleted one is None, unless `deleted` is asked for; one that was purged always is. With `described` also the
+    preview and the last message that a fork shares.
+    """
     if user_id is not None:
         yield from name_user(user_id)
     rows = yield Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
@@ -53,6 +57,7 @@ def get_conversation(
 
 
 def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, ...]]:
+    """The conversations of a group, in the order of their creation, the root first."""
     if user_id is not None:
         yield from name_user(user_id)
     rows = yield Step("shared_group", {"group_id": group_id, "user_id": user_id})
@@ -172,7 +177,7 @@ def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
 
 
 def find_message(session: Session, message_id: str) -> Steps[Message | None]:
-    """Newest first: it is more often there."""
+    """The message of this id on the branch, whoever may see it. Newest first: it is more often there."""
     parts = [part | {"message_id": message_id} for part in log.stored_parts(session.branch, 0, None)]
     found = yield from log.read_parts("message_of_id", parts[::-1], 1)
     return found[0] if found else None
@@ -182,6 +187,10 @@ def find_message(session: Session, message_id: str) -> Steps[Message | None]:
 
 
 def create_conversation(new: NewConversation, audit: AuditRecord) -> Steps[Conversation]:
+    """The conversation; one of this id and owner that is there already is left as it is and returned.
+
+    Raises `SessionOwnershipError` or `SessionDeletedError`.
+    """
     values = {
         "owner_id": new.owner_id,
         "agent_name": new.agent_name,
@@ -203,6 +212,7 @@ def _present(conversation_id: str, user_id: str | None) -> Steps[Conversation]:
 
 
 def fork_conversation(new: NewFork, audit: AuditRecord) -> Steps[tuple[Conversation, Appended | None]]:
+    """Create the branch and its first message; one of this id is returned as it is."""
     parent = yield from log.lock(new.parent_id)
     if parent is None:
         raise SessionNotFoundError(new.parent_id)
@@ -225,6 +235,7 @@ def _fork(new: NewFork, parent: Session) -> Steps[None]:
 
 
 def rename_conversation(conversation_id: str, title: str | None, audit: AuditRecord) -> Steps[bool]:
+    """False if it was deleted meanwhile."""
     renamed = yield Step("rename_conversation", key_of(conversation_id) | {"title": title})
     if renamed:
         yield from add_audit(audit)
@@ -232,6 +243,7 @@ def rename_conversation(conversation_id: str, title: str | None, audit: AuditRec
 
 
 def title_conversation(conversation_id: str) -> Steps[str | None]:
+    """Give a conversation without a title the one of its first message by a user (`title_from`); what it has."""
     session = yield from log.find_session(conversation_id)
     if session is None or session.title is not None:
         return session and session.title
@@ -253,6 +265,7 @@ def _first_text(session: Session) -> Steps[str]:
 
 
 def delete_conversation(conversation_id: str, audit: AuditRecord, *, purge: bool) -> Steps[tuple[str, ...]]:
+    """As `MessageStore.delete`, whoever owns it. A pending transfer goes with the root."""
     session = yield from log.lock(conversation_id)
     if session is None:
         raise SessionNotFoundError(conversation_id)
@@ -263,6 +276,10 @@ def delete_conversation(conversation_id: str, audit: AuditRecord, *, purge: bool
 
 
 def restore_conversation(conversation_id: str, audit: AuditRecord) -> Steps[tuple[Session, ...] | None]:
+    """Bring back a deleted conversation with what was deleted together with it, what is due among their background work
+    included; those that are back. None if it was purged. Raises `SharingConflictError` if the one that it was forked
+    from is deleted, and was not deleted together with it.
+    """
     session = yield from log.lock(conversation_id)
     if session is None or session.deleted_at is None:
         return None if session is None else ()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from reactor_memory.database.operations import Batch, Step, Steps
@@ -30,7 +31,7 @@ from reactor_memory.models import (
     SummaryHead,
     WorkState,
 )
-from reactor_memory.protocols import SUMMARIZE, ErasedBranch, Refold
+from reactor_memory.protocols import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
 from reactor_memory.storage import recall, search
 from reactor_memory.storage.branches import called, posted_about, ranges_between, ruling, segments_of_branch
 from reactor_memory.storage.rows import (
@@ -404,8 +405,16 @@ def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
 # Background work
 
 
-def claim(session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Steps[Lease | None]:
-    values = {"kind": kind, "now": now, "lease_microseconds": lease_microseconds}
+def claim(
+    session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+) -> Steps[Lease | None]:
+    values = {
+        "kind": kind,
+        "now": now,
+        "lease_microseconds": lease_microseconds,
+        "by_name": int(wait_microseconds is None),
+        "wait_microseconds": wait_microseconds or 0,
+    }
     rows = yield Step("claim", key_of(session_id) | values)
     if not rows:
         return None
@@ -427,8 +436,11 @@ def _lease_key(lease: Lease) -> dict[str, Any]:
     return key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence}
 
 
-def due(kind: str, *, now: int, limit: int) -> Steps[tuple[str, ...]]:
-    rows = yield Step("due_work", {"kind": kind, "now": now, "limit": limit})
+def due(kind: str, *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
+    values = {"kind": kind, "now": now, "limit": limit} | structs.asdict(ahead)
+    rows = list((yield Step("due_work", values)))
+    if len(rows) < limit and ahead is not EVER:
+        rows += (yield Step("misdated_work", values))[: limit - len(rows)]
     return tuple(row[0] for row in rows)
 
 

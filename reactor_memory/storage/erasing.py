@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, Session
-from reactor_memory.protocols import Erased, Refold
+from reactor_memory.models import BranchRange, Lease, Session
+from reactor_memory.protocols import ERASE, ERASE_USER, Erased, ErasedBranch, Refold
 from reactor_memory.storage import derived, log, memberships
-from reactor_memory.storage.branches import is_fork, ranges_between
+from reactor_memory.storage.branches import group_of, is_fork, ranges_between
 from reactor_memory.storage.rows import key_of, session_from
 from reactor_memory.storage.tombstones import branches_showing, entomb
 from reactor_memory.storage.user_rows import name_user
@@ -44,6 +44,58 @@ def erase(
     return Erased(message_count=destroyed, branches=branches)
 
 
+def begin(
+    session_id: str,
+    user_id: str | None,
+    *,
+    ranges: Sequence[tuple[int, int]],
+    now: int,
+    refold: Refold,
+    lease_microseconds: int,
+) -> Steps[tuple[Erased, Lease | None]]:
+    """`erase`, and the lease of what is left to do after it: whoever finds it expired goes on. None if an earlier
+    erasure in this session is not finished: then somebody will do what is left of both.
+    """
+    erased = yield from erase(session_id, user_id, ranges=ranges, now=now, refold=refold)
+    if (yield from derived.work_state(session_id, ERASE)) is not None:
+        yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
+        return erased, None
+    return erased, (yield from derived.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
+
+
+def finish(lease: Lease) -> Steps[None]:
+    """Nothing is left to do, unless more was erased meanwhile, which took the lease away."""
+    yield Step("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
+
+
+def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[str, ...]]]:
+    """Everything that was ever erased in the group of this session: the branches that showed it, and the ids."""
+    key = {"group_id": group_of(session_id)}
+    rows = yield Step("erased_messages", key)
+    group = [session_from(row) for row in (yield Step("lock_group", key))]
+    parts = tuple(BranchRange(conversation_id=row[0], start_seq=row[1], end_seq=row[1]) for row in rows)
+    return branches_showing(group, parts), tuple(row[2] for row in rows if row[2] is not None)
+
+
+def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]:
+    """`forget_user`, and a note for each group of the user that it is to be erased: whoever finds one later goes on."""
+    values = {"owner_id": user_id, "kind": ERASE_USER, "now": now, "lease_microseconds": lease_microseconds}
+    yield Step("note_erasure_of_user", values)
+    return (yield from forget_user(user_id, now=now))
+
+
+def finish_groups(group_ids: Sequence[str]) -> Steps[None]:
+    """Take the notes of these groups away."""
+    yield Batch("drop_work", [key_of(each) | {"kind": ERASE_USER} for each in group_ids])
+
+
+def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:
+    """Who owns the group, if it was not erased already, and its sessions, the root first."""
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
+    ids = sorted((each.session_id for each in group), key=lambda each: (is_fork(each), each))
+    return next((each.owner_id for each in group if each.owner_id is not None), None), tuple(ids)
+
+
 def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[tuple[str, ...], ...]]:
     roots = yield Step("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
     groups: list[tuple[str, ...]] = []
@@ -68,7 +120,10 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
 
 
 def forget_user(user_id: str, *, now: int) -> Steps[int]:
-    """An empty version stays behind the notes of each agent: what was to follow an older one is refused."""
+    """Destroy what is kept about a user beside sessions; how many rows.
+
+    An empty version stays behind the notes of each agent: what was to follow an older one is refused.
+    """
     yield from name_user(user_id)
     agents = yield Step("newest_notes_of_user", {"user_id": user_id})
     notes = yield Step("delete_notes_of_user", {"user_id": user_id})

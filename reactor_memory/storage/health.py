@@ -77,7 +77,7 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     revision = yield from read_revision()
     sessions, messages = (yield Step("totals", {}))[0]
     indexed = (yield Step("recall_state", {}))[0]
-    backlog = yield from search.search_backlog(None)
+    backlog = yield from search.search_backlog()
     gaps = yield Step("gaps", {"limit": 20})
     return StoreHealth(
         details=(

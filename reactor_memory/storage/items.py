@@ -1,4 +1,7 @@
-"""The operations on what applications keep by namespace and key (`ItemsStore`), written once for all SQL stores."""
+"""The operations on items: what applications keep by namespace and key, each user's apart.
+
+`user_id` "" is nobody in particular. A namespace is a path of labels with points between them; "" is above all others.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ _OBJECT = msgspec.json.Decoder(JsonObject)
 
 
 def read_items(user_id: str, keys: Sequence[tuple[str, str]]) -> Steps[tuple[Item | None, ...]]:
+    """The items under these namespaces and keys, in this order; None for what is not there."""
     yield from name_user(user_id)
     found: list[Item | None] = []
     for namespace, key in keys:
@@ -24,7 +28,8 @@ def read_items(user_id: str, keys: Sequence[tuple[str, str]]) -> Steps[tuple[Ite
     return tuple(found)
 
 
-def list_items(user_id: str, namespace: str, *, limit: int | None) -> Steps[tuple[Item, ...]]:
+def list_items(user_id: str, namespace: str, *, limit: int | None = None) -> Steps[tuple[Item, ...]]:
+    """The items of the namespace and of all below it, changed last first; at most `limit`."""
     yield from name_user(user_id)
     values = {"user_id": user_id, "limit": UNLIMITED if limit is None else limit}
     if namespace:
@@ -36,12 +41,14 @@ def list_items(user_id: str, namespace: str, *, limit: int | None) -> Steps[tupl
 
 
 def list_item_namespaces(user_id: str) -> Steps[tuple[str, ...]]:
+    """The namespaces that hold an item, in the order of their code points."""
     yield from name_user(user_id)
     rows = yield Step("item_namespaces", {"user_id": user_id})
     return tuple(row[0] for row in rows)
 
 
 def change_items(user_id: str, changes: Sequence[ItemChange], *, now: int) -> Steps[None]:
+    """Make all changes, or none, in their order. What is replaced keeps the time of its creation."""
     yield from name_user(user_id)
     last = {(change.namespace, change.key): change.value for change in changes}
     keys = {key: {"user_id": user_id, "namespace": key[0], "key": key[1]} for key in last}

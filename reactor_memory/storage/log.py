@@ -73,6 +73,7 @@ PURGED = (
     "delete_memberships",
     "delete_transfers",
     "delete_posted_summaries",
+    "delete_work",
 )
 """What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
 whole group goes with the key of the root.

@@ -1,4 +1,4 @@
-"""What recall asks the vectors of one branch (`searching.SearchStore.nearest_in_branch`)."""
+"""What recall asks the vectors of one branch."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from reactor_memory.storage.search import LAST_SEQ, Visible, everything_of, near
 
 
 def nearest_in_branch(query: NearQuery) -> Steps[tuple[Near, ...]]:
+    """The messages of a branch that mean what is looked for, nearest first; of equals the newer one. Never what no
+    context of the branch shows. Nothing here checks an owner: who asks has read the session.
+    """
     parts = [
         Visible(
             0, part.start_seq, part.end_seq or query.until, part.conversation_id, "", group_of(part.conversation_id)

@@ -1,4 +1,4 @@
-"""The operations on members, owners and the audit trail of groups, written once for all SQL stores.
+"""The operations on members, owners and the audit trail of groups.
 
 Each generator is one transaction, or a part of one. Whoever changes members or owner locks the root of the group first,
 so that these changes happen one after the other.
@@ -26,6 +26,7 @@ from reactor_memory.storage.user_rows import name_all_users, name_user
 
 
 def list_memberships(group_id: str) -> Steps[tuple[Membership, ...]]:
+    """All members, the owner first, then in the order in which they joined."""
     yield from name_all_users()
     root = yield from log.find_session(group_id)
     if root is None or root.owner_id is None:
@@ -40,6 +41,9 @@ def members_of(group_id: str) -> Steps[tuple[Membership, ...]]:
 
 
 def put_membership(membership: Membership, audit: AuditRecord, *, creating: bool) -> Steps[Membership | None]:
+    """Add a member (None if there is one), or change the level of one (None if there is none); how it stands now. The
+    owner is a member that this cannot change. Raises `SessionDeletedError`.
+    """
     root = yield from _locked_root(membership.group_id)
     if root.owner_id == membership.user_id:
         return None
@@ -55,6 +59,7 @@ def put_membership(membership: Membership, audit: AuditRecord, *, creating: bool
 
 
 def remove_membership(group_id: str, user_id: str, audit: AuditRecord) -> Steps[bool]:
+    """Also takes back an offer of ownership to this user. False if there is no such member beside the owner."""
     yield from _locked_root(group_id)
     if not (yield Step("remove_membership", {"group_id": group_id, "user_id": user_id})):
         return False
@@ -77,6 +82,11 @@ def _locked_root(group_id: str) -> Steps[Session]:
 
 
 def offer_ownership(transfer: OwnershipTransfer, audit: AuditRecord) -> Steps[OwnershipTransfer]:
+    """The offer that is pending now: this one, or an older one of the group.
+
+    Raises `SessionOwnershipError` if who gives it does not own the group, `SharingConflictError` if who gets it is no
+    member, and `SessionDeletedError`.
+    """
     root = yield from _locked_root(transfer.group_id)
     if root.owner_id != transfer.from_user_id:
         raise SessionOwnershipError(transfer.group_id)
@@ -101,11 +111,15 @@ def add_transfer(transfer: OwnershipTransfer) -> Steps[None]:
 
 
 def list_transfers(user_id: str) -> Steps[tuple[OwnershipTransfer, ...]]:
+    """Those that this user gave or got, oldest first."""
     yield from name_user(user_id)
     return tuple(_transfer(row) for row in (yield Step("transfers_of_user", {"user_id": user_id})))
 
 
 def accept_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Steps[OwnershipTransfer | None]:
+    """Make the recipient the owner of all conversations of the group, and the owner a manager. None if there is no such
+    offer to `user_id`, or they are no member any more.
+    """
     transfer = yield from _locked_transfer(transfer_id)
     if transfer is None or transfer.to_user_id != user_id:
         return None
@@ -126,6 +140,7 @@ def accept_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Step
 
 
 def decline_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Steps[OwnershipTransfer | None]:
+    """Take the offer away, by who gave or got it."""
     transfer = yield from _locked_transfer(transfer_id)
     if transfer is None or user_id not in (transfer.from_user_id, transfer.to_user_id):
         return None
@@ -150,6 +165,7 @@ def _locked_transfer(transfer_id: str) -> Steps[OwnershipTransfer | None]:
 
 
 def add_audit(record: AuditRecord) -> Steps[None]:
+    """One of this id that is there stays as it is."""
     yield Step("add_audit", audit_values(record))
 
 
@@ -157,7 +173,8 @@ def audit_values(record: AuditRecord) -> dict[str, Any]:
     return structs.asdict(record) | {"details": to_json(record.details)}
 
 
-def list_audit(group_id: str, *, after: str, limit: int) -> Steps[tuple[AuditRecord, ...]]:
+def list_audit(group_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[AuditRecord, ...]]:
+    """Oldest first, behind the record `after`."""
     rows = yield Step("audit_records", {"group_id": group_id, "after": after, "limit": limit})
     return tuple(map(_audit_record, rows))
 

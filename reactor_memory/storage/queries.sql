@@ -741,23 +741,34 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :ki
 FOR UPDATE
 
 -- name: claim
-INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
-SELECT :group_id, :conversation_id, :kind, :now + :lease_microseconds, 1, 0
+-- A claim makes the work due, so that who dies with the lease leaves it to be found. Of a deleted conversation there is
+-- nothing left to do but to erase it.
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
+SELECT :group_id, :conversation_id, :kind, :now, :now + :lease_microseconds, 1, 0
 FROM conversations
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind = 'erase_user')
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
-SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0
-WHERE background_work.lease_until <= :now
+SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
+    due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
+WHERE (background_work.lease_until <= :now OR background_work.lease_until > :now + :lease_microseconds)
+  AND (:by_name = 1 OR (background_work.parked = 0 AND (background_work.due_at IS NULL OR background_work.due_at <= :now
+                                                        OR background_work.due_at > :now + :wait_microseconds)))
 RETURNING fence, lease_until, attempts
 -- name: claim [postgres]
-INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
-SELECT :group_id, :conversation_id, :kind,
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
+SELECT :group_id, :conversation_id, :kind, :now,
        (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint, 1, 0
 FROM conversations
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind = 'erase_user')
+FOR KEY SHARE
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
-SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0
-WHERE background_work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
+    due_at = LEAST(background_work.due_at, excluded.due_at)
+WHERE (background_work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+       OR background_work.lease_until > excluded.lease_until)
+  AND (:by_name::bigint = 1
+       OR (background_work.parked = 0 AND (background_work.due_at IS NULL OR background_work.due_at <= excluded.due_at
+                                           OR background_work.due_at > excluded.due_at + :wait_microseconds::bigint)))
 RETURNING fence, lease_until, attempts
 
 -- name: renew
@@ -777,10 +788,19 @@ SET due_at = CASE WHEN touched = 1 THEN due_at ELSE :due_at END, lease_until = 0
     parked = :parked, last_error = :last_error
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
 
+-- name: finish_work
+DELETE FROM background_work
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND fence = :fence
+
+-- name: drop_work
+DELETE FROM background_work WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+
 -- name: ensure_work
 -- Who claims meanwhile waits for us, or we for him: so no lease is claimed that `take_leases_away` does not see.
+-- Of a deleted conversation none can be claimed.
 INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence, attempts)
-VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
+SELECT group_id, conversation_id, :kind, 0, 0, 0 FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
 ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 
 -- name: take_leases_away
@@ -788,18 +808,25 @@ UPDATE background_work SET fence = fence + 1, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: forget_work
--- A fence never goes back, so what held an older lease is refused for ever.
+-- A fence never goes back, so what held an older lease is refused for ever. An erasure that is under way goes on.
 UPDATE background_work
 SET due_at = NULL, lease_until = 0, fence = fence + 1, attempts = 0, parked = 0, touched = 0, last_error = NULL
-WHERE group_id = :group_id AND conversation_id = :conversation_id
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
+
+-- name: delete_work
+-- Of a conversation that is gone for good: no lease of it can be claimed, and no write under an older one finds its
+-- fence. The row of an erasure goes when that has ended.
+DELETE FROM background_work
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
 
 -- name: due_work
 -- across groups
 SELECT work.conversation_id
 FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0 AND own.deleted_at IS NULL
-  AND work.lease_until <= :now
+WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+  AND (work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
 ORDER BY work.due_at, work.conversation_id
 LIMIT :limit
 -- name: due_work [postgres]
@@ -807,8 +834,33 @@ LIMIT :limit
 SELECT work.conversation_id
 FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0 AND own.deleted_at IS NULL
-  AND work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint)
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
+
+-- name: misdated_work
+-- What a wrong clock put off for longer than anything is put off.
+-- across groups
+SELECT work.conversation_id
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at > :now + :wait_microseconds AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+  AND (work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
+-- name: misdated_work [postgres]
+-- across groups
+SELECT work.conversation_id
+FROM background_work AS work
+JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at > :now::bigint + :wait_microseconds::bigint AND work.parked = 0
+  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
+  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint)
 ORDER BY work.due_at, work.conversation_id
 LIMIT :limit
 
@@ -897,6 +949,19 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 UPDATE messages SET state = NULL, archived_by = NULL, archived_until = NULL
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq AND state = 'archived' AND archived_by = :summary_id
+
+-- name: behind_in_tiers
+-- Sessions with more than `threshold` messages of their own behind their newest summary.
+-- across groups
+SELECT own.conversation_id, own.last_seq
+FROM conversations AS own
+WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id) AND own.deleted_at IS NULL
+  AND own.last_seq - COALESCE(own.forked_at_seq - 1, 0) > :threshold
+  AND own.last_seq > :threshold + COALESCE((
+      SELECT MAX(made.end_seq) FROM range_summaries AS made
+      WHERE made.group_id = own.group_id AND made.conversation_id = own.conversation_id), 0)
+ORDER BY own.group_id, own.conversation_id
+LIMIT :limit
 
 -- name: range_summaries_of_other_tokenizers
 -- across groups
@@ -1006,6 +1071,19 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :st
 UPDATE messages SET batch_fingerprint = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
   AND seq <= :end_seq AND seq + batch_size > :start_seq
+
+-- name: erased_messages
+SELECT conversation_id, seq, message_id FROM messages WHERE group_id = :group_id AND state = 'erased'
+ORDER BY conversation_id, seq
+
+-- name: note_erasure_of_user
+-- Under a lease of who begins it, so that nobody else does so at once. Deleted groups, too.
+-- across groups
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
+SELECT group_id, conversation_id, :kind, :now, CAST(:now AS BIGINT) + CAST(:lease_microseconds AS BIGINT), 1, 0
+FROM conversations
+WHERE owner_id = :owner_id AND group_id = conversation_id
+ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 
 -- name: owned_roots
 -- Deleted ones, too.
@@ -1250,9 +1328,6 @@ INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibili
 VALUES (:group_id, :conversation_id, :seq, :message_id, :role, :visibility, :author_id, :content, :parts,
         :tool_calls, :tool_call_id, :name, :metadata, :token_count, :tokenizer, :created_at,
         :state, :archived_by, :archived_until, :batch_key, :batch_fingerprint, :batch_size)
-
--- name: unmark_importing
-DELETE FROM background_work WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
 
 -- name: list_users
 -- across groups
@@ -1981,7 +2056,8 @@ LEFT JOIN background_work AS work
 WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
   AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
   AND own.last_seq > COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)
-  AND COALESCE(work.due_at, 0) <= :now AND COALESCE(work.lease_until, 0) <= :now
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
 ORDER BY own.group_id, own.conversation_id
 LIMIT :limit
 
@@ -1997,7 +2073,8 @@ WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
   AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
   AND own.last_seq > COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
                               own.forked_at_seq - 1, 0)
-  AND COALESCE(work.due_at, 0) <= :now AND COALESCE(work.lease_until, 0) <= :now
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
 ORDER BY own.group_id, own.conversation_id
 LIMIT :limit
 

@@ -1,4 +1,14 @@
-"""The operations on summaries of ranges (`protocols.RangeSummaryStore`), written once for all SQL stores.
+"""The operations on summaries of ranges: texts that stand for ranges of messages, beside the log that they stand for.
+Owners are checked as in `MessageStore`; an unknown session raises `SessionNotFoundError`.
+
+A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
+summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows the
+messages of that range themselves, archived or not.
+
+What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten: `read_originals`
+gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any other message. When a
+message of a range is withdrawn or erased, the text goes that was made of it, as if it had been restored. Deleting a
+session deletes its summaries.
 
 Each generator is one transaction. Checks that refuse an operation come before its first write.
 """
@@ -12,6 +22,7 @@ from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, RangeSummary, Session
 from reactor_memory.storage import derived, log
+from reactor_memory.storage.branches import group_of
 from reactor_memory.storage.covering import (
     check_border,
     check_forks,
@@ -27,14 +38,22 @@ from reactor_memory.storage.tombstones import entomb
 _FIRST_CHUNK = 16
 
 
-def read_range_summaries(session_id: str, user_id: str | None, *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
+def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:
+    """The live ones (or all), in the order of their ranges."""
     session = yield from log.require(session_id, user_id)
     return (yield from _shown(session.branch, live=live))
 
 
 def read_originals(
-    session_id: str, user_id: str | None, *, after: int, until: int | None, last: int | None, limit: int | None
+    session_id: str,
+    user_id: str | None,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    last: int | None = None,
+    limit: int | None = None,
 ) -> Steps[tuple[Message, ...]]:
+    """As `MessageStore.read`, with the archived messages."""
     session = yield from log.require(session_id, user_id)
     return (
         yield from log.read_along(session.branch, after=after, until=until, last=last, limit=limit, with_archived=True)
@@ -54,6 +73,16 @@ def _shown(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSum
 def put_range_summaries(
     session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
 ) -> Steps[bool]:
+    """Store `new`: live summaries inside the range of a new one are replaced by it, and what becomes of its messages is
+    told by its `retention`. `delete` leaves a tombstone for each message; it is meant to save space (`erase` forgets).
+
+    Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`, in any
+    order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced summary
+    stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new one, are
+    not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a `message_count`
+    that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for `delete`, if a fork
+    begins inside the range.
+    """
     session = yield from log.lock_required(session_id, user_id)
     ordered = in_order(session, new)
     live = yield from _shown(session.branch, live=True)
@@ -134,6 +163,10 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
 
 
 def restore_range_summary(session_id: str, user_id: str | None, summary_id: str, *, now: int) -> Steps[bool]:
+    """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
+
+    False if it is not live (any more). `InvalidInputError` if its messages were deleted.
+    """
     session = yield from log.lock_required(session_id, user_id)
     live = yield from _shown(session.branch, live=True)
     summary = restorable(session, live, summary_id)
@@ -142,6 +175,18 @@ def restore_range_summary(session_id: str, user_id: str | None, summary_id: str,
     yield from derived.undo_range(session_id, summary)
     yield Step("touch_session", key_of(session_id) | {"now": now})
     return True
+
+
+# What is not summarised
+
+
+def behind_in_tiers(*, after: str, threshold: int, limit: int) -> Steps[tuple[tuple[str, int], ...]]:
+    """Sessions behind `after`, in the order of their ids, with more messages than that behind their newest summary;
+    and how long they are.
+    """
+    position = {"group_id": group_of(after), "conversation_id": after}
+    rows = yield Step("behind_in_tiers", position | {"threshold": threshold, "limit": limit})
+    return tuple((row[0], row[1]) for row in rows)
 
 
 # Counting again

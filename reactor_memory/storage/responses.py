@@ -1,4 +1,4 @@
-"""The operations on responses that are being written (`ResponseStore`), written once for all SQL stores.
+"""The operations on responses that are being written, as `ResponseStore` names them.
 
 Whoever changes a response holds its row first. A response begins only while its conversation is there, held as well,
 and a purge takes the rows of responses before those of their pieces: so nothing of it stays or comes back.

@@ -1,4 +1,4 @@
-"""The operations of search over many conversations (`searching.SearchStore`), written once for all SQL stores.
+"""The operations of search over all conversations that have an owner.
 
 A search reads which conversations the user may read, then asks words and vectors for the best of these alone, in one
 transaction: what it finds, counts and leaves out depends on nothing else.
@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from msgspec.structs import asdict
+
 from reactor_memory.context.ranking import K1, B, rarity
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease
+from reactor_memory.protocols import EVER, Ahead
 from reactor_memory.searching import (
     DEEPEST,
+    EMBED_SEARCH,
+    INDEX_SEARCH,
     IndexedRange,
     Meaning,
     MessageHit,
@@ -54,6 +59,9 @@ class Visible(NamedTuple):
 
 
 def search_messages(query: SearchQuery) -> Steps[SearchAnswer]:
+    """Only what the user may read is looked at, and counted. Raises `InvalidInputError` if `before` names no message
+    that the user can see.
+    """
     yield from name_user(query.user_id)
     rows = yield Step("visible_conversations", {"user_id": query.user_id})
     allowed = _of_agents(rows, query.agent_names)
@@ -219,14 +227,19 @@ def search_progress(conversation_id: str) -> Steps[SearchProgress | None]:
     return SearchProgress(indexed_seq=indexed_seq, embedded_seq=embedded_seq, model=model, parked=parked)
 
 
-def behind_in_words(kind: str, *, after: str, now: int, limit: int) -> Steps[tuple[str, ...]]:
-    rows = yield Step("behind_in_words", _page(after) | {"kind": kind, "now": now, "limit": limit})
+def behind_in_words(*, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
+    """Conversations behind `after` (in the order of their ids) with work of the kind `INDEX_SEARCH` to do now. What is
+    leased or put off until further `ahead` is there, too: a wrong clock did that.
+    """
+    values = {"kind": INDEX_SEARCH, "now": now, "limit": limit}
+    rows = yield Step("behind_in_words", _page(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
 
-def behind_in_meanings(kind: str, *, model: str, after: str, now: int, limit: int) -> Steps[tuple[str, ...]]:
-    values = {"kind": kind, "model": model, "now": now, "limit": limit}
-    rows = yield Step("behind_in_meanings", _page(after) | values)
+def behind_in_meanings(*, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
+    """As `behind_in_words`, of the kind `EMBED_SEARCH`."""
+    values = {"kind": EMBED_SEARCH, "model": model, "now": now, "limit": limit}
+    rows = yield Step("behind_in_meanings", _page(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
 
@@ -235,6 +248,9 @@ def _page(after: str) -> dict[str, Any]:
 
 
 def index_words(lease: Lease, part: IndexedRange) -> Steps[bool]:
+    """Store the words of a range. False, and nothing is stored, if the lease is not the newest one of a living
+    conversation, or the range does not follow what is indexed. What went out of view meanwhile is left out.
+    """
     if not (yield from _may_write(lease, part)):
         return False
     key = key_of(part.conversation_id)
@@ -258,6 +274,9 @@ def _word_values(entry: WordEntry, scope: str) -> dict[str, Any]:
 
 
 def index_meanings(lease: Lease, part: IndexedRange, *, model: str) -> Steps[bool]:
+    """As `index_words`. Vectors of another model are replaced. What reaches the end of the conversation brings its
+    `vectorized_at` to `read_at`.
+    """
     if not (yield from _may_write(lease, part)):
         return False
     key = key_of(part.conversation_id)
@@ -302,7 +321,7 @@ def _in_view(part: IndexedRange) -> Steps[frozenset[int]]:
     return frozenset(row[0] for row in rows)
 
 
-def search_backlog(model: str | None) -> Steps[SearchBacklog]:
+def search_backlog(*, model: str | None = None) -> Steps[SearchBacklog]:
     words, meanings, parked = (yield Step("search_backlog", {"model": model}))[0]
     return SearchBacklog(words=words, meanings=meanings if model is not None else 0, parked=parked)
 

@@ -16,7 +16,7 @@ from reactor_memory.models import (
     SummaryHead,
     WorkState,
 )
-from reactor_memory.protocols import ErasedBranch, Refold
+from reactor_memory.protocols import EVER, Ahead, ErasedBranch, Refold
 from reactor_memory.storage import derived
 
 
@@ -64,9 +64,16 @@ class SqlSummaryStore:
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._database.write(derived.forget, session_ids)
 
-    async def claim(self, session_id: str, kind: str, *, now: int, lease_microseconds: int) -> Lease | None:
+    async def claim(
+        self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+    ) -> Lease | None:
         return await self._database.write_relaxed(
-            derived.claim, session_id, kind, now=now, lease_microseconds=lease_microseconds
+            derived.claim,
+            session_id,
+            kind,
+            now=now,
+            lease_microseconds=lease_microseconds,
+            wait_microseconds=wait_microseconds,
         )
 
     async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
@@ -85,8 +92,8 @@ class SqlSummaryStore:
             derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
         )
 
-    async def due(self, kind: str, *, now: int, limit: int = 100) -> tuple[str, ...]:
-        return await self._database.read(derived.due, kind, now=now, limit=limit)
+    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
+        return await self._database.read(derived.due, kind, now=now, limit=limit, ahead=ahead)
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None:
         return await self._database.read(derived.work_state, session_id, kind)

@@ -1,4 +1,5 @@
-"""The operations that move sessions to another store (`protocols.SessionTransfer`), written once for all SQL stores.
+"""The operations that read and write sessions, and what belongs to users, as they are stored, to move them to another
+database. No owner is checked: this is for who runs the databases.
 
 Each generator is one transaction.
 """
@@ -11,8 +12,22 @@ from typing import Any
 from msgspec import structs
 
 from reactor_memory.database.operations import Batch, Row, Step, Steps
-from reactor_memory.models import Pin
-from reactor_memory.protocols import COPY, SUMMARIZE, StoredConversation, StoredMessage, StoredUser
+from reactor_memory.models import (
+    ActiveSession,
+    AuditRecord,
+    FactCorrection,
+    Item,
+    JsonObject,
+    Membership,
+    Message,
+    Notes,
+    OwnershipTransfer,
+    Pin,
+    RangeSummary,
+    Session,
+    Value,
+)
+from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage import derived, items, log, memberships, user_rows
 from reactor_memory.storage.posting import MESSAGE_COLUMNS
 from reactor_memory.storage.rows import (
@@ -29,13 +44,82 @@ from reactor_memory.storage.rows import (
 )
 from reactor_memory.storage.tombstones import tombstone
 
+COPY = "copy"
+"""The kind of the row of background work that a conversation has until it was imported to its end."""
 
-def list_groups(owner_id: str | None, *, after: str, limit: int) -> Steps[tuple[str, ...]]:
+
+class StoredMessage(Value, frozen=True, kw_only=True):
+    """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
+    `posted_until`.
+
+    `state` is None in view, else ``withdrawn``, ``archived`` (`archived_by` this summary, which ends at
+    `archived_until`) or ``erased``. The first message of a batch with an idempotency key says what is remembered of it.
+    """
+
+    message: Message
+    state: str | None = None
+    archived_by: str | None = None
+    archived_until: int | None = None
+    batch_key: str | None = None
+    batch_fingerprint: str | None = None
+    batch_size: int | None = None
+    posted_until: int | None = None
+
+    @property
+    def seq(self) -> int:
+        return self.message.seq or 0
+
+
+class StoredConversation(Value, frozen=True, kw_only=True):
+    """A conversation with all that a store keeps of it, but for its messages and what is derived from them.
+
+    Members, an offer of ownership and the audit trail belong to the group, and come with its root. `importing`: it was
+    begun by `import_conversation` and is not finished.
+    """
+
+    session: Session
+    agent_name: str | None = None
+    metadata: JsonObject = {}
+    purged_at: int | None = None
+    pins: tuple[Pin, ...] = ()
+    summaries: tuple[RangeSummary, ...] = ()
+    corrections: tuple[FactCorrection, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    transfer: OwnershipTransfer | None = None
+    audit: tuple[AuditRecord, ...] = ()
+    importing: bool = False
+
+    @property
+    def first_seq(self) -> int:
+        """The first message of its own."""
+        return self.session.branch[-1].start_seq
+
+    @property
+    def message_count(self) -> int:
+        """Messages of its own, in view or not; of a deleted conversation none count."""
+        return 0 if self.session.deleted_at is not None else self.session.last_seq - self.first_seq + 1
+
+
+class StoredUser(Value, frozen=True, kw_only=True):
+    """What is kept of a user beside sessions: all versions of notes, in their order, the active sessions, and items.
+
+    The user "" is nobody in particular, and has items only.
+    """
+
+    user_id: str
+    active: tuple[ActiveSession, ...] = ()
+    notes: tuple[Notes, ...] = ()
+    items: tuple[Item, ...] = ()
+
+
+def list_groups(*, owner_id: str | None = None, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
+    """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
     rows = yield Step("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
     return tuple(row[0] for row in rows)
 
 
 def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
+    """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
     rows = yield Step("conversations_to_export", {"group_id": group_id, "kind": COPY})
     found: dict[str, StoredConversation] = {}
     for row in rows:
@@ -79,6 +163,7 @@ def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
 
 
 def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
+    """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
     rows = yield Step("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
     return tuple(map(_stored_message, rows))
 
@@ -99,6 +184,7 @@ def _stored_message(row: Row) -> StoredMessage:
 
 
 def import_conversation(stored: StoredConversation) -> Steps[bool]:
+    """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
     session_id = stored.session.session_id
     if not (yield Step("import_conversation", _conversation_values(stored))):
         return False
@@ -143,6 +229,9 @@ def _conversation_values(stored: StoredConversation) -> dict[str, Any]:
 
 
 def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> Steps[bool]:
+    """Store messages that follow one another; False, and nothing stored, if the first of them is not the next one of
+    the conversation, or if that was deleted.
+    """
     key = key_of(conversation_id)
     advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq}
     if not (yield Step("advance_import", key | advance)):
@@ -167,10 +256,11 @@ def _stored_values(stored: StoredMessage) -> dict[str, Any]:
 
 
 def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
+    """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
     key = key_of(conversation_id)
     if due_at is not None:
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
-    yield Step("unmark_importing", key | {"kind": COPY})
+    yield Step("drop_work", key | {"kind": COPY})
 
 
 def export_user(user_id: str) -> Steps[StoredUser]:
@@ -183,7 +273,8 @@ def export_user(user_id: str) -> Steps[StoredUser]:
 
 
 def import_user(stored: StoredUser) -> Steps[None]:
-    yield from user_rows.import_rows(stored)
+    """Store what is not there yet; nothing is replaced."""
+    yield from user_rows.import_rows(stored.user_id, stored.active, stored.notes)
     yield Batch(
         "import_item",
         [

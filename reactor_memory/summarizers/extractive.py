@@ -26,6 +26,8 @@ _EDGE = ".,;:!?()"
 class ExtractiveSummarizer:
     """A `Summarizer` that reads every message itself. Never fails, never leaves the machine."""
 
+    condenser = None
+
     @property
     def name(self) -> str:
         return "extractive"

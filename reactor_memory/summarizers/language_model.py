@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Extraction, Fact, Message, Usage
-from reactor_memory.protocols import Condensed, TokenCounter
+from reactor_memory.protocols import Condensed, Condenser, TokenCounter
 from reactor_memory.reading import sentences
 from reactor_memory.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.summarizers.prompt import PROMPT_VERSION, Request, build_condense_request, build_request
@@ -74,6 +74,10 @@ class LanguageModelSummarizer:
     @property
     def prompt_version(self) -> str:
         return PROMPT_VERSION
+
+    @property
+    def condenser(self) -> Condenser:
+        return self
 
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
         """What `messages` say. Facts that cite none of them are left out.

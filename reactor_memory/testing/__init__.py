@@ -20,17 +20,9 @@ is proven with one fixture::
         pass
 
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
-one object that is a `MessageStore` and a `SummaryStore`, and `RangeSummaryStoreConformance` one that is a
-`RangeSummaryStore`, too; `RecallIndexConformance` needs such a store, too, and a fixture `index` if the index is
-another object; `SearchStoreConformance` needs one that is a `SearchStore` and a `ConversationStore`, too;
-`StoreAsIndexConformance` is for a store that is its own index, `ErasureConformance` for one that is
-everything; `ActiveSessionStoreConformance`, `NotesStoreConformance` and `ItemsStoreConformance` are for what a store
-keeps of users, `ApiKeyStoreConformance` and `AnsweredRequestStoreConformance` for what a service keeps of its callers
-(the latter of a store that keeps messages and forgets users, too); `ConversationStoreConformance` for conversations
-that people share; `ResponseStoreConformance` for what keeps responses that are being written, and
-`StoredResponsesConformance` for a store that holds the conversations, too. `StrategyConformance` needs a fixture
-`store_url` and the settings that select the strategy. The suites run under asyncio, or whatever the fixture
-`anyio_backend` says.
+one whose attribute `summaries` is a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a fixture
+`index`. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run
+under asyncio, or whatever the fixture `anyio_backend` says.
 """
 
 import pytest
@@ -39,29 +31,16 @@ pytest.register_assert_rewrite(
     *(
         f"reactor_memory.testing.{name}"
         for name in (
-            "active_sessions",
-            "answered_requests",
-            "api_keys",
             "branching",
-            "items",
             "lifecycle",
             "log",
-            "notes",
-            "range_summaries",
             "recall",
-            "responses",
-            "sharing",
-            "searching",
             "summaries",
-            "transfer",
             "work",
         )
     )
 )
 
-from reactor_memory.testing.active_sessions import ActiveSessionStoreConformance  # noqa: E402
-from reactor_memory.testing.answered_requests import AnsweredRequestStoreConformance  # noqa: E402
-from reactor_memory.testing.api_keys import ApiKeyStoreConformance  # noqa: E402
 from reactor_memory.testing.builders import (  # noqa: E402
     append_messages,
     numbered,
@@ -69,35 +48,17 @@ from reactor_memory.testing.builders import (  # noqa: E402
     wall_clock,
 )
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
-from reactor_memory.testing.items import ItemsStoreConformance  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
-from reactor_memory.testing.notes import NotesStoreConformance  # noqa: E402
-from reactor_memory.testing.range_summaries import RangeSummaryStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance  # noqa: E402
-from reactor_memory.testing.responses import ResponseStoreConformance, StoredResponsesConformance  # noqa: E402
-from reactor_memory.testing.searching import SearchStoreConformance  # noqa: E402
-from reactor_memory.testing.sharing import ConversationStoreConformance  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
-from reactor_memory.testing.transfer import SessionTransferConformance  # noqa: E402
 
 __all__ = [
-    "ActiveSessionStoreConformance",
-    "AnsweredRequestStoreConformance",
-    "ApiKeyStoreConformance",
-    "ConversationStoreConformance",
     "FakeClock",
-    "ItemsStoreConformance",
     "MessageStoreConformance",
-    "NotesStoreConformance",
-    "RangeSummaryStoreConformance",
     "RecallIndexConformance",
-    "ResponseStoreConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
-    "SearchStoreConformance",
-    "SessionTransferConformance",
-    "StoredResponsesConformance",
     "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",

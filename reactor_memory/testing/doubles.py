@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from reactor_memory.models import Extraction, Fact, Message, Usage, Value
-from reactor_memory.protocols import Condensed
+from reactor_memory.protocols import Condensed, Condenser
 
 
 class FakeClock:
@@ -67,6 +67,10 @@ class ScriptedSummarizer:
         self._gate: anyio.Event | None = None
 
     @property
+    def condenser(self) -> Condenser | None:
+        return None
+
+    @property
     def name(self) -> str:
         return self._name
 
@@ -118,7 +122,7 @@ class CondenserCall(Value, frozen=True, kw_only=True):
 
 
 class ScriptedCondenser(ScriptedSummarizer):
-    """A `Summarizer` that is a `Condenser`, too. Its texts name every message that they stand for (``m1 m2 ...``),
+    """A `Summarizer` that is its own `Condenser`. Its texts name every message that they stand for (``m1 m2 ...``),
     behind earlier texts too, unless `texts` holds what to answer instead. Each costs 11 tokens. Every call after
     `fail_after(n)` more fails with an error.
     """
@@ -128,6 +132,10 @@ class ScriptedCondenser(ScriptedSummarizer):
         self.condensed: list[CondenserCall] = []
         self.texts = list(texts)
         self._failure: tuple[int, Exception] | None = None
+
+    @property
+    def condenser(self) -> Condenser:
+        return self
 
     def fail_after(self, calls: int, error: Exception) -> None:
         self._failure = len(self.condensed) + calls, error

@@ -406,7 +406,8 @@ class Layouts:
         await self.put(store, layout(10, epoch=1))
         assert await self.get(store) is None
         await seal(store, "s", 1, 10)
-        await store.withdraw("s", None, seq=10, now=wall_clock(), refold=folded)
+        withdrawn = await store.withdraw("s", None, seq=10, now=wall_clock(), refold=folded)
+        await store.summaries.invalidate(withdrawn.gone(), now=wall_clock(), refold=folded)
         await self.put(store, layout(10, epoch=0))
         assert await self.get(store) is None
         await self.put(store, layout(10, epoch=1))
@@ -522,6 +523,7 @@ class Invalidation:
     async def test_twice_changes_nothing(self, store: Store) -> None:
         await self.sealed(store)
         withdrawn = await store.withdraw("s", None, seq=8, now=wall_clock(), refold=folded)
+        await store.summaries.invalidate(withdrawn.gone(), now=wall_clock(), refold=folded)
         before = [(await store.summaries.get_summary(each), await ledger_of(store, each)) for each in ("s", "s~g")]
         for _ in range(2):
             await store.summaries.invalidate(withdrawn.gone(), now=wall_clock(), refold=nothing_left)

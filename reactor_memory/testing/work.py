@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from reactor_memory.models import Lease, WorkState
-from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.protocols import SUMMARIZE, Ahead
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.summaries import HOUR, MINUTE, Store
 
 
-async def claim(store: Store, session_id: str = "s", *, lease: int = MINUTE, ahead: int = 0) -> Lease | None:
-    return await store.summaries.claim(session_id, SUMMARIZE, now=wall_clock() + ahead, lease_microseconds=lease)
+async def claim(
+    store: Store, session_id: str = "s", *, lease: int = MINUTE, ahead: int = 0, wait: int | None = None
+) -> Lease | None:
+    return await store.summaries.claim(
+        session_id, SUMMARIZE, now=wall_clock() + ahead, lease_microseconds=lease, wait_microseconds=wait
+    )
 
 
 async def sure_claim(store: Store, session_id: str = "s", *, lease: int = MINUTE, ahead: int = 0) -> Lease:
@@ -97,7 +102,7 @@ class Leases:
         before = await state(store)
         await store.summaries.release(lost, due_at=wall_clock(), attempts=7, parked=True, error="late")
         assert await state(store) == before
-        assert await claim(store) is None
+        assert await claim(store, ahead=MINUTE) is None
 
     async def test_a_lease_knows_the_failures_before_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
@@ -168,6 +173,17 @@ class Due:
         await sure_claim(store, lease=1)
         assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
 
+    async def test_also_when_a_hint_began_it_and_nothing_was_due(self, store: Store) -> None:
+        await self.append(store, 4, every=None)
+        await sure_claim(store, lease=1)
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
+
+    async def test_also_when_it_was_put_off_and_asked_for_by_name(self, store: Store) -> None:
+        await self.append(store, 4, every=None)
+        await store.summaries.release(await sure_claim(store), due_at=wall_clock() + HOUR, attempts=1)
+        await sure_claim(store, lease=1)
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
+
     async def test_done_is_not_due(self, store: Store) -> None:
         await self.append(store, 4, every=4)
         await store.summaries.release(await sure_claim(store), due_at=None)
@@ -210,6 +226,65 @@ class Due:
         await self.append(store, 4, every=4)
         assert await claim(store) is None
         assert await store.summaries.renew(lease, now=wall_clock(), lease_microseconds=MINUTE)
+
+
+class WrongClocks:
+    """What a clock wrote that was an hour ahead holds nothing up for longer than a lease or a pause can take."""
+
+    async def test_a_lease_that_ends_too_late_is_free_and_due(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4), work_every=4, now=wall_clock() - MINUTE)
+        held = await sure_claim(store, lease=HOUR)
+        ahead = Ahead(lease_microseconds=MINUTE, wait_microseconds=MINUTE)
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ("s",)
+        assert (await sure_claim(store, lease=MINUTE)).fence > held.fence
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ()
+        assert await claim(store, lease=MINUTE) is None
+
+    async def test_what_is_put_off_for_too_long_is_due(self, store: Store) -> None:
+        for session_id in ("s", "t"):
+            await append_messages(store, session_id, numbered(4))
+            lease = await sure_claim(store, session_id)
+            await store.summaries.release(lease, due_at=wall_clock() + HOUR, attempts=1)
+        patient, ahead = 2 * HOUR, Ahead(lease_microseconds=MINUTE, wait_microseconds=2 * HOUR)
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ()
+        assert await claim(store, "s", wait=patient) is None
+        ahead = replace(ahead, wait_microseconds=MINUTE)
+        assert set(await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead)) == {"s", "t"}
+        assert await claim(store, "t", wait=MINUTE) is not None
+
+    async def test_a_clock_that_went_back_leaves_what_was_due_to_be_done(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4), work_every=4, now=wall_clock() + HOUR)
+        ahead = Ahead(lease_microseconds=MINUTE, wait_microseconds=MINUTE)
+        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ("s",)
+        assert await claim(store, wait=MINUTE) is not None
+
+
+class Patience:
+    """Who was not asked for by name leaves what is put off or given up alone."""
+
+    async def test_what_is_put_off_waits(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        await store.summaries.release(
+            await sure_claim(store), due_at=wall_clock() + MINUTE, attempts=1, error="timeout"
+        )
+        before = await state(store)
+        assert await claim(store, wait=HOUR) is None
+        assert await state(store) == before
+        assert await claim(store) is not None
+
+    async def test_what_was_given_up_waits(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        await store.summaries.release(await sure_claim(store), due_at=None, attempts=5, parked=True)
+        assert await claim(store, wait=HOUR) is None
+        assert (await state(store)).parked
+        assert await claim(store) is not None
+
+    async def test_what_is_due_or_was_never_done_does_not(self, store: Store) -> None:
+        for session_id in ("s", "t"):
+            await append_messages(store, session_id, numbered(4))
+        await store.summaries.release(await sure_claim(store), due_at=wall_clock() - MINUTE, attempts=1)
+        assert await claim(store, wait=HOUR) is not None
+        assert await claim(store, "t", wait=HOUR) is not None
 
 
 class Parked:

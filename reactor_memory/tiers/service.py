@@ -8,13 +8,11 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import RangeSummary, Retention, Session, Value
-from reactor_memory.protocols import Clock, Condensed, MessageStore, RangeSummaryStore
+from reactor_memory.models import RangeSummary, Session, Value
+from reactor_memory.protocols import MessageStore
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes, is_complete
-from reactor_memory.tiers.planning import Step, View, Writing, covered_until, plan, view_of
-from reactor_memory.tiers.writing import TierWriter
-from reactor_memory.tokens.messages import MessageCounter
-from reactor_memory.validation import check_session_id, check_user_id, new_message_id
+from reactor_memory.tiers.planning import Step, View, plan
+from reactor_memory.tiers.ranges import Ranges
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +28,6 @@ class TierOptions(Value, frozen=True, kw_only=True):
 
     sizes: TierSizes
     auto_threshold: int | None = None
-    retention: Retention = "archive"
     disabled: str = ""
 
 
@@ -80,7 +77,7 @@ class TierReport(Value, frozen=True, kw_only=True):
 
 
 class ProgressiveTiers:
-    """Reads once, decides purely, asks the model, stores once.
+    """Reads once, decides purely, and lets `Ranges` ask the model and store once.
 
     Owners are checked as by `ConversationManager`. Whatever fails on the way, the session shows what it showed before.
     """
@@ -89,23 +86,17 @@ class ProgressiveTiers:
         self,
         *,
         messages: MessageStore,
-        ranges: RangeSummaryStore,
-        writer: TierWriter,
-        counter: MessageCounter,
-        clock: Clock,
+        ranges: Ranges,
         options: TierOptions,
     ) -> None:
         self._messages = messages
         self._ranges = ranges
-        self._writer = writer
-        self._counter = counter
-        self._clock = clock
         self._options = options
         self._listeners: list[Callable[[str, TierReport], None]] = []
 
     async def stats(self, session_id: str, *, user_id: str | None = None) -> TierStats:
         """How the session stands. An unknown one is empty."""
-        _, view = await self._view(session_id, user_id)
+        _, view = await self._ranges.view(session_id, user_id)
         step = plan(view, self._options.sizes)
         raw = {kind: _raw(step, kind) for kind in (CONDENSED, COMPRESSED)}
         compressed = sum(each.message_count for each in view.summaries if each.kind == COMPRESSED)
@@ -132,7 +123,7 @@ class ProgressiveTiers:
         """
         if level not in (None, CONDENSED, COMPRESSED):
             raise InvalidInputError("level", "must be condensed, compressed or None")
-        session, view = await self._view(session_id, user_id)
+        session, view = await self._ranges.view(session_id, user_id)
         step = plan(view, self._options.sizes.at(level))
         reason = self._options.disabled or _nothing_to_do(view, step)
         if reason or session is None:
@@ -146,9 +137,7 @@ class ProgressiveTiers:
 
         False if it is not live. Raises `InvalidInputError` if its messages were deleted, and `SessionNotFoundError`.
         """
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        return await self._ranges.restore_range_summary(session_id, user_id, summary_id, now=self._clock())
+        return await self._ranges.restore(session_id, user_id, summary_id)
 
     # -- by itself ----------------------------------------------------------------------------------------------
 
@@ -173,7 +162,7 @@ class ProgressiveTiers:
         if threshold is None or self._options.disabled:
             return 0
         owner = (await self._messages.read_background(session_id, limit=1))[0].owner_id
-        session, view = await self._view(session_id, owner)
+        session, view = await self._ranges.view(session_id, owner)
         step = plan(view, self._options.sizes)
         if session is None or len(view.messages) <= threshold or not is_complete(view.messages) or not step.writings:
             return max(0, threshold - len(view.messages))
@@ -188,60 +177,11 @@ class ProgressiveTiers:
         for listener in self._listeners:
             listener(session_id, report)
 
-    # -- one step -----------------------------------------------------------------------------------------------
-
-    async def _view(self, session_id: str, user_id: str | None) -> tuple[Session | None, View]:
-        """Summaries before messages: a step in between leaves fewer messages than it should, and the store refuses
-        what is made of them.
-        """
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        session = await self._messages.get_session(session_id, user_id)
-        if session is None:
-            return None, View()
-        live = await self._ranges.read_range_summaries(session_id, user_id)
-        messages = await self._messages.read(session_id, user_id, after=covered_until(live))
-        return session, view_of(session, live, messages)
-
     async def _carry_out(self, session: Session, user_id: str | None, view: View, step: Step) -> TierReport:
-        texts = [await self._writer.write(session.session_id, writing) for writing in step.writings]
-        now = self._clock()
-        new = [self._summary(each, text, now) for each, text in zip(step.writings, texts, strict=True)]
-        expected = [summary.summary_id for summary in view.summaries]
-        tokens = sum(text.usage.total for text in texts)
-        if await self._store(session.session_id, user_id, new, expected, now):
-            return replace(_report(view, step), tokens=tokens, summary_ids=tuple(each.summary_id for each in new))
-        return replace(_report(view, Step(), skipped_reason=OVERTAKEN), tokens=tokens)
-
-    async def _store(
-        self, session_id: str, user_id: str | None, new: list[RangeSummary], expected: list[str], now: int
-    ) -> bool:
-        try:
-            return await self._ranges.put_range_summaries(session_id, user_id, new, expected=expected, now=now)
-        except InvalidInputError as error:
-            if error.field != "retention":
-                raise
-            log.info("messages that a fork needs are archived, not deleted", extra={"session_id": session_id})
-            kept = [replace(each, retention="archive") for each in new]
-            return await self._ranges.put_range_summaries(session_id, user_id, kept, expected=expected, now=now)
-
-    def _summary(self, writing: Writing, text: Condensed, now: int) -> RangeSummary:
-        started_at, ended_at = writing.period
-        return RangeSummary(
-            summary_id=new_message_id(now),
-            kind=writing.kind,
-            start_seq=writing.start_seq,
-            end_seq=writing.end_seq,
-            message_count=writing.message_count,
-            message_ids=writing.message_ids,
-            text=text.text,
-            token_count=self._counter.of_text(text.text),
-            tokenizer=self._counter.name,
-            started_at=started_at,
-            ended_at=ended_at,
-            created_at=now,
-            retention=self._options.retention,
-        )
+        done = await self._ranges.carry_out(session.session_id, user_id, view, step)
+        if done.summary_ids:
+            return replace(_report(view, step), tokens=done.tokens, summary_ids=done.summary_ids)
+        return replace(_report(view, Step(), skipped_reason=OVERTAKEN), tokens=done.tokens)
 
 
 def _nothing_to_do(view: View, step: Step) -> str:

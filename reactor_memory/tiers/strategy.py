@@ -12,9 +12,11 @@ from reactor_memory.context.draft import Draft, Freshness
 from reactor_memory.context.rendering import render_narrative
 from reactor_memory.context.selection import newest
 from reactor_memory.context.strategies import Plan, PlanRequest
+from reactor_memory.database.database import Database
 from reactor_memory.memos import memo
 from reactor_memory.models import BlockLine, Message, RangeSummary, Value
-from reactor_memory.protocols import ContextQuery, ContextRows, ContextSource, RangeSummaryStore
+from reactor_memory.protocols import ContextQuery, ContextRows, ContextSource
+from reactor_memory.storage import range_summaries
 from reactor_memory.tiers.classification import COMPRESSED
 from reactor_memory.tiers.planning import covered_until, uncovered
 
@@ -80,15 +82,16 @@ class RangedContextSource:
     They are read after the messages: what was summarised meanwhile is then shown once, as its summary.
     """
 
-    def __init__(self, source: ContextSource, ranges: RangeSummaryStore) -> None:
+    def __init__(self, source: ContextSource, database: Database) -> None:
         self._source = source
-        self._ranges = ranges
+        self._database = database
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         rows = await self._source.read_context(query)
         if rows.session is None:
             return rows
-        return replace(rows, ranges=await self._ranges.read_range_summaries(query.session_id, query.user_id))
+        found = await self._database.read(range_summaries.read_range_summaries, query.session_id, query.user_id)
+        return replace(rows, ranges=found)
 
 
 def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Message]:

@@ -27,11 +27,15 @@ class TextForm(Value, frozen=True, kw_only=True):
     max_tokens: int
 
 
-class TierWriter:
-    """Writes the texts of tiers. Where a cap on spending is reached, `fallback` does, which must cost nothing.
+class TextForms(Value, frozen=True, kw_only=True):
+    """How texts are wanted, and how many tokens of the conversation one question may hold."""
 
-    `chunk_tokens` is what one question may hold of the conversation.
-    """
+    by_level: Mapping[Level, TextForm]
+    chunk_tokens: int
+
+
+class TierWriter:
+    """Writes the texts of tiers. Where a cap on spending is reached, `fallback` does, which must cost nothing."""
 
     def __init__(
         self,
@@ -40,19 +44,17 @@ class TierWriter:
         fallback: Condenser,
         guard: ProviderGuard,
         counter: MessageCounter,
-        forms: Mapping[Level, TextForm],
-        chunk_tokens: int,
+        forms: TextForms,
     ) -> None:
         self._condenser = condenser
         self._fallback = fallback
         self._guard = guard
         self._counter = counter
         self._forms = forms
-        self._chunk_tokens = chunk_tokens
 
     async def write(self, session_id: str, writing: Writing) -> Condensed:
         """The text for `writing`; `session_id` pays for it. Raises `SummarizationError`."""
-        form = self._forms[writing.kind]
+        form = self._forms.by_level[writing.kind]
         read, _ = await self._guard.redacted(_to_read(writing))
         spent: list[Usage] = []
         for _ in range(MOST_ROUNDS):
@@ -66,7 +68,7 @@ class TierWriter:
 
     async def _portions(self, messages: Sequence[Message]) -> list[tuple[Message, ...]]:
         cut = partial(portions, cost=self._counter.of, count=self._counter.of_text)
-        return await anyio.to_thread.run_sync(cut, messages, self._chunk_tokens)
+        return await anyio.to_thread.run_sync(cut, messages, self._forms.chunk_tokens)
 
     async def _part(self, session_id: str, run: Sequence[Message], form: TextForm, spent: list[Usage]) -> Message:
         """The text for one portion, as a message that stands for it."""

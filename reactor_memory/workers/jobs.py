@@ -7,7 +7,7 @@ write is refused or finds nothing left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio
@@ -20,13 +20,7 @@ from reactor_memory.validation import fingerprint
 from reactor_memory.workers.extraction import Extracted, Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.indexing import Indexer
-
-RELEASE_SECONDS = 2.0
-"""How long giving a lease back may take while everything else is cancelled; after that the lease runs out by itself."""
-
-
-class LeaseLostError(Exception):
-    """Another process has the lease, or the session is gone. The work is left to it."""
+from reactor_memory.workers.kinds import RELEASE_SECONDS, LeaseLostError
 
 
 class SummaryJob(Protocol):
@@ -314,6 +308,16 @@ def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Led
         segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
         facts=(*(fact for fact in ledger.facts if fact.source_seq not in borders), *facts),
     )
+
+
+def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
+    """How far the summary of a session covers it."""
+
+    async def covered(session_id: str) -> int:
+        head = await summaries.get_summary_head(session_id)
+        return head.covered_seq if head else 0
+
+    return covered
 
 
 async def put_successor(summaries: SummaryStore, lease: Lease, summary: Summary) -> int:

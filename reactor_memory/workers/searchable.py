@@ -1,4 +1,6 @@
-"""Messages become searchable: a range of a conversation at a time, by their words and by their meaning."""
+"""Messages become searchable, by their words and by their meaning: two kinds of background work, which index a range of
+a conversation at a time.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ from typing import NamedTuple, TypeVar
 import anyio.to_thread
 
 from reactor_memory.context.entries import searchable
+from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.models import Lease, Message, Session
-from reactor_memory.protocols import Clock, MessageStore, Redactor
+from reactor_memory.protocols import EVER, Ahead, Clock, MessageStore, Redactor
 from reactor_memory.redaction import redacted
 from reactor_memory.searching import (
     EMBED_SEARCH,
@@ -18,10 +21,10 @@ from reactor_memory.searching import (
     Embedder,
     IndexedRange,
     Meaning,
-    SearchStore,
     WordEntry,
     is_findable,
 )
+from reactor_memory.storage import search
 from reactor_memory.terms import terms
 from reactor_memory.workers.embedding import MEANINGLESS
 
@@ -93,28 +96,40 @@ class WordIndexing:
     kind = INDEX_SEARCH
 
     def __init__(
-        self, *, store: SearchStore, unread: UnreadMessages, redactor: Redactor, clock: Clock, max_attempts: int
+        self,
+        *,
+        database: Database,
+        unread: UnreadMessages,
+        redactor: Redactor,
+        clock: Clock,
+        max_attempts: int,
+        ahead: Ahead = EVER,
     ) -> None:
-        self._store = store
+        self._database = database
         self._unread = unread
         self._redactor = redactor
         self._clock = clock
         self._max_attempts = max_attempts
+        self._ahead = ahead
 
-    async def behind(self, *, after: str, limit: int) -> tuple[str, ...]:
-        return await self._store.behind_in_words(after=after, now=self._clock(), limit=limit)
+    async def find(self, *, after: str, limit: int) -> tuple[str, ...]:
+        return await self._database.read_long(
+            search.behind_in_words, after=after, now=self._clock(), limit=limit, ahead=self._ahead
+        )
 
-    async def step(self, lease: Lease) -> bool:
-        """Index the next messages; whether there may be more. Raises `RedactionError`, until a message was tried
-        `max_attempts` times: then it is given up alone.
+    async def step(self, lease: Lease) -> int | None:
+        """Index the next messages; None if there were none, or another was faster. Raises `RedactionError`, until a
+        message was tried `max_attempts` times: then it is given up alone.
         """
-        progress = await self._store.search_progress(lease.session_id)
+        progress = await self._database.read(search.search_progress, lease.session_id)
         done = progress.indexed_seq if progress else None
         unread = await self._unread.after(lease.session_id, done, limit=WORDS_BATCH)
         if unread is None:
-            return False
+            return None
         words, parked = await prepared(self._entries, unread.messages, is_last=_is_last(lease, self._max_attempts))
-        return await self._store.index_words(lease, unread.indexed(words=words, parked=parked))
+        part = unread.indexed(words=words, parked=parked)
+        is_stored = await self._database.write_relaxed(search.index_words, lease, part)
+        return unread.end_seq if is_stored else None
 
     async def _entries(self, messages: Sequence[Message]) -> list[WordEntry]:
         return await anyio.to_thread.run_sync(self._entries_of, messages, abandon_on_cancel=True)
@@ -135,35 +150,43 @@ class MeaningIndexing:
     def __init__(
         self,
         *,
-        store: SearchStore,
+        database: Database,
         unread: UnreadMessages,
         embedder: Embedder,
         clock: Clock,
         batch_messages: int,
         max_attempts: int,
+        ahead: Ahead = EVER,
     ) -> None:
-        self._store = store
+        self._database = database
         self._unread = unread
         self._embedder = embedder
         self._clock = clock
         self._batch = batch_messages
         self._max_attempts = max_attempts
+        self._ahead = ahead
 
-    async def behind(self, *, after: str, limit: int) -> tuple[str, ...]:
-        return await self._store.behind_in_meanings(
-            model=self._embedder.name, after=after, now=self._clock(), limit=limit
+    async def find(self, *, after: str, limit: int) -> tuple[str, ...]:
+        return await self._database.read_long(
+            search.behind_in_meanings,
+            model=self._embedder.name,
+            after=after,
+            now=self._clock(),
+            limit=limit,
+            ahead=self._ahead,
         )
 
-    async def step(self, lease: Lease) -> bool:
+    async def step(self, lease: Lease) -> int | None:
         """As `WordIndexing.step`. Raises `EmbeddingError`; a text is given up for nothing but what lies in it."""
-        progress = await self._store.search_progress(lease.session_id)
+        progress = await self._database.read(search.search_progress, lease.session_id)
         done = progress.embedded_seq if progress and progress.model == self._embedder.name else None
         unread = await self._unread.after(lease.session_id, done, limit=self._batch)
         if unread is None:
-            return False
+            return None
         meanings, parked = await prepared(self._meanings, unread.messages, is_last=_is_last(lease, self._max_attempts))
         part = unread.indexed(meanings=meanings, parked=parked)
-        return await self._store.index_meanings(lease, part, model=self._embedder.name)
+        is_stored = await self._database.write_relaxed(search.index_meanings, lease, part, model=self._embedder.name)
+        return unread.end_seq if is_stored else None
 
     async def _meanings(self, messages: Sequence[Message]) -> list[Meaning]:
         told = [message for message in messages if searchable(message).strip()]

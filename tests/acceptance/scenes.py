@@ -17,11 +17,11 @@ USER = "alice"
 
 
 def settings(url: str = "memory://", **sections: Any) -> Settings:
-    """Summaries on, back-off short, everything else as shipped; `sections` on top."""
+    """Summaries on, back-off short, nothing looked for unasked, everything else as shipped; `sections` on top."""
     values: dict[str, Any] = {
         "store": {"url": url},
         "summary": {"enabled": True},
-        "background": {"backoff_seconds": 0.01, "max_backoff_seconds": 0.02},
+        "background": {"backoff_seconds": 0.01, "max_backoff_seconds": 0.02, "poll_seconds": 3600},
         "tokens": {"counter": "estimate"},
     }
     for name, section in sections.items():

@@ -28,7 +28,7 @@ from reactor_memory.errors import (
     SummarizationError,
 )
 from reactor_memory.models import Extraction
-from reactor_memory.testing import FakeClock, ScriptedSummarizer
+from reactor_memory.testing import FakeClock, ScriptedCondenser, ScriptedSummarizer
 from tests.acceptance.scenes import eventually, extract, scripted, talk, texts
 from tests.faulty_database import FaultyDatabase
 
@@ -99,16 +99,6 @@ class Recording:
 def with_strategy(strategy: object) -> Callable[[Container], None]:
     def configure(container: Container) -> None:
         container.memory_management.override(providers.Object(strategy))
-
-    return configure
-
-
-def with_writer(text: str) -> Callable[[Container], None]:
-    async def write(conversation_id: str, messages: Sequence[Message]) -> str:
-        return text
-
-    def configure(container: Container) -> None:
-        container.summarization_strategy.add_kwargs(write=write)
 
     return configure
 
@@ -411,8 +401,9 @@ class TestSummaries:
         assert summary.content.startswith("about assistant")
         assert len(summary.content.splitlines()) == 1
 
-    async def test_a_blank_text_is_none(self, url: str) -> None:
-        async with chat(url, on_hook_error="raise", configure=with_writer("  \n")) as container:
+    @pytest.mark.parametrize("text", ["  \n", "\u202e\n\u200b"])
+    async def test_a_blank_text_is_none(self, url: str, text: str) -> None:
+        async with chat(url, on_hook_error="raise", summarizer=ScriptedCondenser([text])) as container:
             with pytest.raises(GenericMemoryError) as raised:
                 await service(container).add_messages("c", talk(4))
             assert isinstance(raised.value.cause, SummarizationError)
@@ -635,8 +626,8 @@ class TestErrors:
     @pytest.mark.parametrize("call", ["add_messages", "get_messages", "clear_messages"])
     async def test_a_fault_of_the_store(self, call: str) -> None:
         def configure(container: Container) -> None:
-            methods = {"append", "get_session"}
-            faulty = FaultyDatabase(container.database(), at=1, mode="before", operations=methods)
+            operations = {"append", "find"}
+            faulty = FaultyDatabase(container.database(), at=1, mode="before", operations=operations)
             container.database.override(providers.Object(faulty))
 
         async with chat(configure=configure) as container:

@@ -123,7 +123,7 @@ def test_the_version(run: Run) -> None:
         (["context", "s", "--budget", "none"], "Invalid value for '--budget': 'none' is not a valid integer range."),
         (["context", "s", "--budget", "0"], "Invalid value for '--budget': 0 is not in the range x>=1."),
         (["context", "s"], "store: there is no database reactor-memory.db; name another with --store"),
-        (["sessions", "--store", "mysql://x"], "store.url: no message_store is called 'mysql'; there are: "),
+        (["sessions", "--store", "mysql://x"], "store.url: no database is called 'mysql'; there are: "),
         (["sessions", "--store", "sqlite://"], "store.url: names no file: write sqlite:///file.db"),
         (["import", "nothing.jsonl"], "nothing.jsonl: cannot be read: No such file or directory"),
         (["demo", "nothing.jsonl"], "nothing.jsonl: cannot be read: No such file or directory"),

@@ -60,7 +60,7 @@ def test_a_key_is_revoked_once(run: Run) -> None:
         (["--client", "b", "--agent", "a", "--allow", "read", "--expires-in-days", "0"], "is not in the range"),
         (
             ["--client", "b", "--agent", "a", "--allow", "read", "--store", "memory://"],
-            "store.url: the store keeps no keys",
+            "store.url: memory:// keeps nothing after the command",
         ),
     ],
 )
@@ -74,5 +74,5 @@ def test_what_makes_no_key(run: Run, folder: Path, options: list[str], problem: 
 def test_no_keys(run: Run) -> None:
     prefix = run(*CREATE, "--allow", "read", "--json").json["prefix"]
     assert prefix
-    assert run("keys", "list", "--store", "memory://").err.startswith("error: store.url: the store keeps no keys")
+    assert run("keys", "list", "--store", "memory://").out == "no keys\n"
     assert run("keys", "list", "--store", "missing.db").err.startswith("error: store: there is no database")

@@ -54,7 +54,7 @@ def test_what_was_selected_is_shown_with_the_reason(run: Run, monkeypatch: pytes
         each["plug_point"]: (each["name"], each["reason"]) for each in values["implementations"] if each["in_force"]
     }
     assert used["token_counter"] == ("estimate", "tokens.counter (environment) names it")
-    assert used["message_store"] == ("sqlite", "store.url (default) names it")
+    assert used["database"] == ("sqlite", "store.url (default) names it")
     assert used["summarizer"] == ("extractive", "summary.provider (default) names it")
     assert values["tokenizer"] == "estimate"
     assert {"plugin": "reactor-memory", "source": "reactor-memory", "selected": True, "reason": "conditions met"} in (

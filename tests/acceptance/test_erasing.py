@@ -11,18 +11,16 @@ from typing import Any
 
 import anyio
 import pytest
-from dependency_injector import providers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import Container, ConversationManager, Message, Settings, ToolCall, memos, open_container
+from reactor_memory import ConversationManager, Message, ToolCall, memos
 from reactor_memory.erasing import ranges_of
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
-from tests.stores import memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -229,23 +227,6 @@ async def test_erasing_a_user_takes_all_of_theirs_and_nothing_else() -> None:
         assert await manager.read_facts("bob's", user_id="bob")
         assert len(await manager.read_messages("open")) == 2
         assert await manager.erase_user(USER) == type(erased)(session_count=0, row_count=0)
-
-
-async def test_erasing_a_user_reaches_notes_sessions_and_items_that_are_kept_elsewhere() -> None:
-    elsewhere = memory_store()
-    await elsewhere.open()
-
-    def configure(container: Container) -> None:
-        for part in (container.active_session_store, container.notes_store, container.items_store):
-            part.override(providers.Object(elsewhere))
-
-    async with open_container(Settings(store={"url": "memory://"}), configure=configure) as container:
-        await container.long_term_memory().apply(USER, "a", "append", content="secret")
-        await container.session_directory().get_or_create(USER, "a")
-        erased = await container.conversation_manager().erase_user(USER)
-        assert erased.row_count == 2
-        assert (await container.long_term_memory().read(USER, "a")).text == ""
-        assert await container.session_directory().list(USER) == ()
 
 
 @given(

@@ -76,9 +76,8 @@ async def test_assembling_tokenizes_no_stored_message(url: str, enabled: bool) -
             assert [text for text in counter.texts if MARK in text] == []
 
 
-async def test_rows_of_another_tokenizer_are_counted_on_the_fly(url: str) -> None:
+async def test_rows_of_another_tokenizer_are_counted_on_the_fly(tmp_path: Path) -> None:
     """What a store counted under another name says nothing here; the budget holds all the same."""
-    store = None
 
     class OtherCounter(CountingCounter):
         name = "others"
@@ -88,14 +87,11 @@ async def test_rows_of_another_tokenizer_are_counted_on_the_fly(url: str) -> Non
 
     def before(container: Container) -> None:
         container.token_counter.override(providers.Object(OtherCounter()))
-        nonlocal store
-        store = container.message_store()
 
     def after(container: Container) -> None:
         container.token_counter.override(providers.Object(CountingCounter()))
-        container.message_store.override(providers.Object(store))
 
-    off = settings(url, summary={"enabled": False})
+    off = settings(f"sqlite:///{tmp_path / 'memory.db'}", summary={"enabled": False})
     async with open_container(off, configure=before) as container:
         await container.conversation_manager().save_history("s", conversation(), user_id=USER)
     async with open_container(off, configure=after) as container:

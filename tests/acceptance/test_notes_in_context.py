@@ -13,14 +13,14 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Memory, Message, open_container
 from reactor_memory.context.verification import verify
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
 from reactor_memory.middleware import ModelCall, memory_middleware
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run
 from tests.acceptance.scenes import USER, extract, save, settings, talk
 from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database, memory_store
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -28,21 +28,18 @@ AGENT = "travel"
 NOTES = "# Seats\nat the window"
 
 
-class ReadingStore(SqlStore):
-    """Notes how often notes were read."""
-
-    reads = 0
-
-    async def read_notes(self, *args: Any, **named: Any) -> Any:
-        self.reads += 1
-        return await super().read_notes(*args, **named)
+def counting() -> FaultyDatabase:
+    """Never fails, and notes how often notes were read."""
+    return FaultyDatabase(memory_database(), at=0, mode="before", operations={"read_notes"})
 
 
 @asynccontextmanager
-async def opened(store: Any = None, *, enabled: bool = True, **sections: Any) -> AsyncGenerator[Container]:
+async def opened(
+    database: Database | None = None, *, enabled: bool = True, **sections: Any
+) -> AsyncGenerator[Container]:
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract)))
-        container.message_store.override(providers.Object(memory_store() if store is None else store))
+        container.database.override(providers.Object(database or memory_database()))
 
     async with open_container(settings(notes={"enabled": enabled}, **sections), configure=configure) as container:
         yield container
@@ -92,48 +89,48 @@ async def test_they_are_read_afresh_each_turn() -> None:
 
 
 async def test_they_are_those_of_this_user_and_agent() -> None:
-    store = ReadingStore()
-    async with opened(store) as container:
+    database = counting()
+    async with opened(database) as container:
         await write(container, "of bob", user_id="bob")
         await write(container, "of the shop", agent_name="shop")
         assert await load(container) == []
         assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
-        store.reads = 0
+        database.calls = 0
         assert await load(container, agent_name=None) == []
         assert await load(container, user_id=None) == []
-        assert store.reads == 0
+        assert database.calls == 0
 
 
 async def test_who_may_not_read_the_session_gets_no_notes_either() -> None:
-    store = ReadingStore()
-    async with opened(store) as container:
+    database = counting()
+    async with opened(database) as container:
         await write(container, "of bob", user_id="bob")
         await save(container.conversation_manager(), "s", talk(2))
-        store.reads = 0
+        database.calls = 0
         with pytest.raises(SessionOwnershipError):
             await load(container, user_id="bob")
-        assert store.reads == 0
+        assert database.calls == 0
 
 
 async def test_off_by_default_and_then_nothing_is_read() -> None:
     assert not settings().notes.enabled
-    store = ReadingStore()
-    async with opened(store, enabled=False) as container:
+    database = counting()
+    async with opened(database, enabled=False) as container:
         await write(container, NOTES)
         await save(container.conversation_manager(), "s", talk(60))
         await container.conversation_manager().drain()
-        store.reads = 0
+        database.calls = 0
         parts = await load(container)
         assert "notes" not in {part for part, _ in parts}
-        assert store.reads == 0
+        assert database.calls == 0
 
 
 async def test_one_read_a_load() -> None:
-    store = ReadingStore()
-    async with opened(store) as container:
+    database = counting()
+    async with opened(database) as container:
         await save(container.conversation_manager(), "s", talk(60))
         await load(container)
-        assert store.reads == 1
+        assert database.calls == 1
 
 
 async def test_a_turn_and_the_middleware_show_them_too() -> None:
@@ -172,8 +169,8 @@ async def test_a_history_of_the_caller_is_used_as_it_is() -> None:
 
 async def test_a_store_that_fails_is_loud() -> None:
     """A context without the notes would look like a user about whom nothing is known."""
-    store = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"read_notes"})
-    async with opened(store) as container:
+    database = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"read_notes"})
+    async with opened(database) as container:
         with pytest.raises(StoreUnavailableError):
             await load(container)
 

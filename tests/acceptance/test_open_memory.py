@@ -180,7 +180,7 @@ async def test_each_feature_is_a_property() -> None:
         assert texts(await memory.chat_memory.get_messages("s", user_id="u")) == ["I eat no peanuts.", "Noted."]
         assert [hit.seq for hit in await memory.recall("s", "peanuts", user_id="u")] == [1]
         await memory.drain()
-        await memory.container.search_workers().drain()
+        await memory.container.background_work().drain()
         assert (await memory.search.search(MessageSearch(text="peanuts", user_id="u"))).hits
 
         fork = await memory.fork("s", at_seq=2, user_id="u")

@@ -323,13 +323,13 @@ async def test_work_for_a_session_that_is_gone_asks_nobody(tmp_path: Path) -> No
         await container.conversation_manager().delete("gone", user_id=USER)
     summarizer = scripted()
     async with memory(summarizer, url) as container:
-        assert await container.work_poller().run_once() == 1
+        assert await container.background_work().run_once() == 1
     assert len(summarizer.calls) == 3
 
 
 async def test_cancelling_work_that_does_not_exist_is_no_error() -> None:
     async with memory(scripted()) as container:
-        workers = container.summary_scheduler()
+        workers = container.background_work()
         await workers.cancel(["unknown"])
         await save(container.conversation_manager(), "s", talk(2))
         assert await container.conversation_manager().delete("s", user_id=USER) == ("s",)
@@ -369,7 +369,7 @@ async def test_what_was_deleted_is_purged_after_the_days_of_grace_and_nothing_el
     async with open_container(
         settings(f"sqlite:///{file}", store={"delete_grace_days": 30}), configure=configure
     ) as opened:
-        manager, poller = opened.conversation_manager(), opened.work_poller()
+        manager, poller = opened.conversation_manager(), opened.background_work()
         for session_id in ("kept", "deleted"):
             await save(manager, session_id, talk(2))
         await manager.delete("deleted", user_id=USER)
@@ -526,28 +526,29 @@ async def test_no_name_opens_a_session_to_others(url: str, session_id: str) -> N
 
 
 def kinds(container: Container) -> list[str]:
-    parts = (container.message_store, container.summary_store, container.summary_scheduler, container.token_counter)
+    parts = (container.message_store, container.summary_store, container.background_work, container.token_counter)
     return [type(part()).__name__ for part in parts]
 
 
 def test_parts_without_settings(folder: Path) -> None:
-    assert kinds(Container(settings=Settings())) == ["SqlStore", "SqlStore", "SummaryWorkers", "TiktokenCounter"]
+    parts = ["SqlMessageStore", "SqlSummaryStore", "BackgroundWork", "TiktokenCounter"]
+    assert kinds(Container(settings=Settings())) == parts
     assert list(folder.iterdir()) == [], "nothing is made before it is opened"
 
 
 @pytest.mark.parametrize(
-    ("url", "store"),
+    ("url", "database"),
     [
-        ("memory://", "SqlStore"),
-        ("sqlite:///a.db", "SqlStore"),
-        ("postgresql://app@nowhere/db", "SqlStore"),
+        ("memory://", "MemoryDatabase"),
+        ("sqlite:///a.db", "SqliteDatabase"),
+        ("postgresql://app@nowhere/db", "PostgresDatabase"),
     ],
 )
-def test_parts_with_summaries(folder: Path, url: str, store: str) -> None:
+def test_parts_with_summaries(folder: Path, url: str, database: str) -> None:
     container = Container(settings=Settings(store={"url": url}, summary={"enabled": True}))
-    assert kinds(container) == [store, store, "SummaryWorkers", "TiktokenCounter"]
+    assert type(container.database()).__name__ == database
+    assert kinds(container) == ["SqlMessageStore", "SqlSummaryStore", "BackgroundWork", "TiktokenCounter"]
     assert type(container.summarizer()).__name__ == "ExtractiveSummarizer"
-    assert container.summary_store() is container.message_store()
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
@@ -559,10 +560,12 @@ def test_a_blank_address_of_the_store_is_refused(folder: Path, blank: str) -> No
 
 def test_own_parts_win(folder: Path) -> None:
     container = Container(settings=Settings(store={"url": "sqlite:///a.db"}, summary={"enabled": True}))
-    store, summarizer, counter = memory_store(), scripted(), TenTokens()
-    container.database.override(providers.Object(store))
+    log, summaries, summarizer, counter = memory_store(), memory_store().summaries, scripted(), TenTokens()
+    container.message_store.override(providers.Object(log))
+    container.summary_store.override(providers.Object(summaries))
     container.summarizer.override(providers.Object(summarizer))
     container.token_counter.override(providers.Object(counter))
-    assert container.message_store() is container.summary_store() is store
+    assert container.message_store() is log
+    assert container.summary_store() is summaries
     assert container.summarizer() is summarizer
     assert container.message_counter().name == "ten"

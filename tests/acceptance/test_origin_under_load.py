@@ -174,10 +174,10 @@ async def test_ten_sessions_made_loaded_and_deleted_leave_no_summary(url: str) -
             assert (await manager.load_history(session_id, user_id=USER)).report.freshness == "fresh"
             session = await manager.get_session(session_id, user_id=USER)
             await manager.delete(session_id, user_id=USER)
-            assert await store.summaries.get_summary(session_id) is None
-            ledger = await store.summaries.read_ledger(session_id, session.branch)
+            assert await store.get_summary(session_id) is None
+            ledger = await store.read_ledger(session_id, session.branch)
             assert (ledger.segments, ledger.facts) == ((), ())
-        assert await store.database.read(derived.list_work, "summarize") == ()
+        assert await container.database().read(derived.list_work, "summarize") == ()
 
 
 async def test_five_saves_and_five_loads_in_turn_while_a_summary_is_being_made(url: str) -> None:

@@ -42,7 +42,7 @@ async def fill(container: Container, session_id: str = "s", said: Sequence[Messa
     await save(manager, session_id, said)
     await save(manager, session_id, talk(80, start=3))
     await manager.drain()
-    await container.search_workers().catch_up()
+    await container.background_work().run_once()
 
 
 async def load(container: Container, query: str = QUERY, session_id: str = "s") -> Context:
@@ -98,7 +98,7 @@ async def test_a_fork_knows_what_it_shares_and_not_what_came_later_elsewhere(sql
         await save(manager, "s", [Message.user("the pet ran off"), Message.assistant("oh"), *talk(60)])
         await save(manager, fork.session_id, talk(60))
         await manager.drain()
-        await container.search_workers().catch_up()
+        await container.background_work().run_once()
         assert recalled(await load(container, "cat", fork.session_id)) == ["a kitten came", "ok"]
         assert "the pet ran off" in recalled(await load(container, "cat"))
 

@@ -208,7 +208,7 @@ async def test_a_broken_redactor_stops_summaries_and_the_index_but_no_save_and_n
         with pytest.raises(RedactionError):
             await manager.search("s", "Blue Door", user_id=USER)
         redactor.broken = False
-        container.summary_scheduler().request("s")
+        container.background_work().request("s")
         await eventually(lambda: len(summarizer.calls) == 4)
         await manager.drain()
         assert await container.recall_index().indexed_until("s") == 40
@@ -216,17 +216,17 @@ async def test_a_broken_redactor_stops_summaries_and_the_index_but_no_save_and_n
 
 async def test_what_broke_between_summary_and_index_is_indexed_later_redacted() -> None:
     async with memory() as container:
-        manager, store = container.conversation_manager(), container.message_store()
-        extend = store.extend
+        manager, index = container.conversation_manager(), container.recall_index()
+        extend = index.extend
 
         async def away(*_: Any) -> bool:
             raise OSError
 
-        store.extend = away
+        index.extend = away
         await filled(container)
-        assert await container.recall_index().indexed_until("s") == 0
-        store.extend = extend
-        container.summary_scheduler().request("s")
+        assert await index.indexed_until("s") == 0
+        index.extend = extend
+        container.background_work().request("s")
         await manager.drain()
         assert await container.recall_index().indexed_until("s") > 40
         assert await found(container, "walrus") == []

@@ -10,7 +10,6 @@ import pytest
 from reactor_memory import Container
 from reactor_memory.errors import (
     AccessDeniedError,
-    ConfigurationError,
     InvalidInputError,
     LimitExceededError,
     MessageNotFoundError,
@@ -19,22 +18,17 @@ from reactor_memory.errors import (
     SharingConflictError,
 )
 from reactor_memory.service.messages import NewMessage
+from reactor_memory.storage import memberships
 from reactor_memory.testing import FakeClock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def container(tmp_path: Path) -> AsyncIterator[Container]:
-    async with service(f"sqlite:///{tmp_path}/memory.db") as container:
+@pytest.fixture(params=["sqlite:///{folder}/memory.db", "memory://"], ids=["sqlite", "memory"])
+async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
+    async with service(request.param.format(folder=tmp_path)) as container:
         yield container
-
-
-async def test_a_store_in_memory_shares_nothing() -> None:
-    async with service("memory://") as container:
-        with pytest.raises(ConfigurationError, match="postgresql://"):
-            container.conversations()
 
 
 class TestBeginning:
@@ -234,11 +228,11 @@ class TestDeleting:
             await container.sharing().add(ANN, root.conversation_id, "bob", "writer")
             await container.conversations().delete(ANN, root.conversation_id)
             clock.advance(29 * 86_400)
-            await container.work_poller().run_once()
+            await container.background_work().run_once()
             await container.conversations().restore(ANN, root.conversation_id)
             await container.conversations().delete(ANN, root.conversation_id)
             clock.advance(31 * 86_400)
-            await container.work_poller().run_once()
+            await container.background_work().run_once()
             with pytest.raises(SessionNotFoundError):
                 await container.conversations().restore(ANN, root.conversation_id)
-            assert len(await container.conversation_store().list_memberships(root.conversation_id)) == 1
+            assert len(await container.database().read(memberships.list_memberships, root.conversation_id)) == 1

@@ -24,6 +24,7 @@ from reactor_memory.models import Message, Notes, ToolCall
 from reactor_memory.principals import Principal
 from reactor_memory.service.access import Access
 from reactor_memory.service.messages import NewMessage, SharedContext
+from reactor_memory.storage import user_rows
 from reactor_memory.testing import FakeClock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 
@@ -261,7 +262,7 @@ class TestContext:
             made = await begin(container, "one", agent_name="travel")
             await container.sharing().add(ANN, made.conversation_id, "bob", "manager")
             notes = Notes(user_id="ann", agent_name="travel", version=1, text="- allergic to walnuts")
-            assert await container.notes_store().put_notes(notes)
+            assert await container.database().write(user_rows.put_notes, notes)
             told = {
                 who: "walnuts"
                 in str(await container.shared_messages().context(agent(user_id=who), made.conversation_id))
@@ -316,7 +317,7 @@ class HandedOverMeanwhile(Access):
 class TestAnotherOwnerMeanwhile:
     @pytest.fixture
     def meanwhile(self, container: Container) -> Container:
-        access = HandedOverMeanwhile(store=container.conversation_store(), audit=container.audit())
+        access = HandedOverMeanwhile(database=container.database(), audit=container.audit())
         container.access.override(access)  # pyright: ignore[reportUnknownMemberType]
         return container
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import cast
 
 import anyio
 import msgspec
@@ -24,11 +23,11 @@ from reactor_memory.errors import (
 )
 from reactor_memory.memberships import AccessLevel
 from reactor_memory.principals import Principal
-from reactor_memory.protocols import SessionTransfer
 from reactor_memory.service.messages import NewMessage
+from reactor_memory.storage import memberships
 from reactor_memory.testing import wall_clock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
-from tests.stores import memory_store
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -268,19 +267,15 @@ class TestForgottenAndMoved:
         records = await container.sharing().audit(ANN, key)
         gone = await begin(container, "gone")
         await container.conversations().delete(ANN, gone.conversation_id)
-        between = memory_store()
+        between = memory_database()
         await between.open()
-        source = container.message_store()
+        source = container.database()
         async with service(f"sqlite:///{tmp_path}/target.db") as target:
-            for one, other in ((source, between), (between, target.message_store())):
-                await copier(one, other).copy(lambda done: None)
+            for one, other in ((source, between), (between, target.database())):
+                await SessionCopier(one, other, clock=wall_clock).copy(lambda done: None)
             assert await levels_of(target, key) == {"ann": "owner", "bob": "reader", "cyd": "writer"}
             assert await target.sharing().transfers(BOB) == (transfer,)
             assert await target.sharing().audit(ANN, key) == records
-            kept = await target.conversation_store().list_audit(gone.conversation_id)
+            kept = await target.database().read(memberships.list_audit, gone.conversation_id)
             assert [each.action for each in kept] == ["create", "delete"]
             await target.sharing().accept(BOB, transfer.transfer_id)
-
-
-def copier(source: object, target: object) -> SessionCopier:
-    return SessionCopier(cast("SessionTransfer", source), cast("SessionTransfer", target), clock=wall_clock)

@@ -31,7 +31,10 @@ UNUSED = (
         "sqlalchemy",
     ),
     *(f"reactor_memory.{part}" for part in ("chat", "chat_memory", "cli", "http", "notes", "pruning", "service")),
-    *(f"reactor_memory.{part}" for part in ("sessions", "storage.in_memory", "storage.postgres", "streams", "tiers")),
+    *(
+        f"reactor_memory.{part}"
+        for part in ("sessions", "database.sqlite_memory", "database.postgres", "streams", "tiers")
+    ),
 )
 
 A_TURN = """

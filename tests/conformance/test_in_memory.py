@@ -5,20 +5,25 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.storage.recall_index import SqlRecallIndex
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
+from tests.conformance.suites.answered_requests import AnsweredRequestConformance
+from tests.conformance.suites.api_keys import ApiKeyConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
-from tests.stores import memory_store
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
+from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
+from tests.conformance.suites.searching import SearchConformance
+from tests.conformance.suites.sharing import SharingConformance
+from tests.stores import SqlStore, memory_store
 
 
 @pytest.fixture
@@ -47,19 +52,19 @@ class TestInMemoryAsIndex(IndexInDatabase):
     pass
 
 
-class TestInMemoryRanges(RangeSummaryStoreConformance):
+class TestInMemoryRanges(RangeSummaryRules):
     pass
 
 
-class TestInMemoryActiveSessions(ActiveSessionStoreConformance):
+class TestInMemoryActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestInMemoryNotes(NotesStoreConformance):
+class TestInMemoryNotes(NotesRules):
     pass
 
 
-class TestInMemoryItems(ItemsStoreConformance):
+class TestInMemoryItems(ItemsRules):
     pass
 
 
@@ -68,4 +73,26 @@ class TestInMemoryFeatures(FeatureRules):
 
 
 class TestInMemoryErasure(ErasureConformance):
+    pass
+
+
+class TestInMemoryApiKeys(ApiKeyConformance):
+    pass
+
+
+class TestInMemoryAnsweredRequests(AnsweredRequestConformance):
+    pass
+
+
+class TestInMemoryResponses(StoredResponsesConformance, ResponseStoreConformance):
+    @pytest.fixture
+    def responses(self, store: SqlStore) -> SqlResponseStore:
+        return SqlResponseStore(store.database)
+
+
+class TestInMemorySharing(SharingConformance):
+    pass
+
+
+class TestInMemorySearch(SearchConformance):
     pass

@@ -5,26 +5,25 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.storage.recall_index import SqlRecallIndex
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    AnsweredRequestStoreConformance,
-    ApiKeyStoreConformance,
-    ConversationStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
-    ResponseStoreConformance,
-    SearchStoreConformance,
-    StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
+from tests.conformance.suites.answered_requests import AnsweredRequestConformance
+from tests.conformance.suites.api_keys import ApiKeyConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
-from tests.stores import postgres_store
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
+from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
+from tests.conformance.suites.searching import SearchConformance
+from tests.conformance.suites.sharing import SharingConformance
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = pytest.mark.postgres
 
@@ -55,19 +54,19 @@ class TestPostgresAsIndex(IndexInDatabase):
     pass
 
 
-class TestPostgresRanges(RangeSummaryStoreConformance):
+class TestPostgresRanges(RangeSummaryRules):
     pass
 
 
-class TestPostgresActiveSessions(ActiveSessionStoreConformance):
+class TestPostgresActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestPostgresNotes(NotesStoreConformance):
+class TestPostgresNotes(NotesRules):
     pass
 
 
-class TestPostgresItems(ItemsStoreConformance):
+class TestPostgresItems(ItemsRules):
     pass
 
 
@@ -79,24 +78,26 @@ class TestPostgresErasure(ErasureConformance):
     pass
 
 
-class TestPostgresApiKeys(ApiKeyStoreConformance):
+class TestPostgresApiKeys(ApiKeyConformance):
     pass
 
 
-class TestPostgresAnsweredRequests(AnsweredRequestStoreConformance):
-    pass
-
-
-@pytest.mark.slow  # each statement is run on SQLite in the fast suite
-class TestPostgresResponses(ResponseStoreConformance, StoredResponsesConformance):
+class TestPostgresAnsweredRequests(AnsweredRequestConformance):
     pass
 
 
 @pytest.mark.slow  # each statement is run on SQLite in the fast suite
-class TestPostgresSharing(ConversationStoreConformance):
+class TestPostgresResponses(StoredResponsesConformance, ResponseStoreConformance):
+    @pytest.fixture
+    def responses(self, store: SqlStore) -> SqlResponseStore:
+        return SqlResponseStore(store.database)
+
+
+@pytest.mark.slow  # each statement is run on SQLite in the fast suite
+class TestPostgresSharing(SharingConformance):
     pass
 
 
 @pytest.mark.slow  # each statement is run on SQLite in the fast suite
-class TestPostgresSearch(SearchStoreConformance):
+class TestPostgresSearch(SearchConformance):
     pass

@@ -6,22 +6,21 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    AnsweredRequestStoreConformance,
-    ConversationStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    ResponseStoreConformance,
-    SearchStoreConformance,
-    StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
+from tests.conformance.suites.answered_requests import AnsweredRequestConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
-from tests.stores import postgres_store
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
+from tests.conformance.suites.searching import SearchConformance
+from tests.conformance.suites.sharing import SharingConformance
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = pytest.mark.postgres
 
@@ -34,15 +33,15 @@ async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
     await store.close()
 
 
-class TestFencedActiveSessions(ActiveSessionStoreConformance):
+class TestFencedActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestFencedNotes(NotesStoreConformance):
+class TestFencedNotes(NotesRules):
     pass
 
 
-class TestFencedItems(ItemsStoreConformance):
+class TestFencedItems(ItemsRules):
     pass
 
 
@@ -56,18 +55,20 @@ class TestFencedErasure(ErasureConformance):
 
 
 @pytest.mark.slow
-class TestFencedSharing(ConversationStoreConformance):
+class TestFencedSharing(SharingConformance):
     pass
 
 
 @pytest.mark.slow
-class TestFencedAnsweredRequests(AnsweredRequestStoreConformance):
+class TestFencedAnsweredRequests(AnsweredRequestConformance):
     pass
 
 
 @pytest.mark.slow
-class TestFencedResponses(ResponseStoreConformance, StoredResponsesConformance):
-    pass
+class TestFencedResponses(StoredResponsesConformance, ResponseStoreConformance):
+    @pytest.fixture
+    def responses(self, store: SqlStore) -> SqlResponseStore:
+        return SqlResponseStore(store.database)
 
 
 @pytest.mark.slow
@@ -81,5 +82,5 @@ class TestFencedSummaries(SummaryStoreConformance):
 
 
 @pytest.mark.slow
-class TestFencedSearch(SearchStoreConformance):
+class TestFencedSearch(SearchConformance):
     pass

@@ -8,26 +8,25 @@ from pathlib import Path
 import pytest
 
 from reactor_memory.storage.recall_index import SqlRecallIndex
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.response_store import SqlResponseStore
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    AnsweredRequestStoreConformance,
-    ApiKeyStoreConformance,
-    ConversationStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
-    ResponseStoreConformance,
-    SearchStoreConformance,
-    StoredResponsesConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
+from tests.conformance.suites.answered_requests import AnsweredRequestConformance
+from tests.conformance.suites.api_keys import ApiKeyConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
-from tests.stores import sqlite_store
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
+from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
+from tests.conformance.suites.searching import SearchConformance
+from tests.conformance.suites.sharing import SharingConformance
+from tests.stores import SqlStore, sqlite_store
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ class TestSqliteAsIndex(IndexInDatabase):
     pass
 
 
-class TestSqliteRanges(RangeSummaryStoreConformance):
+class TestSqliteRanges(RangeSummaryRules):
     pass
 
 
@@ -71,15 +70,15 @@ class TestInlineLoads(MessageStoreConformance):
         await store.close()
 
 
-class TestSqliteActiveSessions(ActiveSessionStoreConformance):
+class TestSqliteActiveSessions(ActiveSessionRules):
     pass
 
 
-class TestSqliteNotes(NotesStoreConformance):
+class TestSqliteNotes(NotesRules):
     pass
 
 
-class TestSqliteItems(ItemsStoreConformance):
+class TestSqliteItems(ItemsRules):
     pass
 
 
@@ -91,19 +90,21 @@ class TestSqliteErasure(ErasureConformance):
     pass
 
 
-class TestSqliteApiKeys(ApiKeyStoreConformance):
+class TestSqliteApiKeys(ApiKeyConformance):
     pass
 
 
-class TestSqliteAnsweredRequests(AnsweredRequestStoreConformance):
+class TestSqliteAnsweredRequests(AnsweredRequestConformance):
     pass
 
 
-class TestSqliteResponses(ResponseStoreConformance, StoredResponsesConformance):
-    pass
+class TestSqliteResponses(StoredResponsesConformance, ResponseStoreConformance):
+    @pytest.fixture
+    def responses(self, store: SqlStore) -> SqlResponseStore:
+        return SqlResponseStore(store.database)
 
 
-class TestSqliteSharing(ConversationStoreConformance):
+class TestSqliteSharing(SharingConformance):
     pass
 
 
@@ -121,7 +122,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-class TestSqliteSearch(SearchStoreConformance):
+class TestSqliteSearch(SearchConformance):
     @pytest.fixture
     async def store(self, tmp_path: Path, migrated: Path) -> AsyncIterator[SqlStore]:
         store = sqlite_store(shutil.copy(migrated, tmp_path / "memory.db"))

@@ -4,38 +4,37 @@ import inspect
 from collections import Counter
 
 from reactor_memory.testing import (
-    ActiveSessionStoreConformance,
-    AnsweredRequestStoreConformance,
-    ApiKeyStoreConformance,
-    ConversationStoreConformance,
-    ItemsStoreConformance,
     MessageStoreConformance,
-    NotesStoreConformance,
-    RangeSummaryStoreConformance,
     RecallIndexConformance,
-    ResponseStoreConformance,
-    SearchStoreConformance,
-    StoredResponsesConformance,
     StrategyConformance,
     SummaryStoreConformance,
 )
+from tests.conformance.suites.active_sessions import ActiveSessionRules
+from tests.conformance.suites.answered_requests import AnsweredRequestConformance
+from tests.conformance.suites.api_keys import ApiKeyConformance
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
+from tests.conformance.suites.items import ItemsRules
+from tests.conformance.suites.notes import NotesRules
+from tests.conformance.suites.range_summaries import RangeSummaryRules
+from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
+from tests.conformance.suites.searching import SearchConformance
+from tests.conformance.suites.sharing import SharingConformance
 
 SUITES = (
     MessageStoreConformance,
     SummaryStoreConformance,
-    RangeSummaryStoreConformance,
+    RangeSummaryRules,
     RecallIndexConformance,
-    SearchStoreConformance,
+    SearchConformance,
     StrategyConformance,
-    ActiveSessionStoreConformance,
-    AnsweredRequestStoreConformance,
-    ApiKeyStoreConformance,
-    NotesStoreConformance,
-    ItemsStoreConformance,
-    ConversationStoreConformance,
+    AnsweredRequestConformance,
+    ApiKeyConformance,
+    SharingConformance,
+    ActiveSessionRules,
+    NotesRules,
+    ItemsRules,
     ResponseStoreConformance,
     StoredResponsesConformance,
     ErasureConformance,

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import pytest
 
-from reactor_memory.testing import SessionTransferConformance
-from reactor_memory.testing.transfer import Store
+from tests.conformance.suites.transfer import TransferRules
 from tests.postgres_server import PostgresServer
+from tests.stores import SqlStore as Store
 from tests.stores import memory_store, postgres_store, sqlite_store
 
 Make: TypeAlias = Callable[[str, str], Store]
@@ -83,5 +83,5 @@ async def back(closed_back: Store) -> AsyncIterator[Store]:
         yield store
 
 
-class TestTransfer(SessionTransferConformance):
+class TestTransfer(TransferRules):
     pass

@@ -9,8 +9,15 @@ from redis import Redis
 from reactor_memory import Container, Message, Settings, open_container
 from reactor_memory.responses import Response, ResponseStore
 from reactor_memory.streams.redis_responses import RedisResponses
-from reactor_memory.testing import ResponseStoreConformance
-from reactor_memory.testing.responses import KEEP, add, ending, pieces, standing, start
+from tests.conformance.suites.responses import (
+    KEEP,
+    ResponseStoreConformance,
+    add,
+    ending,
+    pieces,
+    standing,
+    start,
+)
 from tests.valkey_server import valkey_server
 
 pytestmark = pytest.mark.anyio
@@ -28,11 +35,11 @@ def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def store(valkey_url: str) -> AsyncIterator[RedisResponses]:
-    store = RedisResponses(valkey_url, keep_microseconds=KEEP)
-    await store.open()
-    yield store
-    await store.close()
+async def responses(valkey_url: str) -> AsyncIterator[RedisResponses]:
+    responses = RedisResponses(valkey_url, keep_microseconds=KEEP)
+    await responses.open()
+    yield responses
+    await responses.close()
 
 
 class TestValkeyResponses(ResponseStoreConformance):
@@ -72,6 +79,12 @@ class TestWithTheLogElsewhere:
         await container.conversation_manager().erase("erased", seq=1, user_id="ann")
         assert await standing(store, response) == response
         await container.conversation_manager().erase("erased", seq=2, user_id="ann")
+        assert await standing(store, response) is None
+        assert await pieces(store, response) == []
+
+    async def test_a_withdrawn_message(self, container: Container) -> None:
+        store, response = await self.answered(container, "withdrawn")
+        await container.conversation_manager().withdraw("withdrawn", user_id="ann")
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 

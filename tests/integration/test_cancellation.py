@@ -220,9 +220,9 @@ async def test_a_worker_cut_short_gives_its_lease_back(url: str) -> None:
         await save(manager, "s", talk(30))
         with anyio.fail_after(30):
             await eventually(lambda: summarizer.running == 1)
-        before = await store.summaries.work_state("s", SUMMARIZE)
-        await container.summary_scheduler().close()
-        after = await store.summaries.work_state("s", SUMMARIZE)
+        before = await store.work_state("s", SUMMARIZE)
+        await container.background_work().close()
+        after = await store.work_state("s", SUMMARIZE)
     assert before is not None
     assert before.lease_until > 0
     assert after is not None

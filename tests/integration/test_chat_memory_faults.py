@@ -15,8 +15,9 @@ from dependency_injector import providers
 from reactor_memory import Container, Settings, open_container
 from reactor_memory.chat_memory import ChatMemoryService
 from reactor_memory.database.operations import Batch, Step
+from reactor_memory.database.postgres import PostgresDatabase
+from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
-from reactor_memory.storage import postgres, sqlite
 from tests.acceptance.scenes import scripted, talk, texts
 from tests.faulty_database import FaultyDatabase, Mode
 from tests.interruption import Way, cancelled_at
@@ -36,7 +37,9 @@ async def chat(
         configure(container)
 
     chosen = {"strategy": "summarize", "summarize_every_n": EVERY, "retention": retention, "on_hook_error": "raise"}
-    settings = Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chosen)
+    settings = Settings(
+        store={"url": url}, summary={"enabled": False}, tokens={"counter": "estimate"}, chat_memory=chosen
+    )
     async with open_container(settings, configure=override) as container:
         yield container
 
@@ -81,18 +84,18 @@ class Failing:
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
     failing = Failing()
-    execute, fetch = sqlite._execute, postgres._fetch
+    execute, fetch = SqliteSession.execute, PostgresDatabase._fetch
 
-    def failing_execute(connection: Any, step: Any) -> Any:
+    def failing_execute(session: SqliteSession, step: Any) -> Any:
         failing.meet(step)
-        return execute(connection, step)
+        return execute(session, step)
 
-    async def failing_fetch(connection: Any, step: Any) -> Any:
+    async def failing_fetch(database: PostgresDatabase, connection: Any, step: Any) -> Any:
         failing.meet(step)
-        return await fetch(connection, step)
+        return await fetch(database, connection, step)
 
-    monkeypatch.setattr(sqlite, "_execute", failing_execute)
-    monkeypatch.setattr(postgres, "_fetch", failing_fetch)
+    monkeypatch.setattr(SqliteSession, "execute", failing_execute)
+    monkeypatch.setattr(PostgresDatabase, "_fetch", failing_fetch)
     return failing
 
 

@@ -17,13 +17,14 @@ from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, SessionDeletedError, open_container
 from reactor_memory.context.report import Context
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage import derived
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
 from tests.faulty_database import FaultyDatabase, Mode
-from tests.stores import memory_database, memory_store, sqlite_store
+from tests.stores import memory_database, sqlite_database
 
 pytestmark = pytest.mark.anyio
 
@@ -132,7 +133,7 @@ async def caught_up(container: Container) -> Context:
     manager = container.conversation_manager()
     with anyio.fail_after(30):
         while True:
-            await container.work_poller().run_once()
+            await container.background_work().run_once()
             context = await manager.load_history("s", user_id=USER)
             summary = await manager.get_summary("s", user_id=USER)
             if summary and summary.covered_seq >= SEALED and not (summary.stale_ranges or context.report.unread):
@@ -186,7 +187,7 @@ async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_e
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
 async def test_a_fault_at_any_call_of_sqlite(tmp_path: Path, mode: Mode, for_ever: bool) -> None:
     for at in (1, 2, 3, 5, 8, 13, 21, 34, 55):
-        store = sqlite_store(tmp_path / f"{at}.db")
+        store = sqlite_database(tmp_path / f"{at}.db")
         assert await survives(FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
 
 
@@ -237,7 +238,7 @@ async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: 
 async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
     """Nobody has to ask again: the worker itself tries again."""
     for at in count(1):
-        log = memory_store()
+        log = memory_database()
         store = FaultyDatabase(log, at=at, mode="before", operations=BACKGROUND_CALLS)
         async with memory_on(store) as container:
             agent = Agent(container)
@@ -251,8 +252,8 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
     assert at > 10
 
 
-async def covers(store: SqlStore, seq: int) -> bool:
-    summary = await store.summaries.get_summary("s")
+async def covers(database: Database, seq: int) -> bool:
+    summary = await database.read(derived.get_summary, "s")
     return summary is not None and summary.covered_seq >= seq
 
 

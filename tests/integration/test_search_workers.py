@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 import pytest
@@ -16,14 +17,15 @@ from reactor_memory.protocols import Redactor
 from reactor_memory.redaction import unredacted
 from reactor_memory.searching import INDEX_SEARCH, MessageSearch, SearchBacklog
 from reactor_memory.settings import Settings
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage.search import search_backlog
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.embedding import GuardedEmbedder
-from reactor_memory.workers.search_workers import IndexingOptions, IndexJob, IndexWorker
+from reactor_memory.workers.engine import BackgroundWork, WorkOptions
+from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from tests.service.searching import FakeEmbedder
-from tests.stores import sqlite_store
+from tests.stores import SqlStore, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -48,29 +50,40 @@ async def say(store: SqlStore, session_id: str, *texts: str) -> None:
     await append_messages(store, session_id, [Message.user(text) for text in texts], user_id="ann")
 
 
+IndexJob: TypeAlias = "WordIndexing | MeaningIndexing | Hinting"
+
+
 def words(store: SqlStore, clock: FakeClock, redactor: Redactor = unredacted) -> WordIndexing:
     unread = UnreadMessages(store, clock=clock)
-    return WordIndexing(store=store, unread=unread, redactor=redactor, clock=clock, max_attempts=3)
+    return WordIndexing(database=store.database, unread=unread, redactor=redactor, clock=clock, max_attempts=3)
 
 
 def meanings(store: SqlStore, clock: FakeClock, embedder: FakeEmbedder, batch: int = 50) -> MeaningIndexing:
     unread = UnreadMessages(store, clock=clock)
     return MeaningIndexing(
-        store=store, unread=unread, embedder=embedder, clock=clock, batch_messages=batch, max_attempts=3
+        database=store.database, unread=unread, embedder=embedder, clock=clock, batch_messages=batch, max_attempts=3
     )
 
 
-def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> IndexWorker:
-    options = IndexingOptions(sweep_seconds=HOUR)
-    return IndexWorker(job, leases=store, clock=clock, random=random.random, options=options)
+def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> BackgroundWork:
+    kind = Kind(
+        name=job.kind,
+        leases=store.summaries,
+        step=job.step,
+        find=job.find,
+        every_seconds=HOUR,
+        wants=lambda _, last_seq: True,
+        parks=False,
+    )
+    breaker = CircuitBreaker(failures=5, open_seconds=30, monotonic=lambda: 0.0)
+    return BackgroundWork([kind], breaker=breaker, clock=clock, random=random.random, options=WorkOptions())
 
 
 async def caught_up(store: SqlStore, clock: FakeClock, job: IndexJob) -> None:
     """Everything that is due now was tried once."""
     running = worker(store, clock, job)
     await running.open()
-    await running.sweep()
-    await running.drain()
+    await running.run_once()
     await running.close()
 
 
@@ -78,10 +91,10 @@ async def test_what_was_saved_without_a_hint_is_found(store: SqlStore, clock: Fa
     for number in range(3):
         await say(store, f"s{number}", *["a cat"] * 150)
     await caught_up(store, clock, words(store, clock))
-    assert await store.search_backlog() == SearchBacklog()
+    assert await store.database.read_long(search_backlog) == SearchBacklog()
     await say(store, "s1", "more")
     await caught_up(store, clock, words(store, clock))
-    assert await store.search_backlog() == SearchBacklog()
+    assert await store.database.read_long(search_backlog) == SearchBacklog()
 
 
 async def test_what_a_redactor_takes_out_is_neither_indexed_nor_embedded(store: SqlStore, clock: FakeClock) -> None:
@@ -111,17 +124,17 @@ async def test_a_redactor_that_fails_holds_up_no_other_conversation(store: SqlSt
     await say(store, "b", "a cat")
     job = words(store, clock, picky)
     await caught_up(store, clock, job)
-    assert await store.search_backlog() == SearchBacklog(words=3)
+    assert await store.database.read_long(search_backlog) == SearchBacklog(words=3)
     state = await store.summaries.work_state("a", INDEX_SEARCH)
     assert state is not None
     assert (state.attempts, state.last_error) == (1, "ValueError")
     assert state.due_at is not None
     await caught_up(store, clock, job)
-    assert await store.search_backlog() == SearchBacklog(words=3), "it is not due again yet"
+    assert await store.database.read_long(search_backlog) == SearchBacklog(words=3), "it is not due again yet"
     for _ in range(2):
         clock.advance(HOUR)
         await caught_up(store, clock, job)
-    assert await store.search_backlog() == SearchBacklog(parked=1)
+    assert await store.database.read_long(search_backlog) == SearchBacklog(parked=1)
     async with opened(store, None) as search:
         assert sorted(await search("cat dog poison")) == ["a cat", "a cat", "a dog"]
 
@@ -132,10 +145,10 @@ async def test_a_text_without_a_meaning_is_given_up_alone(store: SqlStore, clock
     await say(store, "a", "a cat", "poison", "a kitten", "")
     job = meanings(store, clock, embedder)
     for _ in range(3):
-        assert (await store.search_backlog(model=embedder.name)).meanings == 4
+        assert (await store.database.read_long(search_backlog, model=embedder.name)).meanings == 4
         await caught_up(store, clock, job)
         clock.advance(HOUR)
-    assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=4, parked=1)
+    assert await store.database.read_long(search_backlog, model=embedder.name) == SearchBacklog(words=4, parked=1)
 
 
 async def test_nothing_is_given_up_while_the_embedder_is_away(store: SqlStore, clock: FakeClock) -> None:
@@ -145,10 +158,10 @@ async def test_nothing_is_given_up_while_the_embedder_is_away(store: SqlStore, c
     for _ in range(6):
         await caught_up(store, clock, meanings(store, clock, embedder))
         clock.advance(HOUR)
-    assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=1, meanings=1)
+    assert await store.database.read_long(search_backlog, model=embedder.name) == SearchBacklog(words=1, meanings=1)
     embedder.failure = None
     await caught_up(store, clock, meanings(store, clock, embedder))
-    assert await store.search_backlog(model=embedder.name) == SearchBacklog(words=1)
+    assert await store.database.read_long(search_backlog, model=embedder.name) == SearchBacklog(words=1)
 
 
 async def test_another_embedder_makes_all_vectors_anew(store: SqlStore, clock: FakeClock) -> None:
@@ -169,10 +182,10 @@ async def test_a_worker_that_died_leaves_whole_pieces(store: SqlStore, clock: Fa
     assert lease is not None
     assert await words(store, clock).step(lease)
     await caught_up(store, clock, words(store, clock))
-    assert (await store.search_backlog()).words == 150, "the lease holds"
+    assert (await store.database.read_long(search_backlog)).words == 150, "the lease holds"
     clock.advance(2 * HOUR)
     await caught_up(store, clock, words(store, clock))
-    assert await store.search_backlog() == SearchBacklog()
+    assert await store.database.read_long(search_backlog) == SearchBacklog()
     assert not await words(store, clock).step(lease)
     async with opened(store, None) as search:
         assert len(await search("cat", limit=200)) == 200
@@ -181,12 +194,10 @@ async def test_a_worker_that_died_leaves_whole_pieces(store: SqlStore, clock: Fa
 async def test_a_hint_during_the_work_is_not_lost(store: SqlStore, clock: FakeClock) -> None:
     await say(store, "a", "a cat")
     inner = words(store, clock)
-    running = worker(store, clock, Hinting(inner, lambda: running.wake("a")))
+    running = worker(store, clock, Hinting(inner, lambda: running.messages_saved("a", 2)))
     await running.open()
-    await running.drain()
-    await running.sweep()
-    await running.drain()
-    assert await store.search_backlog() == SearchBacklog()
+    await running.run_once()
+    assert await store.database.read_long(search_backlog) == SearchBacklog()
     await running.close()
 
 
@@ -199,10 +210,10 @@ class Hinting:
         self.inner = inner
         self.hints = [hint]
 
-    async def behind(self, *, after: str, limit: int) -> Sequence[str]:
-        return await self.inner.behind(after=after, limit=limit)
+    async def find(self, *, after: str, limit: int) -> Sequence[str]:
+        return await self.inner.find(after=after, limit=limit)
 
-    async def step(self, lease: Lease) -> bool:
+    async def step(self, lease: Lease) -> int | None:
         more = await self.inner.step(lease)
         while self.hints:
             self.hints.pop()()
@@ -212,15 +223,15 @@ class Hinting:
 async def test_saving_wakes_the_workers_and_searching_finds(tmp_path: Path) -> None:
     settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, search={"enabled": True, "sweep_seconds": HOUR})
     async with open_container(settings) as container:
-        await container.search_workers().drain()
+        await container.background_work().drain()
         await container.conversation_manager().save_history("s", [Message.user("a cat")], user_id="ann")
-        await container.search_workers().drain()
+        await container.background_work().drain()
         hits = (await container.message_search().search(MessageSearch(text="cat", user_id="ann"))).hits
         assert [hit.message.content for hit in hits] == ["a cat"]
     async with open_container(Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})) as container:
         await container.conversation_manager().save_history("s", [Message.user("a dog")], user_id="ann")
-        await container.search_workers().drain()
-        assert await container.search_store().search_backlog() == SearchBacklog(words=1), "search is off"
+        await container.background_work().drain()
+        assert await container.database().read_long(search_backlog) == SearchBacklog(words=1), "search is off"
 
 
 async def test_the_guard_leaves_an_embedder_alone_that_failed_too_often() -> None:
@@ -279,7 +290,7 @@ class opened:  # noqa: N801 (reads as a function)
 
     async def __aenter__(self):
         container = Container(settings=Settings(store={"url": "sqlite:///unused.db"}))
-        container.message_store.override(self.store)
+        container.database.override(self.store.database)
         container.embedder.override(self.embedder)
         service = container.message_search()
 

@@ -13,11 +13,15 @@ from dependency_injector import providers
 from msgspec.structs import replace
 
 from reactor_memory import Container, Message, SummarizationError, open_container
+from reactor_memory.database.database import Database
 from reactor_memory.models import Extraction, Spending, Usage
+from reactor_memory.storage import derived
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
 from reactor_memory.workers.spending import day_of
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
 from tests.fake_openai import FakeOpenAI
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -31,9 +35,15 @@ def priced(messages: Sequence[Message]) -> Extraction:
 
 @asynccontextmanager
 async def memory(
-    summarizer: ScriptedSummarizer, clock: FakeClock | None = None, url: str = "memory://", **summary: Any
+    summarizer: ScriptedSummarizer,
+    clock: FakeClock | None = None,
+    url: str = "memory://",
+    database: Database | None = None,
+    **summary: Any,
 ) -> AsyncGenerator[Container]:
     def configure(container: Container) -> None:
+        if database is not None:
+            container.database.override(providers.Object(database))
         container.summarizer.override(providers.Object(summarizer))
         container.clock.override(providers.Object(clock or FakeClock()))
 
@@ -119,24 +129,29 @@ async def test_a_cap_holds_across_restarts_and_for_deleted_sessions(tmp_path: Pa
 
 
 async def test_without_a_cap_nobody_asks_what_was_spent_but_it_is_noted() -> None:
-    clock = FakeClock()
-    async with memory(scripted(), clock) as container:
-        store = container.summary_store()
-        asked: list[object] = []
-        read = store.read_spending
-        store.read_spending = lambda *args, **kwargs: asked.append(args) or read(*args, **kwargs)
+    clock, database = FakeClock(), memory_database()
+    asked = FaultyDatabase(database, at=1, mode="before", operations={"read_spending"})
+    async with memory(scripted(), clock, database=asked) as container:
         await saved(container, "s", 40)
-        assert asked == []
-        assert await read("s", day=day_of(clock())) == Spending(session=4 * PRICE, day=4 * PRICE)
+        assert asked.calls == 0
+        assert await database.read(derived.read_spending, "s", day=day_of(clock())) == Spending(
+            session=4 * PRICE, day=4 * PRICE
+        )
 
 
 async def test_answers_of_no_use_count(caplog: pytest.LogCaptureFixture) -> None:
     useless = SummarizationError("malformed", "no facts")
     useless.tokens = PRICE
     summarizer = scripted().then(useless, useless)
-    async with memory(summarizer, max_tokens_per_session=2 * PRICE) as container:
+    clock = FakeClock()
+
+    def is_reached() -> bool:
+        clock.advance(1)  # what failed is due again
+        return bool(warnings(caplog))
+
+    async with memory(summarizer, clock, max_tokens_per_session=2 * PRICE) as container:
         await saved(container, "s", 30)
-        await eventually(lambda: bool(warnings(caplog)))
+        await eventually(is_reached)
         await container.conversation_manager().drain()
         assert await readers(container, "s") == ["extractive"] * 3
 

@@ -9,6 +9,7 @@ import pytest
 
 from reactor_memory import Message, Settings, SummarizationError, ToolCall, open_container
 from reactor_memory.models import Usage
+from reactor_memory.storage import derived
 from reactor_memory.summarizers.gemini import GeminiSummarizer
 from reactor_memory.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.summarizers.openai import OpenAISummarizer
@@ -135,7 +136,7 @@ async def test_a_session_is_summarised_by_the_model_that_the_settings_name(fake_
             await manager.save_history("s", [Message.user(f"question {number}"), Message.assistant("answer")])
         await manager.drain()
         context = await manager.load_history("s")
-        spent = await container.summary_store().read_spending("s", day=container.clock()() // 86_400_000_000)
+        spent = await container.database().read(derived.read_spending, "s", day=container.clock()() // 86_400_000_000)
     assert [question.instruction.partition("\n")[0] for question in fake_openai.questions][:1] == ["Be brief."]
     assert [message.content.splitlines()[-1] for message in context.messages[:2]] == ["They met.", "They ordered."]
     assert spent.session == 240

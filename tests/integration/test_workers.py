@@ -10,11 +10,15 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
+from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage.sql_store import SqlStore
-from reactor_memory.testing import ScriptedSummarizer, append_messages
-from tests.acceptance.scenes import USER, eventually, memory, save, scripted, settings, talk, texts
+from reactor_memory.storage import derived
+from reactor_memory.storage.summary_store import SqlSummaryStore
+from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
+from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +91,7 @@ async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
         await eventually(lambda: len(summarizer.calls) == 3)
         await manager.drain()
         state = await work_state(container)
-        (reported,) = await container.summary_store().list_work(SUMMARIZE)
+        (reported,) = await container.database().read(derived.list_work, SUMMARIZE)
         context = await manager.load_history("s", user_id=USER)
     assert (state.attempts, state.parked, state.last_error) == (3, True, "unavailable")
     assert reported == state
@@ -111,6 +115,28 @@ async def test_saves_and_loads_leave_parked_work_alone() -> None:
         assert (await work_state(container)).parked
     assert context.report.freshness == "catching_up"
     assert len(summarizer.calls) == 2
+
+
+async def test_parked_work_is_tried_once_more_when_the_session_is_used_after_the_longest_pause() -> None:
+    """Whether it failed for a reason that has gone is known by trying only: also of what another process gave up."""
+    summarizer = ScriptedSummarizer(default=DOWN)
+    background = {"max_attempts": 2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.2}
+    async with memory(summarizer, background=background, summary={"breaker_failures": 100}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(30))
+        await eventually(lambda: len(summarizer.calls) == 2)
+        await manager.drain()
+        assert (await work_state(container)).parked
+        await anyio.sleep(0.25)
+        assert len(summarizer.calls) == 2, "unused, it is left alone"
+        await save(manager, "s", talk(2, start=31))
+        await manager.drain()
+        assert len(summarizer.calls) == 3
+        await save(manager, "s", talk(2, start=33))
+        await manager.drain()
+        state = await work_state(container)
+    assert (state.parked, state.attempts) == (True, 3)
+    assert len(summarizer.calls) == 3
 
 
 async def test_parked_work_is_done_when_asked_for_by_name() -> None:
@@ -200,22 +226,27 @@ async def test_deleting_a_session_cancels_its_work_and_nothing_comes_back() -> N
 
 async def test_a_worker_that_is_late_cannot_overwrite() -> None:
     """Its lease has run out, another has done the work since: what it brings is refused."""
-    late = scripted()
+    late, clock = scripted(), FakeClock()
     late.hold()
-    async with memory(late, background={"lease_seconds": 0.05}) as container:
+
+    def configure(container: Container) -> None:
+        container.summarizer.override(providers.Object(late))
+        container.clock.override(providers.Object(clock))
+
+    async with open_container(settings(background={"lease_seconds": 60}), configure=configure) as container:
         manager = container.conversation_manager()
         store = container.summary_store()
         await save(manager, "s", talk(30))
         await eventually(lambda: late.running == 1)
-        await anyio.sleep(0.1)
-        rival = await store.summaries.claim("s", SUMMARIZE, now=container.clock()(), lease_microseconds=60_000_000)
+        clock.advance(61)
+        rival = await store.claim("s", SUMMARIZE, now=clock(), lease_microseconds=60_000_000)
         assert rival is not None
         late.let_go()
         await anyio.sleep(0.1)
-        assert await store.summaries.get_summary("s") is None
-        await store.summaries.release(rival, due_at=None)
+        assert await store.get_summary("s") is None
+        await store.release(rival, due_at=None)
         await manager.summarize("s", user_id=USER)
-        summary = await store.summaries.get_summary("s")
+        summary = await store.get_summary("s")
     assert summary is not None
     assert summary.covered_seq == 30
 
@@ -355,16 +386,16 @@ async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: 
         await save(manager, "s", talk(70))
         fork = await manager.fork("s", at_seq=25, user_id=USER)
         await manager.drain()
-        await store.summaries.forget(["s"])
+        await store.forget(["s"])
         await append_messages(container.message_store(), "s", talk(10, start=71), user_id=USER, work_every=10)
         await save(manager, fork.session_id, talk(50, start=25))
         await manager.drain()
-        due = await store.summaries.due(SUMMARIZE, now=container.clock()())
+        due = await store.due(SUMMARIZE, now=container.clock()())
     assert "s" in due
 
 
 async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> None:
-    class SavingStore(SqlStore):
+    class SavingStore(SqlSummaryStore):
         """Saves more at the moment when its worker has found nothing left to do."""
 
         async def release(self, lease: Lease, **outcome: Any) -> None:
@@ -374,7 +405,7 @@ async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> Non
             await super().release(lease, **outcome)
 
     def configure(container: Container) -> None:
-        container.message_store.override(providers.Object(SavingStore()))
+        container.summary_store.override(providers.Singleton(SavingStore, container.database))
         container.summarizer.override(providers.Object(scripted()))
 
     more_is_saved: list[bool] = []
@@ -410,9 +441,9 @@ async def test_a_worker_finds_what_was_saved_while_summaries_were_switched_off(t
     async with memory(scripted(), url, summary={"enabled": False}) as container:
         await save(container.conversation_manager(), "s", talk(40))
     async with memory(scripted(), url) as container:
-        assert await container.work_poller().run_once() == 1
+        assert await container.background_work().run_once() == 1
         summary = await container.summary_store().get_summary("s")
-        assert await container.work_poller().run_once() == 0
+        assert await container.background_work().run_once() == 0
     assert summary is not None
     assert summary.covered_seq == 40
 
@@ -421,15 +452,14 @@ async def test_a_worker_that_has_nothing_to_do_with_summaries_is_done_with_them(
     """Work stays due, for whoever switches summaries on. `worker --once` asks until nothing is done any more."""
     async with memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}", summary={"enabled": False}) as container:
         await save(container.conversation_manager(), "s", talk(40))
-        assert await container.work_poller().run_once() == 0
+        assert await container.background_work().run_once() == 0
 
 
 async def test_a_process_without_workers_announces_what_another_is_to_do(tmp_path: Path) -> None:
-    """Nothing was appended to the fork that would make its work due. A wait ends when nothing more can be done."""
+    """Nothing was appended to the fork that would make its work due."""
     url = f"sqlite:///{tmp_path / 'memory.db'}"
-    none, eager = {"enabled": False}, {"poll_seconds": 0.01}
-    async with memory(scripted(), url, background=none) as web, memory(scripted(), url, background=eager) as worker:
-        manager, poller = web.conversation_manager(), worker.work_poller()
+    async with memory(scripted(), url, background={"enabled": False}) as web, memory(scripted(), url) as worker:
+        manager, poller = web.conversation_manager(), worker.background_work()
         await save(manager, "s", talk(60))
         await poller.run_once()
         fork = await manager.fork("s", at_seq=46, user_id=USER)
@@ -437,9 +467,77 @@ async def test_a_process_without_workers_announces_what_another_is_to_do(tmp_pat
         await manager.drain()
         assert await poller.run_once() == 1
         assert (await manager.load_history(fork.session_id, user_id=USER)).report.freshness == "fresh"
-        await save(manager, "s", talk(3, start=61))
+
+
+async def test_what_is_asked_for_by_name_is_done_by_a_process_without_workers() -> None:
+    """In the task of the caller, under the same lease: what came between is not done twice."""
+    summarizer = scripted()
+    async with memory(summarizer, background={"enabled": False}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(40))
         with anyio.fail_after(30):
-            async with anyio.create_task_group() as group:
-                group.start_soon(poller.run)
-                await manager.summarize("s", user_id=USER)
-                group.cancel_scope.cancel()
+            summary = await manager.summarize("s", user_id=USER)
+            again = await manager.summarize("s", user_id=USER)
+        state = await work_state(container)
+    assert summary is not None
+    assert summary == again
+    assert summary.covered_seq == 40
+    assert [call.seqs[0] for call in summarizer.calls] == [1, 11, 21, 31]
+    assert (state.due_at, state.lease_until, state.attempts) == (None, 0, 0)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_who_asks_by_name_is_told_what_failed(enabled: bool) -> None:
+    """What was done until then is stored."""
+    summarizer = scripted().then(extract, DOWN)
+    patient = {"backoff_seconds": 60, "max_backoff_seconds": 60, "enabled": enabled}
+    async with memory(summarizer, background=patient) as container:
+        manager = container.conversation_manager()
+        await append_messages(container.message_store(), "s", talk(40), user_id=USER)
+        with pytest.raises(SummarizationError) as caught:
+            await manager.summarize("s", user_id=USER)
+        summary = await manager.get_summary("s", user_id=USER)
+        state = await work_state(container)
+    assert caught.value.reason == "unavailable"
+    assert summary is not None
+    assert summary.covered_seq == 10
+    assert (state.attempts, state.last_error, state.lease_until) == (1, "unavailable", 0)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_who_asks_by_name_is_told_that_the_store_is_away(enabled: bool) -> None:
+    database = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"claim"})
+
+    def configure(container: Container) -> None:
+        container.database.override(providers.Object(database))
+        container.summarizer.override(providers.Object(scripted()))
+
+    async with open_container(settings(background={"enabled": enabled}), configure=configure) as container:
+        manager = container.conversation_manager()
+        await append_messages(container.message_store(), "s", talk(40), user_id=USER)
+        with anyio.fail_after(30), pytest.raises(StoreUnavailableError):
+            await manager.summarize("s", user_id=USER)
+        database.heal()
+        summary = await manager.summarize("s", user_id=USER)
+    assert summary is not None
+    assert summary.covered_seq == 40
+
+
+async def test_who_asks_by_name_waits_for_another_process_no_longer_than_he_says(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    slow = scripted()
+    slow.hold()
+    async with (
+        memory(slow, url, background={"close_grace_seconds": 0}) as worker,
+        memory(scripted(), url, background={"enabled": False}) as web,
+    ):
+        await save(worker.conversation_manager(), "s", talk(40))
+        await eventually(lambda: slow.running == 1)
+        with anyio.fail_after(30), pytest.raises(SummarizationError) as caught:
+            await web.conversation_manager().summarize("s", user_id=USER, timeout_seconds=0.2)
+        assert caught.value.reason == "timeout"
+        slow.let_go()
+        with anyio.fail_after(30):
+            summary = await web.conversation_manager().summarize("s", user_id=USER)
+    assert summary is not None
+    assert summary.covered_seq == 40

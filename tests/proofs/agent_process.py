@@ -1,8 +1,9 @@
 """A process of its own that uses the library, for proofs that kill it or let two of them meet.
 
 ``append URL RUN`` saves batches to three sessions until it is killed. ``share URL NAME CALLS`` saves its batches to one
-session that others use too. ``work URL CALLS`` does the background work of others until it is killed. Each prints what
-it did, line by line; `CALLS` is a file that gets a line for every call of the summarizer.
+session that others use too. ``work URL CALLS`` does the background work of others until it is killed. ``hold URL
+SESSION`` saves a session, and never ends the work that the save began. Each prints what it did, line by line; `CALLS`
+is a file that gets a line for every call of the summarizer.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dependency_injector import providers
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import Extraction, Fact
-from tests.acceptance.scenes import extract, settings
+from tests.acceptance.scenes import extract, settings, talk
 
 USER = "alice"
 SHARED = "shared"
@@ -48,6 +49,7 @@ class CountingSummarizer:
 
     name = "counting"
     prompt_version = "1"
+    condenser = None
 
     def __init__(self, calls: Path | None) -> None:
         self._calls = calls
@@ -111,11 +113,30 @@ async def share(url: str, name: str, calls: str) -> None:
 
 
 async def work(url: str, calls: str) -> None:
-    async with memory(url, Path(calls)) as container:
+    async with memory(url, Path(calls)):
         say("ready")
-        await container.work_poller().run()
+        await anyio.sleep_forever()
+
+
+class EndlessSummarizer(CountingSummarizer):
+    """Begins, and does not end."""
+
+    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        say("held")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+async def hold(url: str, session_id: str) -> None:
+    def configure(container: Container) -> None:
+        container.summarizer.override(providers.Object(EndlessSummarizer(None)))
+
+    async with open_container(settings(url, background=BACKGROUND), configure=configure) as container:
+        await container.conversation_manager().save_history(session_id, talk(30), user_id=USER)
+        say("saved")
+        await anyio.sleep_forever()
 
 
 if __name__ == "__main__":
-    task = {"append": append, "share": share, "work": work}[sys.argv[1]]
+    task = {"append": append, "share": share, "work": work, "hold": hold}[sys.argv[1]]
     asyncio.run(task(*sys.argv[2:]))

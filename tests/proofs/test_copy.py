@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.protocols import SessionTransfer
+from reactor_memory.storage import transfer
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
-from reactor_memory.testing.transfer import Store, contents, fill
+from tests.conformance.suites.transfer import Store, contents, fill
 from tests.stores import postgres_store, sqlite_store
 
 pytestmark = pytest.mark.slow
@@ -101,12 +101,15 @@ def kill_while_it_copies(source: Path, url: str, target: Callable[[], Store], ch
             process.kill()
 
 
-async def until_more(store: SessionTransfer, before: int, process: subprocess.Popen[bytes]) -> None:
+async def until_more(store: Store, before: int, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None and await arrived(store) <= before:  # noqa: ASYNC110 - another process is at work
         await asyncio.sleep(0.01)
 
 
-async def arrived(store: SessionTransfer) -> int:
+async def arrived(store: Store) -> int:
     """How many messages the target shows, of how many sessions."""
-    groups = [await store.export_group(group_id) for group_id in await store.list_groups(limit=10_000)]
+    groups = [
+        await store.database.read(transfer.export_group, group_id)
+        for group_id in await store.database.read(transfer.list_groups, limit=10_000)
+    ]
     return sum(1 + stored.message_count for group in groups for stored in group)

@@ -15,6 +15,8 @@ from dependency_injector import providers
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.models import Extraction, Fact, Notes, RangeSummary
 from reactor_memory.protocols import Summarizer
+from reactor_memory.storage import range_summaries, user_rows
+from reactor_memory.storage.health import scrub
 from tests.acceptance.scenes import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -29,6 +31,7 @@ class Teller:
 
     name = "teller"
     prompt_version = "1"
+    condenser = None
 
     async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
         facts = tuple(
@@ -130,7 +133,7 @@ async def test_no_byte_of_a_rewritten_postgres_database_holds_what_was_erased(po
         assert await tables_with_traces(postgres_dsn)
         await manager.erase("s", seq=seqs_of(marked), user_id=USER)
         await manager.drain()
-        await container.message_store().scrub(rewrite=True)
+        await scrub(container.database(), rewrite=True)
         assert await tables_with_traces(postgres_dsn) == {}
 
 
@@ -150,14 +153,14 @@ async def test_no_byte_of_a_rewritten_postgres_database_holds_what_an_erased_use
     async with memory(postgres_dsn, store={"delete_grace_days": 30}) as container:
         await leave_everything(container)
         await container.conversation_manager().erase_user(USER)
-        await container.message_store().scrub(rewrite=True)
+        await scrub(container.database(), rewrite=True)
         assert await tables_with_traces(postgres_dsn) == {}
         assert await texts_of_bob(container) == ["what bob says"]
 
 
 async def leave_everything(container: Container) -> None:
     """Three sessions and a fork, one deleted within its grace time; a text for a range, notes, an active session."""
-    manager, store = container.conversation_manager(), container.message_store()
+    manager, database = container.conversation_manager(), container.database()
     marked = range(10, 20)
     await fill(manager, "s", marked)
     await pin_and_fork(manager, "s", marked)
@@ -176,12 +179,14 @@ async def leave_everything(container: Container) -> None:
         ended_at=2,
         created_at=3,
     )
-    assert await store.put_range_summaries("ranged", USER, [ranged], expected=(), now=4)
+    assert await database.write(range_summaries.put_range_summaries, "ranged", USER, [ranged], expected=(), now=4)
     await manager.save_history("deleted", talk(1, mark=MARKER), user_id=USER)
     await manager.delete("deleted", user_id=USER)
     for version in (1, 2):
-        assert await store.put_notes(Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}"))
-    await store.get_or_create_active(USER, "a", f"s{MARKER}", now=1)
+        assert await database.write(
+            user_rows.put_notes, Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}")
+        )
+    await database.write(user_rows.get_or_create_active, USER, "a", f"s{MARKER}", now=1)
     await manager.save_history("bob's", [Message.user("what bob says")], user_id="bob")
 
 

@@ -87,7 +87,7 @@ async def erased_user(url: str, user: str) -> None:
     async with open_container(settings(url, background={"enabled": False})) as container:
         manager, store = container.conversation_manager(), container.message_store()
         await manager.erase_user(user)
-        assert await store.database.read(erasing.owned_groups, user) == ()
+        assert await container.database().read(erasing.owned_groups, user) == ()
         assert (await manager.list_sessions(user_id=user)).sessions == ()
         for number in range(SESSIONS):
             assert await container.summary_store().get_summary(f"{user} {number}") is None

@@ -163,7 +163,7 @@ class RandomHistory:
     async def read_ledger(self, session_id: str) -> Sequence[Fact]:
         """Every fact that was found; in `full` mode those of the summary."""
         session = await self.manager.get_session(session_id, user_id=USER)
-        ledger = await self.store.summaries.read_ledger(session_id, session.branch)
+        ledger = await self.store.read_ledger(session_id, session.branch)
         summary = await self.manager.get_summary(session_id, user_id=USER)
         return ledger.facts if ledger.segments or summary is None else summary.facts()
 

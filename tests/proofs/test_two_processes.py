@@ -42,7 +42,7 @@ async def test_two_processes_append_to_one_session_and_read_each_message_once(ur
     output = await anyio.to_thread.run_sync(output_of_both, url, calls)
     async with memory_of_a_process(url, calls) as container:
         manager = container.conversation_manager()
-        await container.work_poller().run_once()
+        await container.background_work().run_once()
         messages = await manager.read_messages(SHARED, user_id=USER)
         summary = await manager.get_summary(SHARED, user_id=USER)
     assert [message.seq for message in messages] == list(range(1, len(messages) + 1))

@@ -47,7 +47,7 @@ async def listening_service(
     with listening("127.0.0.1", 0) as listener, metrics_listening(settings.http) as metrics:
         async with open_container(settings, configure=configure) as container, anyio.create_task_group() as tasks:
             admission = admission_of(
-                settings.auth, keys=container.api_key_store(), clock=container.clock(), development=issuer
+                settings.auth, database=container.database(), clock=container.clock(), development=issuer
             )
             running = Listening(container, address_listened_on(listener), issuer, stop)
 

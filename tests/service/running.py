@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from litestar import Litestar
 
@@ -13,8 +13,9 @@ from reactor_memory.http.admission import admission_of
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.http.app import create_app
 from reactor_memory.http.development import DevelopmentIssuer
-from reactor_memory.principals import ANY_AGENT, OPERATIONS, ApiKeyStore, Grant, Operation
+from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant, Operation
 from reactor_memory.settings import Settings
+from reactor_memory.storage import api_keys
 
 UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "failures_per_minute": 0}
 
@@ -42,7 +43,7 @@ class RunningService:
     ) -> str:
         grant = Grant(agent_names=tuple(agent_names), operations=tuple(operations))
         made = new_key(client_id, grant, now=self.container.clock()())
-        await _key_store(self.container).add_api_key(made.key)
+        await self.container.database().write(api_keys.add_api_key, made.key)
         return made.text
 
 
@@ -60,9 +61,7 @@ async def running_service(url: str, **sections: dict[str, Any]) -> AsyncIterator
     )
     async with open_container(settings) as container:
         issuer = DevelopmentIssuer()
-        admission = admission_of(settings.auth, keys=_key_store(container), clock=container.clock(), development=issuer)
+        admission = admission_of(
+            settings.auth, database=container.database(), clock=container.clock(), development=issuer
+        )
         yield RunningService(create_app(container, authenticator=admission), container, issuer)
-
-
-def _key_store(container: Container) -> ApiKeyStore:
-    return cast("ApiKeyStore", container.message_store())

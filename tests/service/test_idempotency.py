@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from reactor_memory.container import Container
+from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.http.idempotency import LEASE_MICROSECONDS, AnsweredRequests, Asked
 from reactor_memory.http.problems import ProblemError
 from reactor_memory.http.request_ids import HEADER as REQUEST_ID
 from reactor_memory.principals import AnsweredRequest, Principal
+from reactor_memory.storage import answered_requests
+from tests.scripted_database import ScriptedDatabase
 from tests.service.callers import Service
 
 pytestmark = pytest.mark.anyio
@@ -116,7 +119,7 @@ async def test_a_request_that_was_refused_may_be_repeated(service: Service) -> N
 
 @pytest.fixture
 def requests(container: Container) -> AnsweredRequests:
-    return AnsweredRequests(store=container.answered_request_store(), clock=container.clock())
+    return AnsweredRequests(database=container.database(), clock=container.clock())
 
 
 def asked(user_id: str, what: str = "createConversation") -> Asked:
@@ -162,14 +165,14 @@ class Died(BaseException):
     """The process is gone: nothing runs any more, nothing is cleaned up."""
 
 
-class DyingStore:
+class DyingDatabase(ScriptedDatabase):
     """Lets a process die between a deed and the record of its answer."""
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def claim_request(self, *given: Any, **options: Any) -> AnsweredRequest | None:
-        return await self._store.claim_request(*given, **options)
+        return await self._database.write(answered_requests.claim_request, *given, **options)
 
     async def answer_request(self, request: AnsweredRequest) -> None:
         raise Died
@@ -188,8 +191,8 @@ Deed = Callable[[str | None], Awaitable[Any]]
 
 async def _done_by_the_dying_and_the_next(container: Container, asked: Asked, deed: Deed) -> tuple[Any, Any]:
     """What two attempts came to, of which the first died after the deed."""
-    store, clock = container.answered_request_store(), container.clock()
-    dying = AnsweredRequests(store=DyingStore(store), clock=clock)  # pyright: ignore[reportArgumentType]
+    database, clock = container.database(), container.clock()
+    dying = AnsweredRequests(database=DyingDatabase(database), clock=clock)
     done: list[Any] = []
 
     async def noted(request_key: str | None) -> Any:
@@ -199,8 +202,8 @@ async def _done_by_the_dying_and_the_next(container: Container, asked: Asked, de
     with pytest.raises(Died):
         await dying.once("k", asked, noted)
     with pytest.raises(ProblemError, match="worked on"):
-        await AnsweredRequests(store=store, clock=clock).once("k", asked, noted)
-    await AnsweredRequests(store=store, clock=later(clock)).once("k", asked, noted)
+        await AnsweredRequests(database=database, clock=clock).once("k", asked, noted)
+    await AnsweredRequests(database=database, clock=later(clock)).once("k", asked, noted)
     first, second = done
     return first, second
 

@@ -21,7 +21,6 @@ from reactor_memory.http.models import Readiness
 from reactor_memory.http.readiness import NO_PROBES, Probe, Probes
 from reactor_memory.principals import Principal
 from reactor_memory.settings import Settings
-from reactor_memory.workers.idle import NoSummaries
 from tests.service.listening import listening_service
 from tests.tables import each_row
 
@@ -122,11 +121,14 @@ def test_origins_come_from_the_environment_as_names(monkeypatch: pytest.MonkeyPa
     assert Settings().http.cors_origins == (PAGE, "http://localhost:5173")
 
 
-class Background(NoSummaries):
-    """Tells when it was closed."""
+class Background:
+    """Background work that tells when it was closed."""
 
     def __init__(self) -> None:
         self.closed = anyio.Event()
+
+    async def open(self) -> None:
+        """Nothing to open."""
 
     async def close(self) -> None:
         self.closed.set()
@@ -136,7 +138,7 @@ async def test_background_work_ends_at_once_and_requests_go_on_for_the_delay(tmp
     background = Background()
 
     def configure(container: Container) -> None:
-        container.summary_scheduler.override(providers.Object(background))
+        container.background_work.override(providers.Object(background))
 
     async with (
         listening_service(tmp_path, configure=configure, http={"drain_delay_seconds": 2}) as running,

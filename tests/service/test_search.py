@@ -48,7 +48,7 @@ class Searchers:
         return message["id"]
 
     async def index(self) -> None:
-        await self.container.search_workers().catch_up()
+        await self.container.background_work().run_once()
 
     async def search(self, user: str, query: str, **body: object) -> Any:
         return await self.call("POST", "user/search/messages", user, {"query": query, **body})
@@ -109,9 +109,9 @@ class TestWords:
         assert answer["nextCursor"] is None
 
     async def test_what_was_just_said_is_found_without_being_asked_to_index(self, service: Searchers, ann: str) -> None:
-        await service.container.search_workers().drain()
+        await service.container.background_work().drain()
         await service.converse(ann, "a walrus")
-        await service.container.search_workers().drain()
+        await service.container.background_work().drain()
         assert await service.found(ann, "walrus") == ["a walrus"]
 
     async def test_a_posted_summary_is_found_and_notes_of_agents_are_not(self, service: Searchers, ann: str) -> None:

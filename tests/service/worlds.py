@@ -17,6 +17,7 @@ from reactor_memory.http.api_keys import new_key
 from reactor_memory.http.app import create_app
 from reactor_memory.principals import OPERATIONS, Grant, Operation
 from reactor_memory.settings import Settings
+from reactor_memory.storage import api_keys
 from tests.service.authorization import WHO
 from tests.signing import AUDIENCE, ISSUER, SECRET, token
 
@@ -144,7 +145,7 @@ async def staged(store_url: str) -> AsyncGenerator[Staged]:
     )
     async with open_container(settings) as container:
         headers = await _credentials(container)
-        door = admission_of(settings.auth, keys=container.api_key_store(), clock=container.clock())
+        door = admission_of(settings.auth, database=container.database(), clock=container.clock())
         async with AsyncTestClient(create_app(container, authenticator=door)) as client:
             yield Staged(container, client, headers)
 
@@ -157,12 +158,12 @@ async def _credentials(container: Container) -> dict[str, dict[str, str]]:
     async def key(client_id: str, agent_name: str, *operations: Operation) -> dict[str, str]:
         grant = Grant(agent_names=(agent_name,), operations=operations)
         made = new_key(client_id, grant, now=container.clock()())
-        await container.api_key_store().add_api_key(made.key)
+        await container.database().write(api_keys.add_api_key, made.key)
         return {"X-API-Key": made.text}
 
     own, foreign = await key("bot", AGENT_NAME, *OPERATIONS), await key("seller", "sales", *OPERATIONS)
     revoked, limited = await key("bot", AGENT_NAME, *OPERATIONS), await key("viewer", AGENT_NAME, "read")
-    await container.api_key_store().revoke_api_key(revoked["X-API-Key"][3:11], now=container.clock()())
+    await container.database().write(api_keys.revoke_api_key, revoked["X-API-Key"][3:11], now=container.clock()())
     special = {
         "nobody": {},
         "expired": _bearer("owner", exp=1),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import anyio
 import pytest
 from hypothesis import given
@@ -16,6 +14,7 @@ from reactor_memory.models import BranchRange
 from reactor_memory.protocols import Findings, Found, RecallQuery
 from reactor_memory.recalling import NoRecallIndex
 from reactor_memory.searching import Near, NearQuery
+from tests.scripted_database import ScriptedDatabase
 from tests.service.searching import FakeEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +95,7 @@ class Words(NoRecallIndex):
         return Findings(indexed_until=self._until)
 
 
-class Vectors:
+class Vectors(ScriptedDatabase):
     """Answers every query with one message, unless it is broken or hangs."""
 
     def __init__(self) -> None:
@@ -116,8 +115,7 @@ class Vectors:
 class Scene:
     def __init__(self, until: int = 10) -> None:
         self.vectors, self.embedder = Vectors(), FakeEmbedder()
-        store: Any = self.vectors
-        self.index = MeaningIndex(Words(until), store=store, embedder=self.embedder, min_similarity=0.3)
+        self.index = MeaningIndex(Words(until), database=self.vectors, embedder=self.embedder, min_similarity=0.3)
 
     async def found(self) -> list[int]:
         return [found.seq for found in (await self.index.search(QUERY)).found]

@@ -115,7 +115,7 @@ class TestTerms:
     def test_terms_are_words_of_the_index_and_few(self, text: str) -> None:
         found = wanted_terms(text * 50)
         assert len(found) <= MAX_QUERY_TERMS
-        assert all(re.fullmatch(r"[^\W_]+", term) for term in found)
+        assert all(re.fullmatch("(?:[^\\W_]|[\U00020000-\U0003ffff])+", term) for term in found)
 
 
 class TestVectors:

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.anyio
 
 EVERYTHING = 10_000
 
-# -- SqlStore as the oracle --------------------------------------------------------------------------------------
+# -- InMemoryStore as the oracle ---------------------------------------------------------------------------------------
 
 labels = st.sampled_from(["a", "b", "ab", "a-b", "é"])
 namespaces = st.lists(labels, min_size=1, max_size=3).map(tuple)

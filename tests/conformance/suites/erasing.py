@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import pytest
 from msgspec.structs import replace
 
@@ -14,30 +12,17 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import ItemChange, Lease, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
-from reactor_memory.protocols import (
-    ActiveSessionStore,
-    Erased,
-    Findings,
-    IndexEntry,
-    IndexPart,
-    ItemsStore,
-    MessageStore,
-    NotesStore,
-    RangeSummaryStore,
-    RecallQuery,
-    SummaryStore,
-    UserData,
-)
-from reactor_memory.storage import erasing, log
+from reactor_memory.models import ItemChange, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
+from reactor_memory.protocols import Erased, IndexEntry, IndexPart, RecallQuery
+from reactor_memory.storage import erasing, items, log, range_summaries, user_rows
 from reactor_memory.storage.branches import root_branch
+from reactor_memory.storage.health import scrub
+from reactor_memory.storage.recounting import recount
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
-from reactor_memory.testing.range_summaries import summary_of
 from reactor_memory.testing.summaries import (
     MINUTE,
-    Store,
     claimed,
     fact,
     folded,
@@ -48,18 +33,8 @@ from reactor_memory.testing.summaries import (
     session_of,
 )
 from tests.conformance.suites.posting import post, ruling_in
-
-
-class Everything(
-    MessageStore, SummaryStore, RangeSummaryStore, ActiveSessionStore, NotesStore, ItemsStore, UserData, Protocol
-):
-    """One object that is every kind of store, and the index."""
-
-    async def indexed_until(self, conversation_id: str) -> int: ...
-
-    async def extend(self, lease: Lease, part: IndexPart) -> bool: ...
-
-    async def search(self, query: RecallQuery) -> Findings: ...
+from tests.conformance.suites.range_summaries import summary_of
+from tests.stores import SqlStore as Store
 
 
 async def erase(
@@ -165,7 +140,7 @@ class ErasedFromTheLog:
         await append_messages(store, "s", [rich, answer], now=7)
         await erase(store, "s", (1, 2))
         seen: list[Message] = []
-        await store.recount("other", lambda message: seen.append(message) or 0)
+        await recount(store.database, "other", lambda message: seen.append(message) or 0)
         blank = [replace(each, message_id=None, tokenizer=None) for each in seen]
         assert blank == [
             Message(role="assistant", seq=1, created_at=7, token_count=0),
@@ -298,56 +273,71 @@ class ErasedFromMemory:
 class ErasedFromTexts:
     """A text that stands for an erased message goes; what it had taken the place of comes back."""
 
-    async def test_a_text_made_of_a_posted_summary_goes_with_what_that_tells_of(self, store: Everything) -> None:
+    async def test_a_text_made_of_a_posted_summary_goes_with_what_that_tells_of(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await post(store, "s", "canary", 2)
         await append_messages(store, "s", numbered(3))
         new = await summary_of(store, "s", 5, 8, name="a", retention="archive")
-        assert await store.put_range_summaries("s", None, [new], expected=[], now=wall_clock())
+        assert await store.database.write(
+            range_summaries.put_range_summaries, "s", None, [new], expected=[], now=wall_clock()
+        )
         assert (await ruling_in(store, "s") or PostedSummary(seq=0, until_seq=0)).text == "canary"
         assert (await erase(store, "s", (1, 1))).message_count == 2
-        assert await store.read_range_summaries("s", None) == ()
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None) == ()
         assert seqs(await store.read("s", None)) == [2, 3, 4, 6, 7, 8]
 
-    async def test_a_posted_summary_that_was_deleted_to_save_space_tells_nothing(self, store: Everything) -> None:
+    async def test_a_posted_summary_that_was_deleted_to_save_space_tells_nothing(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await post(store, "s", "first", 2)
         await post(store, "s", "second", 4)
         new = await summary_of(store, "s", 6, 6, name="a", retention="delete")
-        assert await store.put_range_summaries("s", None, [new], expected=[], now=wall_clock())
+        assert await store.database.write(
+            range_summaries.put_range_summaries, "s", None, [new], expected=[], now=wall_clock()
+        )
         assert (await ruling_in(store, "s") or PostedSummary(seq=0, until_seq=0)).text == "first"
 
-    async def test_it_goes_as_if_it_had_been_restored(self, store: Everything) -> None:
+    async def test_it_goes_as_if_it_had_been_restored(self, store: Store) -> None:
         await append_messages(store, "s", numbered(12))
         for name, start, end in (("a", 1, 4), ("b", 5, 8), ("c", 1, 8), ("d", 9, 10)):
-            live = await store.read_range_summaries("s", None)
+            live = await store.database.read(range_summaries.read_range_summaries, "s", None)
             new = await summary_of(store, "s", start, end, name=name, retention="archive")
             expected = [each.summary_id for each in live]
-            assert await store.put_range_summaries("s", None, [new], expected=expected, now=wall_clock())
+            assert await store.database.write(
+                range_summaries.put_range_summaries, "s", None, [new], expected=expected, now=wall_clock()
+            )
         assert seqs(await store.read("s", None)) == [11, 12]
         await erase(store, "s", (6, 6))
-        assert [each.summary_id for each in await store.read_range_summaries("s", None)] == ["a", "d"]
-        assert [each.summary_id for each in await store.read_range_summaries("s", None, live=False)] == ["a", "d"]
+        assert [
+            each.summary_id for each in await store.database.read(range_summaries.read_range_summaries, "s", None)
+        ] == ["a", "d"]
+        assert [
+            each.summary_id
+            for each in await store.database.read(range_summaries.read_range_summaries, "s", None, live=False)
+        ] == ["a", "d"]
         assert seqs(await store.read("s", None)) == [5, 7, 8, 11, 12]
 
-    async def test_a_text_for_deleted_originals_goes_too(self, store: Everything) -> None:
+    async def test_a_text_for_deleted_originals_goes_too(self, store: Store) -> None:
         await append_messages(store, "s", numbered(6))
         new = await summary_of(store, "s", 1, 4, name="a", retention="delete")
-        assert await store.put_range_summaries("s", None, [new], expected=[], now=wall_clock())
+        assert await store.database.write(
+            range_summaries.put_range_summaries, "s", None, [new], expected=[], now=wall_clock()
+        )
         assert (await erase(store, "s", (2, 2))).message_count == 0
-        assert await store.read_range_summaries("s", None, live=False) == ()
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None, live=False) == ()
 
-    async def test_one_that_was_made_before_is_not_stored(self, store: Everything) -> None:
+    async def test_one_that_was_made_before_is_not_stored(self, store: Store) -> None:
         await append_messages(store, "s", numbered(6))
         late = await summary_of(store, "s", 1, 4, name="late")
         await erase(store, "s", (2, 2))
-        assert not await store.put_range_summaries("s", None, [late], expected=[], now=wall_clock())
+        assert not await store.database.write(
+            range_summaries.put_range_summaries, "s", None, [late], expected=[], now=wall_clock()
+        )
 
 
 class ErasedFromTheIndex:
     """The store is the index, too."""
 
-    async def test_its_entries_go_and_a_late_one_is_refused(self, store: Everything) -> None:
+    async def test_its_entries_go_and_a_late_one_is_refused(self, store: Store) -> None:
         await append_messages(store, "s", numbered(8))
         for start in (1, 5):
             await seal(store, "s", start, start + 3)
@@ -370,7 +360,7 @@ class ErasedFromTheIndex:
 class ErasedUsers:
     """All there is of a user, and nothing of anybody else."""
 
-    async def test_the_groups_of_a_user_are_found_whatever_became_of_them(self, store: Everything) -> None:
+    async def test_the_groups_of_a_user_are_found_whatever_became_of_them(self, store: Store) -> None:
         for session_id, user_id in (("b", "u"), ("a", "u"), ("c", "other"), ("d", "u"), ("e", None)):
             await append_messages(store, session_id, numbered(2), user_id=user_id)
         await fork(store, "b", "b~f", 2, user_id="u")
@@ -384,7 +374,7 @@ class ErasedUsers:
         assert await store.database.read(erasing.owned_groups, "nobody") == ()
 
     @pytest.mark.parametrize("deleted", [None, "marked", "purged"])
-    async def test_a_group_goes_whole_and_nobody_owns_it_any_more(self, store: Everything, deleted: str | None) -> None:
+    async def test_a_group_goes_whole_and_nobody_owns_it_any_more(self, store: Store, deleted: str | None) -> None:
         await append_messages(store, "s", numbered(8), user_id="u")
         await seal(store, "s", 1, 4)
         await fork(store, "s", "s~f", 3, own=["f3"], user_id="u")
@@ -400,7 +390,7 @@ class ErasedUsers:
         assert await store.purge_deleted(before=wall_clock() + MINUTE) == 0
         assert await store.database.write(erasing.erase_group, "s", "u", now=wall_clock()) == ()
 
-    async def test_no_worker_writes_to_an_erased_group(self, store: Everything) -> None:
+    async def test_no_worker_writes_to_an_erased_group(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4), user_id="u")
         lease = await claimed(store, "s")
         await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())
@@ -408,59 +398,67 @@ class ErasedUsers:
             lease, segment("s", 1, 4), (), Summary(covered_seq=4, version=1)
         )
 
-    async def test_another_users_group_stays(self, store: Everything) -> None:
+    async def test_another_users_group_stays(self, store: Store) -> None:
         await append_messages(store, "s", numbered(2), user_id="other")
         with pytest.raises(SessionOwnershipError):
             await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())
         assert seqs(await store.read("s", "other")) == [1, 2]
 
-    async def test_an_open_session_is_nobodys(self, store: Everything) -> None:
+    async def test_an_open_session_is_nobodys(self, store: Store) -> None:
         await append_messages(store, "s", numbered(2))
         assert await store.database.write(erasing.erase_group, "s", "u", now=wall_clock()) == ()
         assert seqs(await store.read("s", None)) == [1, 2]
 
-    async def test_notes_go_with_every_version_and_a_late_one_is_refused(self, store: Everything) -> None:
+    async def test_notes_go_with_every_version_and_a_late_one_is_refused(self, store: Store) -> None:
         for agent, versions in (("a", 3), ("b", 1)):
             for version in range(1, versions + 1):
-                await store.put_notes(Notes(user_id="u", agent_name=agent, version=version, text=f"secret {version}"))
-        await store.put_notes(Notes(user_id="other", agent_name="a", version=1, text="stays"))
-        assert await store.forget_user("u", now=5) == 4
-        assert [each.text for each in await store.list_notes("u", "a")] == [""]
+                await store.database.write(
+                    user_rows.put_notes, Notes(user_id="u", agent_name=agent, version=version, text=f"secret {version}")
+                )
+        await store.database.write(user_rows.put_notes, Notes(user_id="other", agent_name="a", version=1, text="stays"))
+        assert await store.database.write(erasing.forget_user, "u", now=5) == 4
+        assert [each.text for each in await store.database.read(user_rows.list_notes, "u", "a")] == [""]
         for late in (2, 3, 4):
-            assert not await store.put_notes(Notes(user_id="u", agent_name="a", version=late, text="secret again"))
-        newest = await store.read_notes("u", "a")
+            assert not await store.database.write(
+                user_rows.put_notes, Notes(user_id="u", agent_name="a", version=late, text="secret again")
+            )
+        newest = await store.database.read(user_rows.read_notes, "u", "a")
         assert (newest.version, newest.text, newest.created_at) == (4, "", 5)
-        assert await store.put_notes(Notes(user_id="u", agent_name="a", version=5, text="new"))
-        assert (await store.read_notes("other", "a")).text == "stays"
+        assert await store.database.write(
+            user_rows.put_notes, Notes(user_id="u", agent_name="a", version=5, text="new")
+        )
+        assert (await store.database.read(user_rows.read_notes, "other", "a")).text == "stays"
 
-    async def test_active_sessions_go(self, store: Everything) -> None:
-        await store.get_or_create_active("u", "a", "s", now=1)
-        await store.get_or_create_active("other", "a", "t", now=1)
-        assert await store.forget_user("u", now=2) == 1
-        assert await store.list_active("u") == ()
-        assert not await store.touch_active("u", "a", "s", now=3)
-        assert [each.session_id for each in await store.list_active("other")] == ["t"]
+    async def test_active_sessions_go(self, store: Store) -> None:
+        await store.database.write(user_rows.get_or_create_active, "u", "a", "s", now=1)
+        await store.database.write(user_rows.get_or_create_active, "other", "a", "t", now=1)
+        assert await store.database.write(erasing.forget_user, "u", now=2) == 1
+        assert await store.database.read(user_rows.list_active, "u") == ()
+        assert not await store.database.write_relaxed(user_rows.touch_active, "u", "a", "s", now=3)
+        assert [each.session_id for each in await store.database.read(user_rows.list_active, "other")] == ["t"]
 
-    async def test_items_go(self, store: Everything) -> None:
+    async def test_items_go(self, store: Store) -> None:
         for user_id in ("u", "other"):
-            await store.change_items(user_id, [ItemChange(namespace="n", key="k", value={"secret": 1})], now=1)
-        assert await store.forget_user("u", now=2) == 1
-        assert await store.read_items("u", [("n", "k")]) == (None,)
-        assert await store.read_items("other", [("n", "k")]) != (None,)
+            await store.database.write(
+                items.change_items, user_id, [ItemChange(namespace="n", key="k", value={"secret": 1})], now=1
+            )
+        assert await store.database.write(erasing.forget_user, "u", now=2) == 1
+        assert await store.database.read(items.read_items, "u", [("n", "k")]) == (None,)
+        assert await store.database.read(items.read_items, "other", [("n", "k")]) != (None,)
 
-    async def test_forgetting_a_user_again_changes_nothing(self, store: Everything) -> None:
-        await store.put_notes(Notes(user_id="u", agent_name="a", version=1, text="secret"))
-        assert await store.forget_user("u", now=2) == 1
-        assert await store.forget_user("u", now=3) == 0
-        assert (await store.read_notes("u", "a")).version == 2
+    async def test_forgetting_a_user_again_changes_nothing(self, store: Store) -> None:
+        await store.database.write(user_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret"))
+        assert await store.database.write(erasing.forget_user, "u", now=2) == 1
+        assert await store.database.write(erasing.forget_user, "u", now=3) == 0
+        assert (await store.database.read(user_rows.read_notes, "u", "a")).version == 2
 
     @pytest.mark.parametrize("rewrite", [False, True])
-    async def test_scrubbing_harms_nothing(self, store: Everything, rewrite: bool) -> None:
+    async def test_scrubbing_harms_nothing(self, store: Store, rewrite: bool) -> None:
         await append_messages(store, "s", numbered(8))
         await seal(store, "s", 1, 4)
         before = await store.read("s", None), await ledger_of(store, "s")
         await erase(store, "s", (8, 8))
-        await store.scrub(rewrite=rewrite)
+        await scrub(store.database, rewrite=rewrite)
         assert (await store.read("s", None), await ledger_of(store, "s")) == (before[0][:7], before[1])
         assert (await store.check()).problems == ()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory.testing.recounting import Recounting
 from tests.conformance.suites.correcting import Corrections, Outdated
 from tests.conformance.suites.pinning import Pins
 from tests.conformance.suites.posting import Posted, PostedInForks, PostedThenErased, RandomlyPosted
 from tests.conformance.suites.pruning import IdleGroups
 from tests.conformance.suites.random_histories import RandomHistories
+from tests.conformance.suites.recounting import Recounting
 from tests.conformance.suites.spending import SpendingNoted
 from tests.conformance.suites.troubled_work import TroubledWork
 

@@ -6,12 +6,12 @@ import pytest
 
 from reactor_memory.models import Fact
 from reactor_memory.protocols import RecallQuery
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.terms import terms
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, wall_clock
 from reactor_memory.testing.recall import indexed, part, seqs, talk
 from reactor_memory.testing.summaries import claimed, folded, ledger_of, seal, session_of
+from tests.stores import SqlStore
 
 
 @pytest.mark.anyio

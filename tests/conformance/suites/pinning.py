@@ -11,17 +11,19 @@ from msgspec.structs import replace
 
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError
 from reactor_memory.models import Message, Pin
-from reactor_memory.protocols import ContextQuery, ContextRows, MessageStore
+from reactor_memory.protocols import ContextQuery, ContextRows
 from reactor_memory.storage import log
+from reactor_memory.storage.recounting import recount
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import TEXTS
+from tests.stores import SqlStore as Store
 
 FACT = ("order #2", "number")
 
 
 async def keep(
-    store: MessageStore, session_id: str, *pins: Pin, max_pins: int = 20, max_pin_tokens: int = 2_000_000
+    store: Store, session_id: str, *pins: Pin, max_pins: int = 20, max_pin_tokens: int = 2_000_000
 ) -> list[Pin]:
     return [
         await store.database.write(log.pin, session_id, None, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
@@ -29,7 +31,7 @@ async def keep(
     ]
 
 
-async def pinned(store: MessageStore, session_id: str) -> list[str]:
+async def pinned(store: Store, session_id: str) -> list[str]:
     """The texts of the pins, which a load gives, too."""
     pins = await store.database.read(log.read_pins, session_id, None)
     for trigger in (None, 0):
@@ -37,7 +39,7 @@ async def pinned(store: MessageStore, session_id: str) -> list[str]:
     return [pin.text for pin in pins]
 
 
-async def load(store: MessageStore, session_id: str, trigger: int | None) -> ContextRows:
+async def load(store: Store, session_id: str, trigger: int | None) -> ContextRows:
     query = ContextQuery(
         session_id=session_id,
         user_id=None,
@@ -52,7 +54,7 @@ async def load(store: MessageStore, session_id: str, trigger: int | None) -> Con
 class Pins:
     """What a caller pinned comes back with every load, as it was pinned, until it is unpinned."""
 
-    async def test_a_pin_comes_back_as_it_was_kept(self, store: MessageStore) -> None:
+    async def test_a_pin_comes_back_as_it_was_kept(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         of_message, of_fact = pin_of(3, tokens=7), pin_of(2, "Pinned Fact:\norder: 17", fact=FACT, tokens=9)
         kept = await keep(store, "s", of_message, of_fact)
@@ -65,13 +67,13 @@ class Pins:
     @pytest.mark.parametrize(
         "text", [text for text in TEXTS.values() if text], ids=[name for name in TEXTS if TEXTS[name]]
     )
-    async def test_any_text_byte_for_byte(self, store: MessageStore, text: str) -> None:
+    async def test_any_text_byte_for_byte(self, store: Store, text: str) -> None:
         await append_messages(store, "s", [Message.user(text)])
         await keep(store, "s", pin_of(1, text), pin_of(1, text, fact=(text[:200], text[-200:])))
         assert await pinned(store, "s") == [text, text]
         assert (await store.database.read(log.read_pins, "s", None))[1].fact == (text[:200], text[-200:])
 
-    async def test_pins_change_neither_messages_nor_other_sessions(self, store: MessageStore) -> None:
+    async def test_pins_change_neither_messages_nor_other_sessions(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         await append_messages(store, "other", numbered(5))
         before = await store.get_session("s", None), await store.read("s", None)
@@ -81,7 +83,7 @@ class Pins:
         assert (await load(store, "s", 0)).messages == before[1][-3:]
         assert await pinned(store, "other") == []
 
-    async def test_they_stand_in_the_order_in_which_they_were_made(self, store: MessageStore) -> None:
+    async def test_they_stand_in_the_order_in_which_they_were_made(self, store: Store) -> None:
         await append_messages(store, "s", numbered(12))
         await keep(store, "s", *(pin_of(seq) for seq in (7, 2, 12, 11, 1, 3, 10, 4, 9, 5, 8, 6)))
         seqs = [7, 2, 12, 11, 1, 3, 10, 4, 9, 5, 8, 6]
@@ -91,14 +93,14 @@ class Pins:
         seqs.remove(12)
         assert await pinned(store, "s") == [f"message {seq}" for seq in (*seqs, 12)]
 
-    async def test_pinning_again_changes_nothing(self, store: MessageStore) -> None:
+    async def test_pinning_again_changes_nothing(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         kept = await keep(store, "s", pin_of(1), pin_of(2, fact=FACT), max_pins=2, max_pin_tokens=2)
         again = [replace(pin, created_at=pin.created_at + 1, ordinal=0) for pin in kept]
         assert await keep(store, "s", *again, max_pins=2, max_pin_tokens=2) == kept
         assert list(await store.database.read(log.read_pins, "s", None)) == kept
 
-    async def test_a_message_and_the_facts_in_it_are_pinned_apart(self, store: MessageStore) -> None:
+    async def test_a_message_and_the_facts_in_it_are_pinned_apart(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(2, "m"), pin_of(2, "f1", fact=("a", "k1")), pin_of(2, "f2", fact=("a", "k2")))
         assert await pinned(store, "s") == ["m", "f1", "f2"]
@@ -106,14 +108,14 @@ class Pins:
         assert await store.database.write(log.unpin, "s", None, 2)
         assert await pinned(store, "s") == ["f2"]
 
-    async def test_a_fact_that_reads_differently_takes_the_place_of_its_pin(self, store: MessageStore) -> None:
+    async def test_a_fact_that_reads_differently_takes_the_place_of_its_pin(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await keep(store, "s", pin_of(1), pin_of(2, "order: 17", fact=FACT), pin_of(3))
         (kept,) = await keep(store, "s", pin_of(4, "order: 18", fact=FACT), max_pins=3)
         assert (kept.ordinal, kept.seq) == (2, 4)
         assert await pinned(store, "s") == ["message 1", "order: 18", "message 3"]
 
-    async def test_unpinning(self, store: MessageStore) -> None:
+    async def test_unpinning(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(1), pin_of(2))
         assert await store.database.write(log.unpin, "s", None, 1) is True
@@ -122,7 +124,7 @@ class Pins:
         assert await store.database.write(log.unpin, "s", None, ("a", "k")) is False
         assert await pinned(store, "s") == ["message 2"]
 
-    async def test_no_more_pins_than_the_limit(self, store: MessageStore) -> None:
+    async def test_no_more_pins_than_the_limit(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await keep(store, "s", pin_of(1), pin_of(2), max_pins=2)
         with pytest.raises(LimitExceededError) as raised:
@@ -130,7 +132,7 @@ class Pins:
         assert (raised.value.actual, raised.value.limit, raised.value.setting) == (3, 2, "context.max_pins")
         assert await pinned(store, "s") == ["message 1", "message 2"]
 
-    async def test_no_more_tokens_than_the_limit(self, store: MessageStore) -> None:
+    async def test_no_more_tokens_than_the_limit(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await keep(store, "s", pin_of(1, tokens=60), pin_of(2, tokens=40, fact=FACT), max_pin_tokens=100)
         with pytest.raises(LimitExceededError) as raised:
@@ -139,7 +141,7 @@ class Pins:
         await keep(store, "s", pin_of(4, "less", tokens=30, fact=FACT), pin_of(3, tokens=10), max_pin_tokens=100)
         assert await pinned(store, "s") == ["message 1", "less", "message 3"]
 
-    async def test_the_limits_hold_for_pins_made_at_once(self, store: MessageStore) -> None:
+    async def test_the_limits_hold_for_pins_made_at_once(self, store: Store) -> None:
         await append_messages(store, "s", numbered(20))
         refused: list[int] = []
 
@@ -155,7 +157,7 @@ class Pins:
         assert len(refused) == 15
         assert len(await pinned(store, "s")) == 5
 
-    async def test_only_what_is_in_view_can_be_pinned(self, store: MessageStore) -> None:
+    async def test_only_what_is_in_view_can_be_pinned(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await withdraw(store, "s")
         for seq in (0, 3, 4):
@@ -164,20 +166,20 @@ class Pins:
                     await keep(store, "s", pin_of(seq, fact=fact))
         assert await pinned(store, "s") == []
 
-    async def test_an_unknown_session_has_no_pins(self, store: MessageStore) -> None:
+    async def test_an_unknown_session_has_no_pins(self, store: Store) -> None:
         for call in (partial(keep, store, "s", pin_of(1)), partial(store.database.write, log.unpin, "s", None, 1)):
             with pytest.raises(SessionNotFoundError):
                 await call()
         with pytest.raises(SessionNotFoundError):
             await store.database.read(log.read_pins, "s", None)
 
-    async def test_a_withdrawn_message_takes_its_pins_along(self, store: MessageStore) -> None:
+    async def test_a_withdrawn_message_takes_its_pins_along(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(3), pin_of(2), pin_of(3, "of a fact", fact=FACT))
         await withdraw(store, "s")
         assert await pinned(store, "s") == ["message 2"]
 
-    async def test_a_withdrawn_message_is_pinned_in_no_branch(self, store: MessageStore) -> None:
+    async def test_a_withdrawn_message_is_pinned_in_no_branch(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(3))
         await fork(store, "s", "s~behind", 4, own=["b4"])
@@ -189,7 +191,7 @@ class Pins:
         assert await pinned(store, "s~behind") == ["b4"]
         assert await pinned(store, "s~apart") == ["a3"]
 
-    async def test_a_pin_made_while_its_message_is_withdrawn_does_not_stay(self, store: MessageStore) -> None:
+    async def test_a_pin_made_while_its_message_is_withdrawn_does_not_stay(self, store: Store) -> None:
         async def try_to_keep(seq: int) -> None:
             with suppress(InvalidInputError):
                 await keep(store, "s", pin_of(seq))
@@ -201,14 +203,14 @@ class Pins:
                 tasks.start_soon(withdraw, store, "s")
             assert await pinned(store, "s") == []
 
-    async def test_a_fork_begins_with_the_pins_of_what_it_shares(self, store: MessageStore) -> None:
+    async def test_a_fork_begins_with_the_pins_of_what_it_shares(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         await keep(store, "s", pin_of(4), pin_of(2, "of a fact", fact=FACT), pin_of(3))
         await fork(store, "s", "s~f", 4, own=["f4"])
         assert await pinned(store, "s~f") == ["of a fact", "message 3"]
         assert await pinned(store, "s") == ["message 4", "of a fact", "message 3"]
 
-    async def test_a_fork_of_a_fork_takes_along_what_its_parent_pinned(self, store: MessageStore) -> None:
+    async def test_a_fork_of_a_fork_takes_along_what_its_parent_pinned(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         await fork(store, "s", "s~a", 4, own=["a4"])
         await keep(store, "s~a", pin_of(2), pin_of(4, "a4"))
@@ -217,7 +219,7 @@ class Pins:
         assert await pinned(store, "s~b") == ["message 2"]
         assert await pinned(store, "s~c") == ["message 2", "a4"]
 
-    async def test_branches_pin_apart(self, store: MessageStore) -> None:
+    async def test_branches_pin_apart(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         await keep(store, "s", pin_of(1), pin_of(2))
         await fork(store, "s", "s~f", 4, own=["f4"])
@@ -228,17 +230,17 @@ class Pins:
         assert await pinned(store, "s") == ["message 1", "message 5"]
         assert await pinned(store, "s~f") == ["message 2", "f4", "message 3"]
 
-    async def test_a_deletion_takes_the_pins_of_its_branches(self, store: MessageStore) -> None:
+    async def test_a_deletion_takes_the_pins_of_its_branches(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(1))
         await fork(store, "s", "s~f", 3, own=["f3"])
         await store.delete("s~f", None, now=wall_clock(), purge=True)
         assert await pinned(store, "s") == ["message 1"]
 
-    async def test_pins_are_counted_again_with_their_session(self, store: MessageStore) -> None:
+    async def test_pins_are_counted_again_with_their_session(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(1), pin_of(2, "of a fact", fact=FACT, tokens=5))
-        assert await store.recount("doubling", lambda message: 2 * len(message.content)) == 3
+        assert await recount(store.database, "doubling", lambda message: 2 * len(message.content)) == 3
         pins = await store.database.read(log.read_pins, "s", None)
         assert [(pin.token_count, pin.tokenizer) for pin in pins] == [(18, "doubling"), (18, "doubling")]
         assert await pinned(store, "s") == ["message 1", "of a fact"]

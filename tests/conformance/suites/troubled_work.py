@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.storage import derived
-from reactor_memory.storage.sql_store import SqlStore as Store
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.work import Parked, sure_claim
+from tests.stores import SqlStore as Store
 
 
 class TroubledWork:

@@ -19,8 +19,8 @@ from reactor_memory.database.deadlines import within
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.errors import StoreError, StoreUnavailableError
 from reactor_memory.storage.queries import QUERIES
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered
+from tests.stores import SqlStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

@@ -91,7 +91,7 @@ def test_the_report_says_why(
 def test_a_name_of_a_package_that_is_left_out_is_refused_with_the_reason(path: list[Path], run_python: Run) -> None:
     done = run_python(path, "-c", CONVERSATION, **SELECTED)
     assert done.returncode == 1
-    assert "ConfigurationError: store.url: no message_store is called 'sample'" in done.stderr
+    assert "ConfigurationError: store.url: no database is called 'sample'" in done.stderr
     assert "plug-in sample: needs plugins.options.sample.enabled: true" in done.stderr
 
 
@@ -99,16 +99,22 @@ def test_the_container_overrides_a_plug_in(path: list[Path], run_python: Run) ->
     program = """
 import anyio
 from dependency_injector import providers
-from reactor_memory import open_container
+from reactor_memory import Message, open_container
+from sample_plugin.state import State, state_at
+from sample_plugin.store import SampleStore
 
 def configure(container):
-    container.message_store.override(providers.Singleton(SqlStore))
+    store = SampleStore(State())
+    container.message_store.override(providers.Object(store))
+    container.summary_store.override(providers.Object(store.summaries))
 
 async def main():
     async with open_container(configure=configure) as container:
-        print(type(container.message_store()).__name__, type(container.summary_store()).__name__)
+        manager = container.conversation_manager()
+        await manager.save_history("s1", [Message.user("hello")])
+    print(len(state_at("sample://").conversations))
 
 anyio.run(main)
 """
     done = run_python(path, "-c", program, **SWITCHED_ON, **SELECTED)
-    assert done.stdout.split() == ["SqlStore", "SqlStore"], done.stderr
+    assert done.stdout.split() == ["0"], done.stderr

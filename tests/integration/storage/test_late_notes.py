@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from reactor_memory.models import Notes
+from reactor_memory.storage import erasing, user_rows
 from tests.integration.storage.test_late_leases import waiting
 from tests.stores import postgres_store
 
@@ -22,7 +23,9 @@ async def test_they_go_too(postgres_dsn: str) -> None:
     writer: Any = await asyncpg.connect(postgres_dsn)
     watcher: Any = await asyncpg.connect(postgres_dsn)
     try:
-        assert await store.put_notes(Notes(user_id="u", agent_name="a", version=1, text="secret"))
+        assert await store.database.write(
+            user_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret")
+        )
         transaction = writer.transaction()
         await transaction.start()
         await writer.execute("SELECT set_config('reactor_memory.user_id', 'u', true)")
@@ -30,7 +33,7 @@ async def test_they_go_too(postgres_dsn: str) -> None:
         forgotten: list[int] = []
 
         async def forget() -> None:
-            forgotten.append(await store.forget_user("u", now=5))
+            forgotten.append(await store.database.write(erasing.forget_user, "u", now=5))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forget)
@@ -38,7 +41,9 @@ async def test_they_go_too(postgres_dsn: str) -> None:
                 await anyio.sleep(0.01)
             await transaction.commit()
         assert forgotten == [1]
-        assert [(each.version, each.text, each.author) for each in await store.list_notes("u", "a")] == [(2, "", None)]
+        assert [
+            (each.version, each.text, each.author) for each in await store.database.read(user_rows.list_notes, "u", "a")
+        ] == [(2, "", None)]
     finally:
         await writer.close()
         await watcher.close()

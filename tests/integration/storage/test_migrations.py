@@ -10,19 +10,13 @@ import asyncpg
 import pytest
 
 from reactor_memory.database import sqlite
-from reactor_memory.database.schema import (
-    REVISION_TABLE,
-    migration_statements,
-    newest_revision,
-    prepared_schema,
-    schema_of_migrations,
-)
+from reactor_memory.database.migrations import migration_statements, schema_of_migrations
+from reactor_memory.database.schema import REVISION_TABLE, newest_revision, prepared_schema
 from reactor_memory.errors import SchemaError
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered
-from reactor_memory.testing.searching import alike, embed, say
+from tests.conformance.suites.searching import alike, embed, say
 from tests.postgres_server import PostgresServer, execute
-from tests.stores import postgres_store, sqlite_store
+from tests.stores import SqlStore, postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

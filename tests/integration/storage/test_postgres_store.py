@@ -23,9 +23,8 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Layout, Message, ToolCall
 from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered, wall_clock
-from tests.stores import postgres_store
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

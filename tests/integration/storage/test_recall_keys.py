@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from reactor_memory.storage import recall
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.recall import indexed, seqs, talk
-from tests.stores import postgres_store, sqlite_store
+from tests.stores import SqlStore, postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -42,13 +41,13 @@ def one_key(conversation_id: str) -> str:
 
 async def a_shared_key_shares_no_entries(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "term_key", one_key)
-    await indexed(store, store, "one", talk("walrus", "one"))
-    await indexed(store, store, "two", talk("carpenter", "two"))
+    await indexed(store, store.index, "one", talk("walrus", "one"))
+    await indexed(store, store.index, "two", talk("carpenter", "two"))
     await fork(store, "one", at_seq=3, fork_id="one~a")
     await append_messages(store, "one~a", talk("walrus of the fork", "yes", start=3))
-    await indexed(store, store, "one~a", talk("walrus of the fork", "yes", start=3))
-    assert await seqs(store, store, "two", "walrus") == []
-    assert await seqs(store, store, "one", "walrus") == [1]
-    assert sorted(await seqs(store, store, "one~a", "walrus")) == [1, 3]
+    await indexed(store, store.index, "one~a", talk("walrus of the fork", "yes", start=3))
+    assert await seqs(store, store.index, "two", "walrus") == []
+    assert await seqs(store, store.index, "one", "walrus") == [1]
+    assert sorted(await seqs(store, store.index, "one~a", "walrus")) == [1, 3]
     await store.summaries.forget(["one"])
-    assert await seqs(store, store, "two", "carpenter") == [1]
+    assert await seqs(store, store.index, "two", "carpenter") == [1]

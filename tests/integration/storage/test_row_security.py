@@ -12,12 +12,12 @@ from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.memberships import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
+from reactor_memory.storage import conversations, memberships, user_rows
 from reactor_memory.storage.queries import QUERIES
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages
 from reactor_memory.validation import new_message_id
 from tests.postgres_server import execute
-from tests.stores import postgres_store
+from tests.stores import SqlStore, postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
@@ -47,8 +47,10 @@ async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
     store = postgres_store(fenced_postgres_dsn, pool_size=1)
     await store.open()
     for user_id in ("ann", "bob"):
-        await store.get_or_create_active(user_id, "agent", f"of {user_id}", now=1)
-        await store.put_notes(Notes(user_id=user_id, agent_name="agent", version=1, text=f"of {user_id}"))
+        await store.database.write(user_rows.get_or_create_active, user_id, "agent", f"of {user_id}", now=1)
+        await store.database.write(
+            user_rows.put_notes, Notes(user_id=user_id, agent_name="agent", version=1, text=f"of {user_id}")
+        )
     yield store
     await store.close()
 
@@ -116,11 +118,11 @@ class TestConversations:
         for owner, group_id, member in (("ann", "g1", "bob"), ("ann", "g2", "dan"), ("eve", "g3", "dan")):
             await append_messages(store, group_id, [Message.user(f"canary of {group_id}")], user_id=owner)
             member_row = Membership(group_id=group_id, user_id=member, access_level="reader", created_at=1)
-            await store.put_membership(member_row, audit(group_id), creating=True)
+            await store.database.write(memberships.put_membership, member_row, audit(group_id), creating=True)
             offer = OwnershipTransfer(
                 transfer_id=f"t-{group_id}", group_id=group_id, from_user_id=owner, to_user_id=member, created_at=1
             )
-            await store.offer_ownership(offer, audit(group_id))
+            await store.database.write(memberships.offer_ownership, offer, audit(group_id))
         yield store
         await store.close()
 
@@ -169,19 +171,19 @@ class TestConversations:
         assert careless != query.text
         forgotten = {**QUERIES.postgres, "visible_messages": query._replace(text=careless)}
         monkeypatch.setattr(QUERIES, "postgres", forgotten)
-        seen = await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
+        seen = await shared.database.read(conversations.read_visible, MessagesQuery(session=session, user_id="bob"))
         assert [message.content for message in seen] == ["canary of g1"]
-        seen = await shared.read_visible(MessagesQuery(session=session))
+        seen = await shared.database.read(conversations.read_visible, MessagesQuery(session=session))
         assert len(seen) == 3  # so the fence it was
 
     async def test_a_conversation_that_is_read_for_a_user_names_them(
         self, shared: SqlStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is told of it, its preview too, is behind the fence, whatever access is checked afterwards."""
-        found = await shared.get_conversation("g1", "bob", described=True)
+        found = await shared.database.read(conversations.get_conversation, "g1", "bob", described=True)
         assert found is not None
         assert (found.access_level, found.preview) == ("reader", "canary of g1")
-        stranger = await shared.get_conversation("g1", "fay", described=True)
+        stranger = await shared.database.read(conversations.get_conversation, "g1", "fay", described=True)
         assert stranger is not None
         assert (stranger.access_level, stranger.preview) == (None, "")
 
@@ -190,10 +192,10 @@ class TestConversations:
         session = await shared.get_session("g3", "eve")
         assert session is not None
         for _ in range(2):
-            await shared.list_conversations(ConversationsQuery(user_id="bob"))
-            await shared.read_visible(MessagesQuery(session=session, user_id="bob"))
+            await shared.database.read(conversations.list_conversations, ConversationsQuery(user_id="bob"))
+            await shared.database.read(conversations.read_visible, MessagesQuery(session=session, user_id="bob"))
             assert len(await shared.read("g3", "eve")) == 1
-            await shared.list_memberships("g1")
+            await shared.database.read(memberships.list_memberships, "g1")
 
             async def rows(connection: Any) -> list[int]:
                 return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in OTHERS]
@@ -222,14 +224,14 @@ def audit(group_id: str) -> AuditRecord:
 class TestThePool:
     async def test_a_connection_does_not_carry_a_user_over(self, store: SqlStore) -> None:
         """The store has one connection: what an operation named must be gone when the next one begins."""
-        await store.read_notes("ann", "agent")
+        await store.database.read(user_rows.read_notes, "ann", "agent")
 
         async def named(connection: Any) -> list[str | None]:
             settings = ("reactor_memory.user_id", "reactor_memory.all_users")
             return [await connection.fetchval("SELECT current_setting($1, true)", each) for each in settings]
 
         assert not any(await once(store, named))
-        await store.deactivate_active(before=0)
+        await store.database.write(user_rows.deactivate_active, before=0)
         assert not any(await once(store, named))
 
     async def test_users_who_share_a_pool_at_once_do_not_meet(self, fenced_postgres_dsn: str) -> None:
@@ -239,9 +241,11 @@ class TestThePool:
         async def use(user_id: str) -> None:
             for number in range(1, 6):
                 notes = Notes(user_id=user_id, agent_name="agent", version=number, text=user_id)
-                assert await store.put_notes(notes)
-                assert (await store.read_notes(user_id, "agent")).text == user_id
-                assert (await store.get_or_create_active(user_id, "agent", user_id, now=1)).session_id == user_id
+                assert await store.database.write(user_rows.put_notes, notes)
+                assert (await store.database.read(user_rows.read_notes, user_id, "agent")).text == user_id
+                assert (
+                    await store.database.write(user_rows.get_or_create_active, user_id, "agent", user_id, now=1)
+                ).session_id == user_id
 
         async with anyio.create_task_group() as tasks:
             for number in range(12):

@@ -34,11 +34,10 @@ from reactor_memory.errors import (
 from reactor_memory.models import Layout, Message, Summary
 from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.storage.appends import APPENDS
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summaries import fact, layout, segment
 from tests.interruption import cancelled_at
-from tests.stores import sqlite_store
+from tests.stores import SqlStore, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

@@ -20,6 +20,7 @@ plugin = Plugin(
     requires_packages=("msgspec",),
     provides={
         "message_store": {"sample": "sample_plugin.store:make_store"},
+        "summary_store": {"sample": "sample_plugin.summaries:make_summaries"},
         "summarizer": {"shouting": "sample_plugin.summarizer:ShoutingSummarizer"},
         "strategy": {"storyteller": "sample_plugin.strategy:Storyteller"},
     },

@@ -13,6 +13,7 @@ class ShoutingSummarizer:
 
     name = "shouting"
     prompt_version = "1"
+    condenser = None
 
     def __init__(self, settings: Settings) -> None:
         self._sign = str(settings.plugins.options.get("sample", {}).get("sign", "!"))

@@ -20,6 +20,7 @@ FACT = Fact(anchor="table 7", key="seats", value="four", source_seq=1)
 class Scripted:
     name = "scripted"
     prompt_version = "1"
+    condenser = None
 
     def __init__(self, answer: Extraction | None) -> None:
         self.answer = answer

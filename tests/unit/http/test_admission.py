@@ -13,14 +13,15 @@ from reactor_memory.principals import ApiKey, Grant, Operation, Principal
 from reactor_memory.settings import AuthSettings
 from reactor_memory.testing import FakeClock
 from tests.fake_key_server import FakeKeyServer
+from tests.scripted_database import ScriptedDatabase
 from tests.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token
 from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
 
-class Keys:
-    """An `ApiKeyStore` with two keys: `plain`, and `acting`, which may name users."""
+class Keys(ScriptedDatabase):
+    """A database with two keys: `plain`, and `acting`, which may name users."""
 
     def __init__(self) -> None:
         self.plain = new_key("bot", grant("read"), now=1)
@@ -31,15 +32,6 @@ class Keys:
         if self.away:
             raise StoreUnavailableError("away")
         return next((key for key, _ in (self.plain, self.acting) if key.key_prefix == key_prefix), None)
-
-    async def list_api_keys(self) -> tuple[ApiKey, ...]:
-        return (self.plain.key,)
-
-    async def add_api_key(self, key: ApiKey) -> bool:
-        raise NotImplementedError
-
-    async def revoke_api_key(self, key_prefix: str, *, now: int) -> bool:
-        raise NotImplementedError
 
 
 def grant(*operations: Operation) -> Grant:
@@ -56,7 +48,7 @@ class Door:
 
     def __init__(self, settings: AuthSettings | None = None) -> None:
         self.keys, self.clock = Keys(), FakeClock(NOW * 1_000_000)
-        self.admission: Admission = admission_of(settings or auth_settings(), keys=self.keys, clock=self.clock)
+        self.admission: Admission = admission_of(settings or auth_settings(), database=self.keys, clock=self.clock)
 
     async def enter(self, *headers: tuple[str, str], query: str = "", address: str = "192.0.2.1") -> Principal:
         scope = {
@@ -254,7 +246,7 @@ class TestDevelopment:
         clock = FakeClock(NOW * 1_000_000)
         development = DevelopmentIssuer()
         door = Door()
-        door.admission = admission_of(auth_settings(), keys=door.keys, clock=clock, development=development)
+        door.admission = admission_of(auth_settings(), database=door.keys, clock=clock, development=development)
         assert (await door.enter(bearer(development.token(now=clock())))).user_id == "dev"
         assert (await door.enter(bearer(development.token("ann", now=clock())))).user_id == "ann"
         assert (await door.enter(bearer(user_token()))).user_id == "ann"
@@ -266,7 +258,7 @@ class TestDevelopment:
         text = DevelopmentIssuer().token(now=door.clock())
         assert (await door.refuses(bearer(text))).status_code == 401
         other = DevelopmentIssuer()
-        door.admission = admission_of(auth_settings(), keys=door.keys, clock=door.clock, development=other)
+        door.admission = admission_of(auth_settings(), database=door.keys, clock=door.clock, development=other)
         assert (await door.refuses(bearer(text))).status_code == 401
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
@@ -280,14 +272,14 @@ class TestDevelopment:
 
 
 class TestSomebodyMustBeAbleToCall:
-    async def test_without_issuers_and_keys_nobody_is_served(self) -> None:
-        keys = Keys()
-        await require_callers(AuthSettings(), keys, now=1)
-        await require_callers(auth_settings(), keys, now=1)
-        keys.plain = new_key("bot", grant("read"), now=1, expires_at=5)
-        await require_callers(AuthSettings(), keys, now=4)
-        with pytest.raises(ConfigurationError, match="reactor-memory keys create"):
-            await require_callers(AuthSettings(), keys, now=5)
+    def test_without_issuers_and_keys_nobody_is_served(self) -> None:
+        lasting, ending = (new_key("bot", grant("read"), now=1, expires_at=end).key for end in (None, 5))
+        require_callers(AuthSettings(), [lasting], now=1)
+        require_callers(auth_settings(), [], now=1)
+        require_callers(AuthSettings(), [ending], now=4)
+        for keys in ([ending], []):
+            with pytest.raises(ConfigurationError, match="reactor-memory keys create"):
+                require_callers(AuthSettings(), keys, now=5)
 
 
 class TestSettings:

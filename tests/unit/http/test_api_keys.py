@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from reactor_memory.http.api_keys import KeyRing, checksum, hash_of, is_valid, new_key, prefix_of
 from reactor_memory.principals import ApiKey, Grant
 from reactor_memory.testing import FakeClock
+from tests.scripted_database import ScriptedDatabase
 from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
@@ -18,27 +19,22 @@ pytestmark = pytest.mark.anyio
 GRANT = Grant(agent_names=("travel",), operations=("read",))
 
 
-class FakeKeyStore:
-    """An `ApiKeyStore` that counts how often it is asked."""
+class Keys(ScriptedDatabase):
+    """Counts how often it is asked."""
 
     def __init__(self, *keys: ApiKey) -> None:
         self.keys = {key.key_prefix: key for key in keys}
         self.asked = 0
 
-    async def add_api_key(self, key: ApiKey) -> bool:
-        self.keys[key.key_prefix] = key
-        return True
-
     async def find_api_key(self, key_prefix: str) -> ApiKey | None:
         self.asked += 1
         return self.keys.get(key_prefix)
 
-    async def list_api_keys(self) -> tuple[ApiKey, ...]:
-        return tuple(self.keys.values())
+    def add(self, key: ApiKey) -> None:
+        self.keys[key.key_prefix] = key
 
-    async def revoke_api_key(self, key_prefix: str, *, now: int) -> bool:
+    def revoke(self, key_prefix: str, *, now: int) -> None:
         self.keys[key_prefix] = replace(self.keys[key_prefix], revoked_at=now)
-        return True
 
 
 def made(**more: Any) -> tuple[ApiKey, str]:
@@ -103,39 +99,39 @@ class TestValidity:
 class TestKeyRing:
     async def test_a_key_is_looked_up_once_for_a_while(self) -> None:
         key, text = made()
-        store, clock = FakeKeyStore(key), FakeClock()
-        ring = KeyRing(store, clock=clock)
+        database, clock = Keys(key), FakeClock()
+        ring = KeyRing(database, clock=clock)
         for _ in range(5):
             assert await ring.find(text) == key
         clock.advance(4.9)
         assert await ring.find(text) == key
-        assert store.asked == 1
+        assert database.asked == 1
 
     async def test_a_revoked_key_is_refused_after_five_seconds_at_most(self) -> None:
         """By every process, since each looks itself."""
         key, text = made()
-        store, clock = FakeKeyStore(key), FakeClock()
-        rings = [KeyRing(store, clock=clock) for _ in range(2)]
+        database, clock = Keys(key), FakeClock()
+        rings = [KeyRing(database, clock=clock) for _ in range(2)]
         for ring in rings:
             assert await ring.find(text) == key
-        await store.revoke_api_key(key.key_prefix, now=clock())
+        database.revoke(key.key_prefix, now=clock())
         clock.advance(5)
         for ring in rings:
             assert await ring.find(text) is None
 
     async def test_a_clock_that_is_set_back_lengthens_no_life(self) -> None:
         key, text = made()
-        store, clock = FakeKeyStore(key), FakeClock()
-        ring = KeyRing(store, clock=clock)
+        database, clock = Keys(key), FakeClock()
+        ring = KeyRing(database, clock=clock)
         assert await ring.find(text) == key
-        await store.revoke_api_key(key.key_prefix, now=clock())
+        database.revoke(key.key_prefix, now=clock())
         clock.advance(-3600)
         assert await ring.find(text) is None
 
     async def test_a_key_that_is_over_is_refused_at_once(self) -> None:
         clock = FakeClock()
         key, text = made(expires_at=clock() + 1_000_000)
-        ring = KeyRing(FakeKeyStore(key), clock=clock)
+        ring = KeyRing(Keys(key), clock=clock)
         assert await ring.find(text) == key
         clock.advance(1)
         assert await ring.find(text) is None
@@ -143,31 +139,31 @@ class TestKeyRing:
     async def test_a_right_prefix_is_not_enough(self) -> None:
         key, text = made()
         forged = f"rm_{key.key_prefix}_{'k' * 32}"
-        ring = KeyRing(FakeKeyStore(key), clock=FakeClock())
+        ring = KeyRing(Keys(key), clock=FakeClock())
         assert await ring.find(forged + checksum(forged)) is None
         assert await ring.find(text) == key
 
     async def test_what_only_looks_like_a_key_does_not_reach_the_store(self) -> None:
-        store = FakeKeyStore()
-        assert await KeyRing(store, clock=FakeClock()).find("rm_abcdefgh_" + "k" * 38) is None
-        assert store.asked == 0
+        database = Keys()
+        assert await KeyRing(database, clock=FakeClock()).find("rm_abcdefgh_" + "k" * 38) is None
+        assert database.asked == 0
 
     async def test_a_new_key_works_at_once(self) -> None:
-        store = FakeKeyStore()
-        ring = KeyRing(store, clock=FakeClock())
+        database = Keys()
+        ring = KeyRing(database, clock=FakeClock())
         key, text = made()
         assert await ring.find(text) is None
-        await store.add_api_key(key)
+        database.add(key)
         assert await ring.find(text) == key
 
     async def test_only_so_many_are_remembered(self) -> None:
         keys = [made() for _ in range(3)]
-        store = FakeKeyStore(*(key for key, _ in keys))
-        ring = KeyRing(store, clock=FakeClock(), max_known=2)
+        database = Keys(*(key for key, _ in keys))
+        ring = KeyRing(database, clock=FakeClock(), max_known=2)
         for _ in range(2):
             for _, text in keys[1:]:
                 assert await ring.find(text)
-        assert store.asked == 2
+        assert database.asked == 2
         assert await ring.find(keys[0][1])
         assert await ring.find(keys[1][1])
-        assert store.asked == 4
+        assert database.asked == 4

@@ -1,41 +1,37 @@
 """Notes as versions: no update is lost, everything can be undone, and the size is limited."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
 import pytest
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models import Notes
 from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage import erasing
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 
 USER, AGENT = "ann", "travel"
 
 
-class Interrupted:
-    """A store where somebody else writes the next version before each of the first `times` writes."""
+class Interrupted(FaultyDatabase):
+    """Somebody else writes the next version before each of the first `times` writes."""
 
-    def __init__(self, store: SqlStore, times: int) -> None:
-        self._store = store
+    def __init__(self, database: Database, times: int) -> None:
+        super().__init__(database, at=1, mode="before", for_ever=True, operations={"put_notes"})
+        self._memory = memory_on(database)
         self._times = times
 
-    async def put_notes(self, notes: Notes) -> bool:
-        if self._times > 0:
-            self._times -= 1
-            newest = await self._store.read_notes(USER, AGENT)
-            text = f"{newest.text}other\n"
-            await self._store.put_notes(Notes(user_id=USER, agent_name=AGENT, version=newest.version + 1, text=text))
-        return await self._store.put_notes(notes)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+    async def _fail(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        if self.calls <= self._times:
+            await self._memory.apply(USER, AGENT, "append", content="other\n", separator="")
+        return await work()
 
 
 @pytest.fixture
@@ -46,13 +42,15 @@ async def store() -> AsyncIterator[SqlStore]:
     await store.close()
 
 
-def memory_on(store: Any, *, max_chars: int = 4000, allow_destructive: bool = True) -> LongTermMemory:
-    return LongTermMemory(store=store, clock=FakeClock(), max_chars=max_chars, allow_destructive=allow_destructive)
+def memory_on(database: Database, *, max_chars: int = 4000, allow_destructive: bool = True) -> LongTermMemory:
+    return LongTermMemory(
+        database=database, clock=FakeClock(), max_chars=max_chars, allow_destructive=allow_destructive
+    )
 
 
 @pytest.fixture
 def memory(store: SqlStore) -> LongTermMemory:
-    return memory_on(store)
+    return memory_on(store.database)
 
 
 async def write(memory: LongTermMemory, *texts: str) -> None:
@@ -109,13 +107,13 @@ class TestVersions:
 
 class TestSeveralWriters:
     async def test_a_change_that_came_second_is_made_on_what_came_first(self, store: SqlStore) -> None:
-        memory = memory_on(Interrupted(store, 1))
+        memory = memory_on(Interrupted(store.database, 1))
         result = await memory.apply(USER, AGENT, "append", content="mine")
         assert (result.status, result.notes.version) == ("ok", 2)
         assert await text_of(memory) == "other\n\nmine"
 
     async def test_it_is_tried_twice_and_then_given_up(self, store: SqlStore) -> None:
-        memory = memory_on(Interrupted(store, 2))
+        memory = memory_on(Interrupted(store.database, 2))
         result = await memory.apply(USER, AGENT, "append", content="mine")
         assert result.status == "conflict"
         assert await text_of(memory) == "other\nother\n"
@@ -131,13 +129,13 @@ class TestSeveralWriters:
         assert sorted((await text_of(memory)).split()) == sorted(f"n{number}" for number in range(20))
 
     async def test_an_undo_does_not_undo_what_came_meanwhile(self, store: SqlStore) -> None:
-        await write(memory_on(store), "tea", "coffee")
-        memory = memory_on(Interrupted(store, 1))
+        await write(memory_on(store.database), "tea", "coffee")
+        memory = memory_on(Interrupted(store.database, 1))
         assert (await memory.undo(USER, AGENT)).status == "conflict"
         assert await text_of(memory) == "coffeeother\n"
 
     async def test_a_store_that_fails_is_not_hidden(self, store: SqlStore) -> None:
-        memory = memory_on(FaultyDatabase(store, at=1, mode="before", for_ever=True))
+        memory = memory_on(FaultyDatabase(store.database, at=1, mode="before", for_ever=True))
         with pytest.raises(StoreUnavailableError):
             await memory.apply(USER, AGENT, "read")
 
@@ -173,7 +171,7 @@ class TestUndo:
 
     async def test_not_to_what_was_erased(self, store: SqlStore, memory: LongTermMemory) -> None:
         await write(memory, "a", "b")
-        await store.forget_user(USER, now=1)
+        await store.database.write(erasing.forget_user, USER, now=1)
         assert (await memory.undo(USER, AGENT)).status == "unchanged"
         await write(memory, "c")
         with pytest.raises(InvalidInputError, match="no version"):
@@ -189,7 +187,7 @@ class TestUndo:
 
 class TestSize:
     async def test_what_is_too_long_is_refused(self, store: SqlStore) -> None:
-        memory = memory_on(store, max_chars=10)
+        memory = memory_on(store.database, max_chars=10)
         await write(memory, "1234567890")
         result = await memory.apply(USER, AGENT, "append", content="x")
         assert (result.status, result.notes.version) == ("too_large", 1)
@@ -197,14 +195,14 @@ class TestSize:
         assert await text_of(memory) == "1234567890"
 
     async def test_or_cut_when_asked_for_which_is_told(self, store: SqlStore) -> None:
-        memory = memory_on(store, max_chars=10)
+        memory = memory_on(store.database, max_chars=10)
         result = await memory.apply(USER, AGENT, "overwrite", content="1234567890xyz", truncate=True)
         assert (result.status, result.notes.text) == ("ok", "1234567890")
         assert "3 characters at the end were cut off" in result.message
 
     async def test_notes_from_before_a_lower_limit_can_be_read_and_made_shorter(self, store: SqlStore) -> None:
-        await write(memory_on(store), "# A\n12345678\n# B\n12345678\n# C\n12345678\n")
-        memory = memory_on(store, max_chars=10)
+        await write(memory_on(store.database), "# A\n12345678\n# B\n12345678\n# C\n12345678\n")
+        memory = memory_on(store.database, max_chars=10)
         assert (await memory.apply(USER, AGENT, "read")).status == "ok"
         assert (await memory.apply(USER, AGENT, "delete_section_by_header", section_header="A")).status == "ok"
         assert (await memory.apply(USER, AGENT, "append", content="x")).status == "too_large"
@@ -215,13 +213,13 @@ class TestDestructiveOperations:
         "operation", ["overwrite", "delete_section_by_header", "replace_section_by_header", "delete_all_notes"]
     )
     async def test_can_be_switched_off(self, store: SqlStore, operation: str) -> None:
-        await write(memory_on(store), "# A\na\n")
-        memory = memory_on(store, allow_destructive=False)
+        await write(memory_on(store.database), "# A\na\n")
+        memory = memory_on(store.database, allow_destructive=False)
         result = await memory.apply(USER, AGENT, operation, content="x", section_header="A")
         assert (result.status, result.notes.version) == ("forbidden", 1)
         assert operation in result.message
 
     @pytest.mark.parametrize("operation", ["read", "append", "prepend"])
     async def test_the_others_stay(self, store: SqlStore, operation: str) -> None:
-        memory = memory_on(store, allow_destructive=False)
+        memory = memory_on(store.database, allow_destructive=False)
         assert (await memory.apply(USER, AGENT, operation, content="x")).status == "ok"

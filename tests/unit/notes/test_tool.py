@@ -1,26 +1,28 @@
 """The tool: bound to one user and agent, and never raising."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from reactor_memory.database.database import Database
+from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.notes.changes import OPERATIONS
 from reactor_memory.notes.memory import LongTermMemory
 from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage import user_rows
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "the secret of Ann"
 
 
-def tool_on(store: Any, *, allow_destructive: bool = True, user_id: str = "ann") -> ManageLongTermMemoryTool:
-    memory = LongTermMemory(store=store, clock=FakeClock(), max_chars=100, allow_destructive=allow_destructive)
+def tool_on(database: Database, *, allow_destructive: bool = True, user_id: str = "ann") -> ManageLongTermMemoryTool:
+    memory = LongTermMemory(database=database, clock=FakeClock(), max_chars=100, allow_destructive=allow_destructive)
     return memory.tool(user_id, "travel")
 
 
@@ -34,7 +36,7 @@ async def store() -> AsyncIterator[SqlStore]:
 
 class TestWhatTheModelSees:
     async def test_the_name_and_the_arguments_of_the_seed(self, store: SqlStore) -> None:
-        tool = tool_on(store)
+        tool = tool_on(store.database)
         assert tool.name == "manage_long_term_memory"
         properties = tool.input_schema["properties"]
         assert list(properties) == ["operation", "content", "section_header"]
@@ -44,20 +46,20 @@ class TestWhatTheModelSees:
         assert tool.input_schema["additionalProperties"] is False
 
     async def test_neither_user_nor_agent(self, store: SqlStore) -> None:
-        tool = tool_on(store, user_id="ann-4711")
+        tool = tool_on(store.database, user_id="ann-4711")
         shown = f"{tool.name} {tool.description} {tool.input_schema}"
         assert "ann-4711" not in shown
         assert "user_id" not in shown
         assert "agent" not in shown
 
     async def test_what_is_switched_off_is_not_offered(self, store: SqlStore) -> None:
-        schema = tool_on(store, allow_destructive=False).input_schema
+        schema = tool_on(store.database, allow_destructive=False).input_schema
         assert schema["properties"]["operation"]["enum"] == ["read", "append", "prepend"]
 
 
 class TestCalling:
     async def test_it_reads_and_writes(self, store: SqlStore) -> None:
-        tool = tool_on(store)
+        tool = tool_on(store.database)
         assert await tool() == NO_NOTES
         assert await tool(operation="append", content="tea") == "Done. The notes have 3 of 100 characters."
         assert await tool(operation="read", content=None, section_header=None) == "tea"
@@ -66,13 +68,13 @@ class TestCalling:
         assert await tool() == NO_NOTES
 
     async def test_who_wrote_is_noted(self, store: SqlStore) -> None:
-        await tool_on(store)(operation="append", content="tea")
-        notes = await store.read_notes("ann", "travel")
+        await tool_on(store.database)(operation="append", content="tea")
+        notes = await store.database.read(user_rows.read_notes, "ann", "travel")
         assert (notes.author, notes.text) == ("travel", "tea")
 
     async def test_each_user_has_its_own_tool(self, store: SqlStore) -> None:
-        await tool_on(store)(operation="append", content=SECRET)
-        assert await tool_on(store, user_id="bob")() == NO_NOTES
+        await tool_on(store.database)(operation="append", content=SECRET)
+        assert await tool_on(store.database, user_id="bob")() == NO_NOTES
 
     @pytest.mark.parametrize(
         ("arguments", "told"),
@@ -94,20 +96,20 @@ class TestCalling:
     async def test_what_cannot_be_done_is_an_error_text(
         self, store: SqlStore, arguments: dict[str, Any], told: str
     ) -> None:
-        answer = await tool_on(store)(**arguments)
+        answer = await tool_on(store.database)(**arguments)
         assert answer.startswith("Error: ")
         assert told in answer
-        assert (await store.read_notes("ann", "travel")).version == 0
+        assert (await store.database.read(user_rows.read_notes, "ann", "travel")).version == 0
 
     @pytest.mark.parametrize("error", [None, RuntimeError(SECRET)])
     async def test_so_is_a_store_that_fails(
         self, store: SqlStore, error: Exception | None, caplog: pytest.LogCaptureFixture
     ) -> None:
-        class Broken:
-            async def read_notes(self, *_: object) -> None:
-                raise error or AssertionError
+        class Broken(FaultyDatabase):
+            async def _fail(self, work: Callable[[], Awaitable[Any]]) -> Any:
+                raise error or StoreUnavailableError("store: a fault made by a test")
 
-        faulty = FaultyDatabase(store, at=1, mode="before", for_ever=True) if error is None else Broken()
+        faulty = Broken(store.database, at=1, mode="before", for_ever=True)
         with caplog.at_level(logging.DEBUG):
             answer = await tool_on(faulty)(operation="append", content=SECRET)
         assert answer.startswith("Error: the notes cannot be reached")

@@ -1,6 +1,6 @@
 """The order in which a session is found, and what an outage never does."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from reactor_memory import Settings, open_container
+from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ActiveSessionConflictError,
     InvalidInputError,
@@ -17,10 +18,11 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.sessions.directory import Resolved, SessionDirectory
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage import user_rows
+from reactor_memory.storage.message_store import SqlMessageStore
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.faulty_database import FaultyDatabase, Mode
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 
@@ -40,12 +42,12 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def directory_on(active: Any, clock: FakeClock, messages: Any = None) -> SessionDirectory:
+def directory_on(database: Database, clock: FakeClock, log: Database | None = None) -> SessionDirectory:
     """New ids are new-1, new-2, ..."""
     numbers = count(1)
     return SessionDirectory(
-        active=active,
-        messages=active if messages is None else messages,
+        database=database,
+        messages=SqlMessageStore(log or database),
         clock=clock,
         new_id=lambda: f"new-{next(numbers)}",
     )
@@ -53,11 +55,11 @@ def directory_on(active: Any, clock: FakeClock, messages: Any = None) -> Session
 
 @pytest.fixture
 def directory(store: SqlStore, clock: FakeClock) -> SessionDirectory:
-    return directory_on(store, clock)
+    return directory_on(store.database, clock)
 
 
-async def active_id(store: Any) -> str | None:
-    active = await store.get_active(USER, AGENT)
+async def active_id(store: SqlStore) -> str | None:
+    active = await store.database.read(user_rows.get_active, USER, AGENT)
     return None if active is None else active.session_id
 
 
@@ -85,11 +87,11 @@ class TestResolving:
         assert await active_id(store) == "new-1"
 
     async def test_resolving_again_writes_nothing(self, store: SqlStore, clock: FakeClock) -> None:
-        await directory_on(store, clock).resolve(USER, AGENT)
-        before = await store.get_active(USER, AGENT)
+        await directory_on(store.database, clock).resolve(USER, AGENT)
+        before = await store.database.read(user_rows.get_active, USER, AGENT)
         clock.advance(60)
-        await directory_on(store, clock).resolve(USER, AGENT, cached_id="new-1")
-        assert await store.get_active(USER, AGENT) == before
+        await directory_on(store.database, clock).resolve(USER, AGENT, cached_id="new-1")
+        assert await store.database.read(user_rows.get_active, USER, AGENT) == before
 
     async def test_every_user_and_agent_has_its_own(self, directory: SessionDirectory) -> None:
         found = {
@@ -152,20 +154,20 @@ class TestAnOutage:
     async def test_a_cached_id_is_given_back_unverified_and_nothing_is_overwritten(
         self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
-        await store.get_or_create_active(USER, AGENT, "active", now=1)
-        before = await store.get_active(USER, AGENT)
-        faulty = FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)
+        await store.database.write(user_rows.get_or_create_active, USER, AGENT, "active", now=1)
+        before = await store.database.read(user_rows.get_active, USER, AGENT)
+        faulty = FaultyDatabase(store.database, at=at, mode=mode, for_ever=for_ever)
         resolved = await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="cached")
         expected = Resolved(session_id="cached", source="unverified")
         assert resolved == (expected if faulty.failures else Resolved(session_id="active", source="active"))
         assert bool(faulty.failures) == (at <= 2)
-        assert await store.get_active(USER, AGENT) == before
+        assert await store.database.read(user_rows.get_active, USER, AGENT) == before
 
     @pytest.mark.parametrize(("at", "mode", "for_ever"), FAULTS)
     async def test_without_one_it_is_loud_and_the_next_try_agrees(
         self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
-        faulty = FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)
+        faulty = FaultyDatabase(store.database, at=at, mode=mode, for_ever=for_ever)
         directory = directory_on(faulty, clock)
         found: list[str] = []
         try:
@@ -179,20 +181,22 @@ class TestAnOutage:
     async def test_what_a_store_has_made_although_it_did_not_say_so_is_found(
         self, store: SqlStore, clock: FakeClock
     ) -> None:
-        faulty = FaultyDatabase(store, at=1, mode="after", operations={"get_or_create_active"})
+        faulty = FaultyDatabase(store.database, at=1, mode="after", operations={"get_or_create_active"})
         directory = directory_on(faulty, clock)
         with pytest.raises(StoreUnavailableError):
             await directory.resolve(USER, AGENT)
         assert await directory.resolve(USER, AGENT) == Resolved(session_id="new-1", source="active")
 
     async def test_a_cache_that_holds_no_id_does_not_count(self, store: SqlStore, clock: FakeClock) -> None:
-        faulty = FaultyDatabase(store, at=1, mode="before", for_ever=True)
+        faulty = FaultyDatabase(store.database, at=1, mode="before", for_ever=True)
         with pytest.raises(StoreUnavailableError):
             await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="not\nan id")
 
     async def test_the_log_alone_may_be_out_of_reach(self, store: SqlStore, clock: FakeClock) -> None:
-        await store.get_or_create_active(USER, AGENT, "active", now=1)
-        directory = directory_on(store, clock, FaultyDatabase(store, at=1, mode="before", for_ever=True))
+        await store.database.write(user_rows.get_or_create_active, USER, AGENT, "active", now=1)
+        directory = directory_on(
+            store.database, clock, FaultyDatabase(store.database, at=1, mode="before", for_ever=True)
+        )
         assert (await directory.resolve(USER, AGENT, cached_id="cached")).source == "unverified"
         assert await active_id(store) == "active"
 
@@ -257,25 +261,21 @@ class TestGettingAndSwitching:
         assert (await directory.resolve(USER, AGENT, cached_id=first.session_id)).session_id == second.session_id
 
     async def test_starting_anew_gives_way_to_others_a_few_times(self, store: SqlStore, clock: FakeClock) -> None:
-        class Restless(SqlStore):
+        class Restless(FaultyDatabase):
             """Something else is active by the time of each of the first `times` switches."""
 
-            times = 0
+            times = 2
 
-            async def switch_active(self, user_id: str, agent_name: str, **values: Any) -> Any:
-                if self.times > 0:
-                    self.times -= 1
-                    return None
-                return await super().switch_active(user_id, agent_name, **values)
+            async def _fail(self, work: Callable[[], Awaitable[Any]]) -> Any:
+                self.times -= 1
+                return None if self.times >= 0 else await work()
 
-        restless = Restless()
-        await restless.open()
-        restless.times = 2
+        restless = Restless(store.database, at=1, mode="before", for_ever=True, operations={"switch_active"})
         assert (await directory_on(restless, clock).start_new(USER, AGENT)).session_id == "new-1"
         restless.times = 3
         with pytest.raises(ActiveSessionConflictError):
             await directory_on(restless, clock).start_new(USER, AGENT)
-        assert await active_id(restless) == "new-1"
+        assert await active_id(store) == "new-1"
 
 
 class TestUse:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from reactor_memory.models import Retention
 from reactor_memory.redaction import unredacted
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, TierSizes
+from reactor_memory.tiers.ranges import Ranges
 from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
-from reactor_memory.tiers.writing import TextForm, TierWriter
+from reactor_memory.tiers.writing import TextForm, TextForms, TierWriter
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.spending import SpendingCaps
+from tests.stores import SqlStore
 
 
 def guard_over(store: SqlStore, *, cap: int = 0) -> ProviderGuard:
     return ProviderGuard(
         redactor=unredacted,
-        caps=SpendingCaps(summaries=store, clock=FakeClock(), max_tokens_per_session=cap, max_tokens_per_day=0),
+        caps=SpendingCaps(database=store.database, clock=FakeClock(), max_tokens_per_session=cap, max_tokens_per_day=0),
         breaker=CircuitBreaker(failures=100, open_seconds=1, monotonic=lambda: 0.0),
         timeout_seconds=5,
     )
@@ -37,20 +39,32 @@ def writer_over(
         fallback=ScriptedCondenser(),
         guard=guard_over(store, cap=cap),
         counter=MessageCounter(EstimateCounter()),
-        forms={
-            CONDENSED: TextForm(prompt="condense", max_tokens=max_tokens),
-            COMPRESSED: TextForm(prompt="compress", max_tokens=max_tokens),
-        },
-        chunk_tokens=chunk_tokens,
+        forms=TextForms(
+            by_level={
+                CONDENSED: TextForm(prompt="condense", max_tokens=max_tokens),
+                COMPRESSED: TextForm(prompt="compress", max_tokens=max_tokens),
+            },
+            chunk_tokens=chunk_tokens,
+        ),
     )
 
 
-def tiers_over(store: SqlStore, condenser: ScriptedCondenser, sizes: TierSizes, **options: object) -> ProgressiveTiers:
-    return ProgressiveTiers(
+def ranges_over(store: SqlStore, condenser: ScriptedCondenser, retention: Retention = "archive") -> Ranges:
+    return Ranges(
         messages=store,
-        ranges=store,
+        database=store.database,
         writer=writer_over(store, condenser),
         counter=MessageCounter(EstimateCounter()),
         clock=FakeClock(),
-        options=TierOptions(sizes=sizes, **options),  # type: ignore[arg-type]
+        retention=retention,
+    )
+
+
+def tiers_over(
+    store: SqlStore, condenser: ScriptedCondenser, sizes: TierSizes, retention: Retention = "archive"
+) -> ProgressiveTiers:
+    return ProgressiveTiers(
+        messages=store,
+        ranges=ranges_over(store, condenser, retention),
+        options=TierOptions(sizes=sizes),
     )

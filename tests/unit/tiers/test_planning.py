@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from reactor_memory.context.turns import find_pairs
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Message, RangeSummary
-from reactor_memory.storage.sql_store import SqlStore
+from reactor_memory.storage import range_summaries
 from reactor_memory.testing import ScriptedCondenser, append_messages
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.tiers.planning import View, covered_until, plan, view_of
 from reactor_memory.tiers.service import ProgressiveTiers, TierReport
+from tests.stores import SqlStore, memory_store
 from tests.unit.context.histories import stored, turns
 from tests.unit.tiers.scenes import tiers_over
 
@@ -123,7 +124,7 @@ def test_covered_is_what_summaries_cover_from_the_beginning() -> None:
 class Conversation:
     """A session under random use, and what must be true of it at all times."""
 
-    store: SqlStore = field(default_factory=SqlStore)
+    store: SqlStore = field(default_factory=memory_store)
     condenser: ScriptedCondenser = field(default_factory=ScriptedCondenser)
     said: list[Message] = field(default_factory=list)
 
@@ -135,7 +136,7 @@ class Conversation:
         session = await self.store.get_session("s", None)
         if session is None:
             return View()
-        live = await self.store.read_range_summaries("s", None)
+        live = await self.store.database.read(range_summaries.read_range_summaries, "s", None)
         return view_of(session, live, await self.store.read("s", None))
 
     async def check(self) -> None:
@@ -188,6 +189,7 @@ def test_at_all_times_every_message_is_shown_once_and_counted(
         for act in script:
             await _act(session, tiers, act)
             await session.check()
+        await session.store.close()
 
     anyio.run(run)
 
@@ -228,7 +230,10 @@ async def _undo(session: Conversation, tiers: ProgressiveTiers, place: int) -> N
     undone = live[place % len(live)]
     assert await tiers.restore("s", undone.summary_id)
     assert not await tiers.restore("s", undone.summary_id)
-    everything = {each.summary_id for each in await session.store.read_range_summaries("s", None, live=False)}
+    everything = {
+        each.summary_id
+        for each in await session.store.database.read(range_summaries.read_range_summaries, "s", None, live=False)
+    }
     assert undone.summary_id not in everything
 
 

@@ -7,14 +7,13 @@ import pytest
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Message
 from reactor_memory.storage import derived
-from reactor_memory.storage.sql_store import SqlStore
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.tiers.planning import Writing
 from reactor_memory.tiers.portions import CUT
 from reactor_memory.tiers.writing import MOST_ROUNDS
 from reactor_memory.workers.spending import day_of
-from tests.stores import memory_store
+from tests.stores import SqlStore, memory_store
 from tests.unit.tiers.scenes import writer_over
 from tests.unit.tiers.test_planning import summary, talk
 

@@ -1,4 +1,4 @@
-"""The suite for a `RangeSummaryStore`: what stands for what, who sees it, and how it is undone."""
+"""Summaries of ranges: what stands for what, who sees it, and how it is undone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from random import Random
-from typing import Protocol
 
 import anyio
 import pytest
@@ -19,29 +18,23 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
-from reactor_memory.protocols import ContextQuery, MessageStore, RangeSummaryStore, SummaryStore
-from reactor_memory.storage import erasing
+from reactor_memory.protocols import ContextQuery
+from reactor_memory.storage import erasing, range_summaries
+from reactor_memory.storage.recounting import recount
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
+from tests.stores import SqlStore as Store
 
 RETENTIONS: tuple[Retention, ...] = ("keep", "archive", "delete")
 UNDOABLE: tuple[Retention, ...] = ("keep", "archive")
-
-
-class Store(MessageStore, SummaryStore, RangeSummaryStore, Protocol):
-    """The log, and what is made of it, in one object."""
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
 
 
 async def summary_of(
     store: Store, session_id: str, start: int, end: int, *, name: str = "", retention: Retention = "keep"
 ) -> RangeSummary:
     """A summary of `start`..`end` as the session is now; `name` is its id and its text."""
-    live = await store.read_range_summaries(session_id, None)
+    live = await store.database.read(range_summaries.read_range_summaries, session_id, None)
     inside = [each for each in live if start <= each.start_seq and each.end_seq <= end]
     messages = [
         message
@@ -77,15 +70,21 @@ async def summarise(
 
 async def put(store: Store, session_id: str, *new: RangeSummary, expected: Sequence[str] | None = None) -> bool:
     live = await live_ids(store, session_id) if expected is None else expected
-    return await store.put_range_summaries(session_id, None, new, expected=live, now=wall_clock())
+    return await store.database.write(
+        range_summaries.put_range_summaries, session_id, None, new, expected=live, now=wall_clock()
+    )
 
 
 async def live_ids(store: Store, session_id: str) -> list[str]:
-    return [each.summary_id for each in await store.read_range_summaries(session_id, None)]
+    return [
+        each.summary_id for each in await store.database.read(range_summaries.read_range_summaries, session_id, None)
+    ]
 
 
 async def restore(store: Store, session_id: str, summary_id: str) -> bool:
-    return await store.restore_range_summary(session_id, None, summary_id, now=wall_clock())
+    return await store.database.write(
+        range_summaries.restore_range_summary, session_id, None, summary_id, now=wall_clock()
+    )
 
 
 async def in_view(store: Store, session_id: str) -> list[int | None]:
@@ -110,7 +109,7 @@ async def in_view(store: Store, session_id: str) -> list[int | None]:
 
 
 async def originals(store: Store, session_id: str) -> list[int | None]:
-    read = await store.read_originals(session_id, None)
+    read = await store.database.read(range_summaries.read_originals, session_id, None)
     assert (await store.read_background(session_id))[1] == read
     return seqs(read)
 
@@ -119,9 +118,9 @@ async def everything(store: Store, session_id: str) -> tuple[object, ...]:
     """All that a session shows."""
     return (
         await store.read(session_id, None),
-        await store.read_originals(session_id, None),
-        await store.read_range_summaries(session_id, None),
-        await store.read_range_summaries(session_id, None, live=False),
+        await store.database.read(range_summaries.read_originals, session_id, None),
+        await store.database.read(range_summaries.read_range_summaries, session_id, None),
+        await store.database.read(range_summaries.read_range_summaries, session_id, None, live=False),
     )
 
 
@@ -139,7 +138,7 @@ class Standing:
 
     async def test_a_session_without_summaries(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
-        assert await store.read_range_summaries("s", None) == ()
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None) == ()
         assert await originals(store, "s") == [1, 2, 3]
 
     @pytest.mark.parametrize("retention", RETENTIONS)
@@ -147,8 +146,8 @@ class Standing:
         await append_messages(store, "s", numbered(6))
         summary = await summarise(store, "s", 2, 4, name="a", retention=retention)
         assert len(summary.message_ids) == summary.message_count == 3
-        assert await store.read_range_summaries("s", None) == (summary,)
-        assert await store.read_range_summaries("s", None, live=False) == (summary,)
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None) == (summary,)
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None, live=False) == (summary,)
 
     async def test_kept_messages_stay_in_view(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
@@ -162,16 +161,26 @@ class Standing:
         before = await store.read("s", None)
         await summarise(store, "s", 2, 4, retention="archive")
         assert await in_view(store, "s") == [1, 5, 6]
-        assert await store.read_originals("s", None) == before
+        assert await store.database.read(range_summaries.read_originals, "s", None) == before
         assert await originals(store, "s") == [1, 2, 3, 4, 5, 6]
 
     async def test_originals_are_read_in_parts(self, store: Store) -> None:
         await append_messages(store, "s", numbered(9))
         await summarise(store, "s", 2, 7, retention="archive")
-        assert seqs(await store.read_originals("s", None, after=2, until=8)) == [3, 4, 5, 6, 7, 8]
-        assert seqs(await store.read_originals("s", None, last=4)) == [6, 7, 8, 9]
-        assert seqs(await store.read_originals("s", None, limit=3)) == [1, 2, 3]
-        assert seqs(await store.read_originals("s", None, until=6, last=3, limit=2)) == [4, 5]
+        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, after=2, until=8)) == [
+            3,
+            4,
+            5,
+            6,
+            7,
+            8,
+        ]
+        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, last=4)) == [6, 7, 8, 9]
+        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, limit=3)) == [1, 2, 3]
+        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, until=6, last=3, limit=2)) == [
+            4,
+            5,
+        ]
 
     async def test_facts_are_drawn_from_archived_messages_too(self, store: Store) -> None:
         await append_messages(store, "s", numbered(6))
@@ -183,7 +192,7 @@ class Standing:
         ids = [message.message_id for message in await store.read("s", None)]
         await summarise(store, "s", 2, 4, retention="delete")
         assert await in_view(store, "s") == await originals(store, "s") == [1, 5, 6]
-        (summary,) = await store.read_range_summaries("s", None)
+        (summary,) = await store.database.read(range_summaries.read_range_summaries, "s", None)
         assert (summary.start_seq, summary.end_seq, summary.message_count) == (2, 4, 3)
         assert list(summary.message_ids) == ids[1:4]
 
@@ -217,13 +226,13 @@ class Standing:
         second = await summary_of(store, "s", 5, 6, name="b", retention="archive")
         first = await summary_of(store, "s", 1, 3, name="c")
         assert await put(store, "s", second, first)
-        assert await store.read_range_summaries("s", None) == (first, second)
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None) == (first, second)
         assert await in_view(store, "s") == [1, 2, 3, 4, 7, 8, 9]
 
     async def test_summarising_counts_as_activity(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3), now=1_000)
         summary = await summary_of(store, "s", 1, 3)
-        await store.put_range_summaries("s", None, [summary], expected=[], now=5_000)
+        await store.database.write(range_summaries.put_range_summaries, "s", None, [summary], expected=[], now=5_000)
         session = await store.get_session("s", None)
         assert session is not None
         assert session.updated_at == 5_000
@@ -231,21 +240,21 @@ class Standing:
     async def test_their_tokens_are_counted_again(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await summarise(store, "s", 1, 2, name="a")
-        await store.recount("doubling", lambda message: 2 * len(message.content))
-        (summary,) = await store.read_range_summaries("s", None)
+        await recount(store.database, "doubling", lambda message: 2 * len(message.content))
+        (summary,) = await store.database.read(range_summaries.read_range_summaries, "s", None)
         assert (summary.token_count, summary.tokenizer) == (2 * len("text of a"), "doubling")
 
     async def test_who_may(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3), user_id="u")
         for user_id in ("other", None):
             with pytest.raises(SessionOwnershipError):
-                await store.read_range_summaries("s", user_id)
+                await store.database.read(range_summaries.read_range_summaries, "s", user_id)
             with pytest.raises(SessionOwnershipError):
-                await store.read_originals("s", user_id)
+                await store.database.read(range_summaries.read_originals, "s", user_id)
             with pytest.raises(SessionOwnershipError):
-                await store.put_range_summaries("s", user_id, [], expected=[], now=1)
+                await store.database.write(range_summaries.put_range_summaries, "s", user_id, [], expected=[], now=1)
             with pytest.raises(SessionOwnershipError):
-                await store.restore_range_summary("s", user_id, "x", now=1)
+                await store.database.write(range_summaries.restore_range_summary, "s", user_id, "x", now=1)
 
     @pytest.mark.parametrize("error", [SessionNotFoundError, SessionDeletedError])
     async def test_a_session_that_is_not_there(self, store: Store, error: type[Exception]) -> None:
@@ -254,13 +263,13 @@ class Standing:
             await summarise(store, "s", 1, 2)
             await store.delete("s", None, now=wall_clock(), purge=False)
         with pytest.raises(error):
-            await store.read_range_summaries("s", None)
+            await store.database.read(range_summaries.read_range_summaries, "s", None)
         with pytest.raises(error):
-            await store.read_originals("s", None)
+            await store.database.read(range_summaries.read_originals, "s", None)
         with pytest.raises(error):
-            await store.put_range_summaries("s", None, [], expected=[], now=1)
+            await store.database.write(range_summaries.put_range_summaries, "s", None, [], expected=[], now=1)
         with pytest.raises(error):
-            await store.restore_range_summary("s", None, "x", now=1)
+            await store.database.write(range_summaries.restore_range_summary, "s", None, "x", now=1)
 
     async def test_a_purge_takes_them_along(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
@@ -305,7 +314,7 @@ class Compared:
             for summary in made:
                 tasks.start_soon(try_to_put, summary)
         assert sorted(answers) == [False] * 11 + [True]
-        assert len(await store.read_range_summaries("s", None, live=False)) == 1
+        assert len(await store.database.read(range_summaries.read_range_summaries, "s", None, live=False)) == 1
 
     async def test_a_message_that_was_withdrawn_meanwhile(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
@@ -422,8 +431,8 @@ class Replacing:
         b = await summarise(store, "s", 5, 6, name="b")
         c = await summarise(store, "s", 1, 7, name="c", retention=retention)
         assert (c.message_count, len(c.message_ids)) == (7, 3)
-        assert await store.read_range_summaries("s", None) == (c,)
-        every = await store.read_range_summaries("s", None, live=False)
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None) == (c,)
+        every = await store.database.read(range_summaries.read_range_summaries, "s", None, live=False)
         assert set(every) == {c, replace(a, replaced_by="c"), replace(b, replaced_by="c")}
         expected = {"keep": [3, 4, 5, 6, 7, 8, 9], "archive": [8, 9], "delete": [8, 9]}
         assert await in_view(store, "s") == expected[retention]
@@ -501,7 +510,10 @@ class WithdrawnUnderneath:
         await summarise(store, "s", 4, 6, name="b")
         await withdraw(store, "s")
         assert await live_ids(store, "s") == ["a"]
-        assert [each.summary_id for each in await store.read_range_summaries("s", None, live=False)] == ["a"]
+        assert [
+            each.summary_id
+            for each in await store.database.read(range_summaries.read_range_summaries, "s", None, live=False)
+        ] == ["a"]
         assert await in_view(store, "s") == [1, 2, 3, 4, 5]
 
     async def test_what_it_had_replaced_is_live_again(self, store: Store) -> None:
@@ -510,7 +522,7 @@ class WithdrawnUnderneath:
         await summarise(store, "s", 5, 6, name="b")
         await summarise(store, "s", 1, 6, name="c")
         await withdraw(store, "s")
-        assert await store.read_range_summaries("s", None, live=False) == (a,)
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None, live=False) == (a,)
         assert await in_view(store, "s") == [4, 5]
 
     async def test_the_newest_in_view_is_withdrawn_past_archived_ones(self, store: Store) -> None:
@@ -541,14 +553,14 @@ class ErasedUnderneath:
         await summarise(store, "s", 4, 6, name="b")
         await summarise(store, "s", 1, 7, name="c", retention="archive")
         await erase(store, "s", (6, 6))
-        assert await store.read_range_summaries("s", None, live=False) == (a,)
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None, live=False) == (a,)
         assert await in_view(store, "s") == [4, 5, 7, 8, 9]
 
     async def test_a_text_over_deleted_messages(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await summarise(store, "s", 1, 3, name="a", retention="delete")
         await erase(store, "s", (2, 2))
-        assert await store.read_range_summaries("s", None, live=False) == ()
+        assert await store.database.read(range_summaries.read_range_summaries, "s", None, live=False) == ()
         assert await in_view(store, "s") == [4]
 
     async def test_an_inherited_message(self, store: Store) -> None:
@@ -590,7 +602,7 @@ class InBranches:
         await summarise(store, "s", 1, 5, name="a", retention=retention)
         if not is_first:
             await fork(store, "s", "s~f", 4, own=["f4"])
-        assert await store.read_range_summaries("s~f", None, live=False) == ()
+        assert await store.database.read(range_summaries.read_range_summaries, "s~f", None, live=False) == ()
         assert await in_view(store, "s~f") == await originals(store, "s~f") == [1, 2, 3, 4]
         assert [message.content for message in await store.read("s~f", None)][-1] == "f4"
 
@@ -652,7 +664,7 @@ class AtRandom:
 
     @pytest.mark.parametrize("seed", range(6))
     async def test_nothing_is_out_of_view_without_a_text(self, store: Store, seed: int) -> None:
-        random = Random(seed)  # noqa: S311
+        random = Random(seed)
         sessions, gone = ["s"], set[str]()
         await append_messages(store, "s", numbered(6))
         for number in range(40):
@@ -662,7 +674,7 @@ class AtRandom:
         for each in reversed(sessions):
             await self._undo_all(store, each)
         for each in sessions:
-            assert await store.read(each, None) == await store.read_originals(each, None)
+            assert await store.read(each, None) == await store.database.read(range_summaries.read_originals, each, None)
 
     async def _change(self, store: Store, random: Random, sessions: list[str], gone: set[str], name: str) -> None:
         """One change, or none if it is refused. The ids of messages that are taken back or erased go to `gone`."""
@@ -681,7 +693,9 @@ class AtRandom:
             elif what == "withdraw":
                 gone.add((await withdraw(store, session_id)).message_id or "")
             elif what == "erase":
-                erased = await store.read_originals(session_id, None, after=end - 1, until=end)
+                erased = await store.database.read(
+                    range_summaries.read_originals, session_id, None, after=end - 1, until=end
+                )
                 await erase(store, session_id, (end, end))
                 gone.update(message.message_id or "" for message in erased)
             elif what == "restore":
@@ -691,9 +705,9 @@ class AtRandom:
                 await put(store, session_id, made)
 
     async def _check(self, store: Store, session_id: str, gone: set[str]) -> None:
-        live = await store.read_range_summaries(session_id, None)
+        live = await store.database.read(range_summaries.read_range_summaries, session_id, None)
         assert all(one.end_seq < other.start_seq for one, other in pairwise(live))
-        everything = await store.read_originals(session_id, None)
+        everything = await store.database.read(range_summaries.read_originals, session_id, None)
         assert not gone & {message.message_id for message in everything}
         in_view = set(seqs(await store.read(session_id, None)))
         behind = {seq for each in live for seq in range(each.start_seq, each.end_seq + 1)}
@@ -708,14 +722,16 @@ class AtRandom:
         assert session is not None
         own_start = session.branch[-1].start_seq
         while own := [
-            each for each in await store.read_range_summaries(session_id, None) if each.start_seq >= own_start
+            each
+            for each in await store.database.read(range_summaries.read_range_summaries, session_id, None)
+            if each.start_seq >= own_start
         ]:
             for summary in own:
                 assert await restore(store, session_id, summary.summary_id)
 
 
 @pytest.mark.anyio
-class RangeSummaryStoreConformance(
+class RangeSummaryRules(
     Standing, Compared, Refused, Replacing, WithdrawnUnderneath, ErasedUnderneath, InBranches, AtRandom
 ):
-    """What every `RangeSummaryStore` promises. The fixture `store` gives an opened, empty one that is a log, too."""
+    """The fixture `store` gives an opened, empty one that is a log, too."""

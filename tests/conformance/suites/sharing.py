@@ -1,9 +1,8 @@
-"""The suite for a `ConversationStore`."""
+"""Conversations that people share: who sees what, who may what, what is on record."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import anyio
 import pytest
@@ -20,26 +19,17 @@ from reactor_memory.memberships import (
     Channel,
     Conversation,
     ConversationsQuery,
-    ConversationStore,
     ListMode,
     MessagesQuery,
     NewConversation,
     NewFork,
 )
 from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer, Visibility
-from reactor_memory.protocols import SUMMARIZE, AppendRequest, MessageStore, SummaryStore, UserData
-from reactor_memory.storage import erasing
+from reactor_memory.protocols import SUMMARIZE, AppendRequest
+from reactor_memory.storage import conversations, erasing, memberships
 from reactor_memory.testing.builders import append_messages, stored_form
+from reactor_memory.testing.summaries import Store
 from tests.conformance.suites.correcting import amending
-
-
-class Store(ConversationStore, MessageStore, SummaryStore, UserData, Protocol):
-    """All of a store, in one object."""
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
 
 OWNER, MEMBER, STRANGER = "ann", "bob", "eve"
 DAY = 86_400_000_000
@@ -74,7 +64,7 @@ async def create(
         agent_name=agent_name,
         now=now,
     )
-    return await store.create_conversation(new, audit(conversation_id, "create", now=now))
+    return await store.database.write(conversations.create_conversation, new, audit(conversation_id, "create", now=now))
 
 
 async def say(
@@ -101,7 +91,7 @@ async def fork(
         first=None if first is None else first_message(fork_id, first, owner_id=parent.session.owner_id, now=now),
         now=now,
     )
-    forked, _ = await store.fork_conversation(new, audit(fork_id, "fork", now=now))
+    forked, _ = await store.database.write(conversations.fork_conversation, new, audit(fork_id, "fork", now=now))
     return forked
 
 
@@ -113,7 +103,7 @@ def first_message(fork_id: str, text: str, *, owner_id: str | None, now: int) ->
 
 
 async def found(store: Store, conversation_id: str, user_id: str | None = OWNER) -> Conversation:
-    conversation = await store.get_conversation(conversation_id, user_id, described=True)
+    conversation = await store.database.read(conversations.get_conversation, conversation_id, user_id, described=True)
     assert conversation is not None
     return conversation
 
@@ -122,14 +112,16 @@ async def share(
     store: Store, group_id: str, user_id: str, level: AccessLevel = "writer", *, now: int = 5
 ) -> Membership | None:
     member = Membership(group_id=group_id, user_id=user_id, access_level=level, created_at=now)
-    return await store.put_membership(member, audit(group_id, f"share {user_id}", now=now), creating=True)
+    return await store.database.write(
+        memberships.put_membership, member, audit(group_id, f"share {user_id}", now=now), creating=True
+    )
 
 
 async def offer(store: Store, group_id: str, to_user_id: str, *, name: str = "t", now: int = 6) -> OwnershipTransfer:
     transfer = OwnershipTransfer(
         transfer_id=name, group_id=group_id, from_user_id=OWNER, to_user_id=to_user_id, created_at=now
     )
-    return await store.offer_ownership(transfer, audit(group_id, f"offer {name}", now=now))
+    return await store.database.write(memberships.offer_ownership, transfer, audit(group_id, f"offer {name}", now=now))
 
 
 async def listed(
@@ -142,11 +134,11 @@ async def listed(
     agent_names: tuple[str, ...] | None = None,
 ) -> list[str]:
     query = ConversationsQuery(user_id=user_id, mode=mode, text=text, limit=limit, agent_names=agent_names)
-    return [each.conversation_id for each in await store.list_conversations(query)]
+    return [each.conversation_id for each in await store.database.read(conversations.list_conversations, query)]
 
 
 async def actions(store: Store, group_id: str) -> list[str]:
-    return [record.action for record in await store.list_audit(group_id)]
+    return [record.action for record in await store.database.read(memberships.list_audit, group_id)]
 
 
 def texts(messages: Sequence[Message]) -> list[str]:
@@ -165,7 +157,7 @@ class Beginning:
         assert (await store.check()).problems == ()
         with pytest.raises(SessionOwnershipError):
             await create(store, "c", owner_id=STRANGER)
-        await store.delete_conversation("c", audit("c", now=8), purge=False)
+        await store.database.write(conversations.delete_conversation, "c", audit("c", now=8), purge=False)
         with pytest.raises(SessionDeletedError):
             await create(store, "c")
 
@@ -176,7 +168,7 @@ class Beginning:
         levels = {user: (await found(store, "c~f", user)).access_level for user in (OWNER, MEMBER, STRANGER)}
         assert levels == {OWNER: "owner", MEMBER: "reader", STRANGER: None}
         assert (await found(store, "c", None)).access_level is None
-        assert await store.get_conversation("unknown", OWNER) is None
+        assert await store.database.read(conversations.get_conversation, "unknown", OWNER) is None
 
     async def test_a_preview_is_of_what_users_see_last(self, store: Store) -> None:
         await create(store, "c")
@@ -184,7 +176,7 @@ class Beginning:
         await say(store, "c", "first", "second\n line")
         await say(store, "c", "secret", visibility="agent")
         assert (await found(store, "c")).preview == "second line"
-        lean = await store.get_conversation("c", OWNER)
+        lean = await store.database.read(conversations.get_conversation, "c", OWNER)
         assert lean is not None
         assert lean.preview == ""
         await fork(store, "c", "c~f", 2)
@@ -193,24 +185,26 @@ class Beginning:
     async def test_a_title_comes_from_the_first_message_that_users_see(self, store: Store) -> None:
         await create(store, "c")
         await say(store, "c", "hidden", visibility="agent")
-        assert await store.title_conversation("c") is None
+        assert await store.database.write(conversations.title_conversation, "c") is None
         await say(store, "c", "  the \n first " + "long " * 30, "the second")
-        title = await store.title_conversation("c")
+        title = await store.database.write(conversations.title_conversation, "c")
         assert title == "the first long long long long long long"
         assert (await found(store, "c")).session.title == title
-        assert await store.rename_conversation("c", "own", audit("c", "rename", now=3))
-        assert await store.title_conversation("c") == "own"
-        assert await store.title_conversation("unknown") is None
-        assert not await store.rename_conversation("unknown", "x", audit("unknown"))
+        assert await store.database.write(conversations.rename_conversation, "c", "own", audit("c", "rename", now=3))
+        assert await store.database.write(conversations.title_conversation, "c") == "own"
+        assert await store.database.write(conversations.title_conversation, "unknown") is None
+        assert not await store.database.write(conversations.rename_conversation, "unknown", "x", audit("unknown"))
 
     async def test_a_title_goes_with_the_message_that_it_was_made_of(self, store: Store) -> None:
         for name in ("erased", "withdrawn", "kept"):
             await create(store, name)
             await say(store, name, "a secret name")
-            await store.title_conversation(name)
+            await store.database.write(conversations.title_conversation, name)
         await fork(store, "erased", "erased~f", 2)
         await fork(store, "erased", "erased~g", 1)
-        await store.rename_conversation("erased", "own", audit("erased", "rename", now=25))
+        await store.database.write(
+            conversations.rename_conversation, "erased", "own", audit("erased", "rename", now=25)
+        )
         await say(store, "kept", "more")
         await store.database.write(erasing.erase, "erased", OWNER, ranges=((1, 1),), now=30, refold=amending)
         await store.withdraw("withdrawn", OWNER, seq=None, now=30, refold=amending)
@@ -236,9 +230,11 @@ class Branches:
         assert (forked.session.title, forked.agent_name, forked.preview) == ("T", "helper", "other")
         assert forked.forked_at_message_id == one.message_id
         assert await fork(store, "c", "c~f", 2, first="other") == forked
-        shown = await store.read_visible(MessagesQuery(session=forked.session))
+        shown = await store.database.read(conversations.read_visible, MessagesQuery(session=forked.session))
         assert texts(shown) == ["one", "other"]
-        own = await store.read_visible(MessagesQuery(session=forked.session, inherit=False))
+        own = await store.database.read(
+            conversations.read_visible, MessagesQuery(session=forked.session, inherit=False)
+        )
         assert texts(own) == ["other"]
         assert await actions(store, "c") == ["create", "fork"]
 
@@ -253,8 +249,8 @@ class Branches:
             now=20,
         )
         with pytest.raises(SessionOwnershipError):
-            await store.fork_conversation(new, audit("c~f", "fork", now=20))
-        assert await store.get_conversation("c~f", OWNER) is None
+            await store.database.write(conversations.fork_conversation, new, audit("c~f", "fork", now=20))
+        assert await store.database.read(conversations.get_conversation, "c~f", OWNER) is None
         assert await actions(store, "c") == ["create"]
 
     async def test_a_fork_id_belongs_to_one_fork(self, store: Store) -> None:
@@ -263,7 +259,9 @@ class Branches:
         with pytest.raises(InvalidInputError):
             await fork(store, "c", "c~f", 1)
         with pytest.raises(SessionNotFoundError):
-            await store.fork_conversation(NewFork(parent_id="u", fork_id="u~f", at_seq=1, now=1), audit("u~f"))
+            await store.database.write(
+                conversations.fork_conversation, NewFork(parent_id="u", fork_id="u~f", at_seq=1, now=1), audit("u~f")
+            )
 
     async def test_a_fork_at_an_inherited_message_keeps_its_parent(self, store: Store) -> None:
         await create(store, "c")
@@ -272,7 +270,7 @@ class Branches:
         forked = await fork(store, "c~f", "c~g", 2, first="two of g")
         assert forked.session.forked_from_id == "c~f"
         assert forked.forked_at_message_id == one.message_id
-        shown = await store.read_visible(MessagesQuery(session=forked.session))
+        shown = await store.database.read(conversations.read_visible, MessagesQuery(session=forked.session))
         assert texts(shown) == ["one", "two of g"]
 
     async def test_what_users_do_not_see_is_no_fork_point(self, store: Store) -> None:
@@ -287,10 +285,13 @@ class Branches:
         await fork(store, "c", "c~z", 2, now=1)
         await fork(store, "c", "c~a", 1, now=3)
         await fork(store, "c~z", "c~m", 1, now=2)
-        group = await store.list_group("c", OWNER)
+        group = await store.database.read(conversations.list_group, "c", OWNER)
         assert [each.conversation_id for each in group] == ["c", "c~z", "c~m", "c~a"]
-        await store.delete_conversation("c~z", audit("c~z", now=4), purge=False)
-        assert [each.conversation_id for each in await store.list_group("c", MEMBER)] == ["c", "c~a"]
+        await store.database.write(conversations.delete_conversation, "c~z", audit("c~z", now=4), purge=False)
+        assert [each.conversation_id for each in await store.database.read(conversations.list_group, "c", MEMBER)] == [
+            "c",
+            "c~a",
+        ]
 
 
 class Seeing:
@@ -304,14 +305,23 @@ class Seeing:
         summary = Message(role="summary", content="sum", author_id="B")
         await append_messages(store, "c", [summary], user_id=OWNER)
         session = (await found(store, "c")).session
-        assert texts(await store.read_visible(MessagesQuery(session=session))) == ["for all"]
-        seen = await store.read_visible(MessagesQuery(session=session, client_id="A"))
+        assert texts(await store.database.read(conversations.read_visible, MessagesQuery(session=session))) == [
+            "for all"
+        ]
+        seen = await store.database.read(conversations.read_visible, MessagesQuery(session=session, client_id="A"))
         assert texts(seen) == ["for all", "of A", "sum"]
         channels: dict[Channel, list[str]] = {"HISTORY": ["for all"], "MEMORY": ["of A"], "SUMMARY": ["sum"]}
         for channel, expected in channels.items():
-            seen = await store.read_visible(MessagesQuery(session=session, client_id="A", channel=channel))
+            seen = await store.database.read(
+                conversations.read_visible, MessagesQuery(session=session, client_id="A", channel=channel)
+            )
             assert texts(seen) == expected
-        assert texts(await store.read_visible(MessagesQuery(session=session, channel="MEMORY"))) == []
+        assert (
+            texts(
+                await store.database.read(conversations.read_visible, MessagesQuery(session=session, channel="MEMORY"))
+            )
+            == []
+        )
 
     async def test_pages_follow_one_another_across_forks(self, store: Store) -> None:
         await create(store, "c")
@@ -320,20 +330,29 @@ class Seeing:
         await say(store, "c~f", "4f")
         seen: list[str] = []
         after = 0
-        while page := await store.read_visible(MessagesQuery(session=session, after=after, limit=2)):
+        while page := await store.database.read(
+            conversations.read_visible, MessagesQuery(session=session, after=after, limit=2)
+        ):
             seen += texts(page)
             after = page[-1].seq or 0
         assert seen == ["1", "2", "3f", "4f"]
-        assert texts(await store.read_visible(MessagesQuery(session=session, after=1, until=3))) == ["2", "3f"]
+        assert texts(
+            await store.database.read(conversations.read_visible, MessagesQuery(session=session, after=1, until=3))
+        ) == ["2", "3f"]
 
     async def test_a_message_is_found_on_its_branch_only(self, store: Store) -> None:
         await create(store, "c")
         one, two = await say(store, "c", "one", "two")
         session = (await fork(store, "c", "c~f", 2)).session
-        assert await store.find_message(session, one.message_id or "") == one
-        assert await store.find_message(session, two.message_id or "") is None
+        assert await store.database.read(conversations.find_message, session, one.message_id or "") == one
+        assert await store.database.read(conversations.find_message, session, two.message_id or "") is None
         await store.withdraw("c", OWNER, seq=None, now=30, refold=amending)
-        assert await store.find_message((await found(store, "c")).session, two.message_id or "") is None
+        assert (
+            await store.database.read(
+                conversations.find_message, (await found(store, "c")).session, two.message_id or ""
+            )
+            is None
+        )
 
 
 class Finding:
@@ -348,9 +367,9 @@ class Finding:
         assert await listed(store) == ["a", "c", "b"]
         assert await listed(store, STRANGER) == []
         query = ConversationsQuery(user_id=OWNER)
-        levels = [each.access_level for each in await store.list_conversations(query)]
+        levels = [each.access_level for each in await store.database.read(conversations.list_conversations, query)]
         assert levels == ["owner", "owner", "reader"]
-        await store.delete_conversation("b", audit("b", now=60), purge=False)
+        await store.database.write(conversations.delete_conversation, "b", audit("b", now=60), purge=False)
         assert await listed(store) == ["a", "c"]
 
     async def test_pages_of_conversations_neither_skip_nor_repeat(self, store: Store) -> None:
@@ -361,7 +380,7 @@ class Finding:
         after = None
         while True:
             query = ConversationsQuery(user_id=OWNER, after=after, limit=2)
-            if not (page := await store.list_conversations(query)):
+            if not (page := await store.database.read(conversations.list_conversations, query)):
                 break
             seen += [each.conversation_id for each in page]
             after = page[-1].session.updated_at, page[-1].conversation_id
@@ -379,7 +398,7 @@ class Finding:
         assert await listed(store) == ["b", "a~f", "a~g", "b~f", "a"]
         assert await listed(store, mode="roots") == ["b", "a"]
         assert await listed(store, mode="latest-fork") == ["b", "a~f"]
-        await store.delete_conversation("a~f", audit("a~f", now=40), purge=False)
+        await store.database.write(conversations.delete_conversation, "a~f", audit("a~f", now=40), purge=False)
         assert await listed(store, mode="latest-fork") == ["b", "a~g"]
         await share(store, "a", MEMBER)
         assert await listed(store, MEMBER, mode="latest-fork") == ["a~g"]
@@ -417,27 +436,29 @@ class Sharing:
         assert await share(store, "c", MEMBER, "manager", now=6) is None
         assert await share(store, "c", OWNER, "manager", now=6) is None
         changed = Membership(group_id="c", user_id=MEMBER, access_level="manager", created_at=9)
-        stored = await store.put_membership(changed, audit("c", "change", now=7), creating=False)
+        stored = await store.database.write(
+            memberships.put_membership, changed, audit("c", "change", now=7), creating=False
+        )
         assert stored == Membership(group_id="c", user_id=MEMBER, access_level="manager", created_at=5)
         unknown = Membership(group_id="c", user_id=STRANGER, access_level="reader", created_at=9)
-        assert await store.put_membership(unknown, audit("c"), creating=False) is None
+        assert await store.database.write(memberships.put_membership, unknown, audit("c"), creating=False) is None
         owner = Membership(group_id="c", user_id=OWNER, access_level="owner", created_at=1)
-        assert await store.list_memberships("c") == (owner, stored)
-        assert not await store.remove_membership("c", OWNER, audit("c"))
-        assert await store.remove_membership("c", MEMBER, audit("c", "remove", now=8))
-        assert not await store.remove_membership("c", MEMBER, audit("c", "again", now=8))
-        assert await store.list_memberships("c") == (owner,)
+        assert await store.database.read(memberships.list_memberships, "c") == (owner, stored)
+        assert not await store.database.write(memberships.remove_membership, "c", OWNER, audit("c"))
+        assert await store.database.write(memberships.remove_membership, "c", MEMBER, audit("c", "remove", now=8))
+        assert not await store.database.write(memberships.remove_membership, "c", MEMBER, audit("c", "again", now=8))
+        assert await store.database.read(memberships.list_memberships, "c") == (owner,)
         assert await actions(store, "c") == ["create", "share bob", "change", "remove", "fork"]
-        assert await store.list_memberships("unknown") == ()
+        assert await store.database.read(memberships.list_memberships, "unknown") == ()
 
     async def test_nobody_joins_what_is_gone(self, store: Store) -> None:
         await create(store, "c")
         await share(store, "c", MEMBER)
-        await store.delete_conversation("c", audit("c", now=8), purge=False)
+        await store.database.write(conversations.delete_conversation, "c", audit("c", now=8), purge=False)
         for refused in (
             lambda: share(store, "c", STRANGER),
             lambda: offer(store, "c", MEMBER),
-            lambda: store.remove_membership("c", MEMBER, audit("c")),
+            lambda: store.database.write(memberships.remove_membership, "c", MEMBER, audit("c")),
         ):
             with pytest.raises(SessionDeletedError):
                 await refused()
@@ -448,13 +469,13 @@ class Sharing:
         await create(store, "c")
         for number in (2, 1, 3):
             record = audit("c", "read", now=number)
-            await store.add_audit(record)
-            await store.add_audit(record)
-        records = await store.list_audit("c", limit=3)
+            await store.database.write(memberships.add_audit, record)
+            await store.database.write(memberships.add_audit, record)
+        records = await store.database.read(memberships.list_audit, "c", limit=3)
         assert [record.action for record in records] == ["create", "read", "read"]
-        rest = await store.list_audit("c", after=records[-1].record_id)
+        rest = await store.database.read(memberships.list_audit, "c", after=records[-1].record_id)
         assert [record.created_at for record in rest] == [3]
-        assert await store.list_audit("other") == ()
+        assert await store.database.read(memberships.list_audit, "other") == ()
 
 
 class HandingOver:
@@ -468,18 +489,29 @@ class HandingOver:
     async def test_an_offer_that_is_accepted(self, store: Store) -> None:
         await self.shared(store)
         await fork(store, "c", "c~gone", 1)
-        await store.delete_conversation("c~gone", audit("c~gone", now=25), purge=False)
+        await store.database.write(conversations.delete_conversation, "c~gone", audit("c~gone", now=25), purge=False)
         transfer = await offer(store, "c", MEMBER)
-        assert await store.list_transfers(OWNER) == await store.list_transfers(MEMBER) == (transfer,)
-        assert await store.accept_ownership("t", STRANGER, audit("c")) is None
-        assert await store.accept_ownership("t", OWNER, audit("c")) is None
-        assert await store.accept_ownership("t", MEMBER, audit("c", "accept", now=30)) == transfer
-        assert await store.accept_ownership("t", MEMBER, audit("c", "again", now=31)) is None
-        members = [(each.user_id, each.access_level) for each in await store.list_memberships("c")]
+        assert (
+            await store.database.read(memberships.list_transfers, OWNER)
+            == await store.database.read(memberships.list_transfers, MEMBER)
+            == (transfer,)
+        )
+        assert await store.database.write(memberships.accept_ownership, "t", STRANGER, audit("c")) is None
+        assert await store.database.write(memberships.accept_ownership, "t", OWNER, audit("c")) is None
+        assert (
+            await store.database.write(memberships.accept_ownership, "t", MEMBER, audit("c", "accept", now=30))
+            == transfer
+        )
+        assert (
+            await store.database.write(memberships.accept_ownership, "t", MEMBER, audit("c", "again", now=31)) is None
+        )
+        members = [
+            (each.user_id, each.access_level) for each in await store.database.read(memberships.list_memberships, "c")
+        ]
         assert members == [(MEMBER, "owner"), (OWNER, "manager")]
         assert (await found(store, "c~f", MEMBER)).access_level == "owner"
-        assert await store.list_transfers(MEMBER) == ()
-        await store.restore_conversation("c~gone", audit("c~gone", now=40))
+        assert await store.database.read(memberships.list_transfers, MEMBER) == ()
+        await store.database.write(conversations.restore_conversation, "c~gone", audit("c~gone", now=40))
         assert (await found(store, "c~gone", MEMBER)).access_level == "owner"
         assert "again" not in await actions(store, "c")
 
@@ -488,13 +520,19 @@ class HandingOver:
         await share(store, "c", "cyd")
         first = await offer(store, "c", MEMBER, name="t1")
         assert await offer(store, "c", "cyd", name="t2") == first
-        assert await store.accept_ownership("t1", "cyd", audit("c")) is None
-        assert await store.decline_ownership("t1", STRANGER, audit("c")) is None
-        assert await store.decline_ownership("t1", MEMBER, audit("c", "decline", now=30)) == first
-        assert await store.accept_ownership("t1", MEMBER, audit("c")) is None
+        assert await store.database.write(memberships.accept_ownership, "t1", "cyd", audit("c")) is None
+        assert await store.database.write(memberships.decline_ownership, "t1", STRANGER, audit("c")) is None
+        assert (
+            await store.database.write(memberships.decline_ownership, "t1", MEMBER, audit("c", "decline", now=30))
+            == first
+        )
+        assert await store.database.write(memberships.accept_ownership, "t1", MEMBER, audit("c")) is None
         assert (await offer(store, "c", "cyd", name="t2")).transfer_id == "t2"
-        assert await store.decline_ownership("t2", OWNER, audit("c", "cancel", now=31)) is not None
-        assert await store.decline_ownership("t2", OWNER, audit("c")) is None
+        assert (
+            await store.database.write(memberships.decline_ownership, "t2", OWNER, audit("c", "cancel", now=31))
+            is not None
+        )
+        assert await store.database.write(memberships.decline_ownership, "t2", OWNER, audit("c")) is None
 
     async def test_only_an_owner_offers_and_only_to_a_member(self, store: Store) -> None:
         await self.shared(store)
@@ -504,21 +542,21 @@ class HandingOver:
             transfer_id="t", group_id="c", from_user_id=MEMBER, to_user_id=OWNER, created_at=1
         )
         with pytest.raises(SessionOwnershipError):
-            await store.offer_ownership(not_owned, audit("c"))
-        assert await store.list_transfers(OWNER) == ()
+            await store.database.write(memberships.offer_ownership, not_owned, audit("c"))
+        assert await store.database.read(memberships.list_transfers, OWNER) == ()
 
     async def test_an_offer_goes_with_the_member_and_with_the_root(self, store: Store) -> None:
         await self.shared(store)
         await offer(store, "c", MEMBER)
-        await store.remove_membership("c", MEMBER, audit("c", "remove", now=30))
-        assert await store.list_transfers(OWNER) == ()
+        await store.database.write(memberships.remove_membership, "c", MEMBER, audit("c", "remove", now=30))
+        assert await store.database.read(memberships.list_transfers, OWNER) == ()
         await share(store, "c", MEMBER, now=31)
         await offer(store, "c", MEMBER, name="t2")
-        await store.delete_conversation("c~f", audit("c~f", now=32), purge=False)
-        assert len(await store.list_transfers(OWNER)) == 1
+        await store.database.write(conversations.delete_conversation, "c~f", audit("c~f", now=32), purge=False)
+        assert len(await store.database.read(memberships.list_transfers, OWNER)) == 1
         await store.delete("c", OWNER, now=33, purge=False)
-        assert await store.list_transfers(OWNER) == ()
-        assert await store.accept_ownership("t2", MEMBER, audit("c")) is None
+        assert await store.database.read(memberships.list_transfers, OWNER) == ()
+        assert await store.database.write(memberships.accept_ownership, "t2", MEMBER, audit("c")) is None
 
     async def test_of_many_that_answer_at_once_one_is_heard(self, store: Store) -> None:
         await self.shared(store)
@@ -528,11 +566,11 @@ class HandingOver:
         async def answer(name: str, number: int) -> None:
             record = audit("c", name, now=30, number=number)
             if name == "accept":
-                done = await store.accept_ownership("t", MEMBER, record)
+                done = await store.database.write(memberships.accept_ownership, "t", MEMBER, record)
             elif name == "decline":
-                done = await store.decline_ownership("t", MEMBER, record)
+                done = await store.database.write(memberships.decline_ownership, "t", MEMBER, record)
             else:
-                done = await store.remove_membership("c", MEMBER, record)
+                done = await store.database.write(memberships.remove_membership, "c", MEMBER, record)
             if done:
                 heard.append(name)
 
@@ -541,7 +579,9 @@ class HandingOver:
                 for name in ("accept", "decline", "remove"):
                     group.start_soon(answer, name, number)
         owners = {(await found(store, each)).session.owner_id for each in ("c", "c~f")}
-        members = [(each.user_id, each.access_level) for each in await store.list_memberships("c")]
+        members = [
+            (each.user_id, each.access_level) for each in await store.database.read(memberships.list_memberships, "c")
+        ]
         if "accept" in heard:
             assert heard == ["accept"]
             assert (owners, members) == ({MEMBER}, [(MEMBER, "owner"), (OWNER, "manager")])
@@ -563,7 +603,7 @@ class HandingOver:
         async with anyio.create_task_group() as group:
             for now in range(6):
                 group.start_soon(add, now)
-        assert (await store.list_memberships("c"))[1:] == tuple(added)
+        assert (await store.database.read(memberships.list_memberships, "c"))[1:] == tuple(added)
         assert (await actions(store, "c")).count("share bob") == 1
 
 
@@ -578,46 +618,52 @@ class Restoring:
         await fork(store, "c", "c~b", 2)
 
     async def alive(self, store: Store) -> set[str]:
-        return {each.conversation_id for each in await store.list_group("c", OWNER)}
+        return {each.conversation_id for each in await store.database.read(conversations.list_group, "c", OWNER)}
 
     async def test_what_was_deleted_before_stays_deleted(self, store: Store) -> None:
         await self.family(store)
-        await store.delete_conversation("c~a", audit("c~a", "delete", now=50), purge=False)
-        gone = await store.delete_conversation("c", audit("c", "delete", now=50, number=1), purge=False)
+        await store.database.write(
+            conversations.delete_conversation, "c~a", audit("c~a", "delete", now=50), purge=False
+        )
+        gone = await store.database.write(
+            conversations.delete_conversation, "c", audit("c", "delete", now=50, number=1), purge=False
+        )
         assert gone == ("c", "c~b")
-        assert await store.get_conversation("c", OWNER) is None
-        deleted = await store.get_conversation("c", OWNER, deleted=True)
+        assert await store.database.read(conversations.get_conversation, "c", OWNER) is None
+        deleted = await store.database.read(conversations.get_conversation, "c", OWNER, deleted=True)
         assert deleted is not None
         assert deleted.access_level == "owner"
         with pytest.raises(SharingConflictError, match="restore that first"):
-            await store.restore_conversation("c~a", audit("c~a", now=59))
-        back = await store.restore_conversation("c~b", audit("c~b", "restore", now=60))
+            await store.database.write(conversations.restore_conversation, "c~a", audit("c~a", now=59))
+        back = await store.database.write(conversations.restore_conversation, "c~b", audit("c~b", "restore", now=60))
         assert back is not None
         assert {each.session_id for each in back} == {"c", "c~b"} == await self.alive(store)
-        assert await store.restore_conversation("c", audit("c", "no", now=61)) == ()
-        back = await store.restore_conversation("c~a1", audit("c~a1", "restore", now=62))
+        assert await store.database.write(conversations.restore_conversation, "c", audit("c", "no", now=61)) == ()
+        back = await store.database.write(conversations.restore_conversation, "c~a1", audit("c~a1", "restore", now=62))
         assert await self.alive(store) == {"c", "c~a", "c~a1", "c~b"}
         assert (await actions(store, "c"))[-4:] == ["delete", "delete", "restore", "restore"]
         await say(store, "c~a1", "goes on")
 
     async def test_background_work_is_due_again(self, store: Store) -> None:
         await self.family(store)
-        await store.delete_conversation("c", audit("c", now=50), purge=False)
+        await store.database.write(conversations.delete_conversation, "c", audit("c", now=50), purge=False)
         assert "c" not in await store.summaries.due(SUMMARIZE, now=DAY)
-        await store.restore_conversation("c", audit("c", "restore", now=60))
+        await store.database.write(conversations.restore_conversation, "c", audit("c", "restore", now=60))
         assert set(await store.summaries.due(SUMMARIZE, now=DAY)) == {"c", "c~a", "c~a1", "c~b"}
 
     async def test_what_was_purged_is_gone_with_its_members(self, store: Store) -> None:
         await self.family(store)
         await share(store, "c", MEMBER)
-        await store.delete_conversation("c~a", audit("c~a", "delete", now=50), purge=True)
-        assert len(await store.list_memberships("c")) == 2
-        await store.delete_conversation("c", audit("c", "delete", now=51), purge=False)
+        await store.database.write(conversations.delete_conversation, "c~a", audit("c~a", "delete", now=50), purge=True)
+        assert len(await store.database.read(memberships.list_memberships, "c")) == 2
+        await store.database.write(conversations.delete_conversation, "c", audit("c", "delete", now=51), purge=False)
         await store.purge_deleted(before=DAY)
-        assert await store.get_conversation("c", OWNER, deleted=True) is None
-        assert await store.restore_conversation("c", audit("c", "restore", now=52)) is None
-        assert await store.restore_conversation("unknown", audit("unknown")) is None
-        assert [each.user_id for each in await store.list_memberships("c")] == [OWNER]
+        assert await store.database.read(conversations.get_conversation, "c", OWNER, deleted=True) is None
+        assert (
+            await store.database.write(conversations.restore_conversation, "c", audit("c", "restore", now=52)) is None
+        )
+        assert await store.database.write(conversations.restore_conversation, "unknown", audit("unknown")) is None
+        assert [each.user_id for each in await store.database.read(memberships.list_memberships, "c")] == [OWNER]
         assert await actions(store, "c") == ["create", "share bob", "fork", "fork", "fork", "delete", "delete"]
 
 
@@ -639,14 +685,18 @@ class Forgetting:
                 target=target,
                 created_at=9,
             )
-            await store.add_audit(record)
-        assert await store.forget_user(MEMBER, now=99) == 2
-        assert [each.user_id for each in await store.list_memberships("c")] == [OWNER, "cyd"]
-        assert await store.list_transfers(MEMBER) == ()
-        named = [(each.actor_id, each.target) for each in await store.list_audit("c", after="z")]
+            await store.database.write(memberships.add_audit, record)
+        assert await store.database.write(erasing.forget_user, MEMBER, now=99) == 2
+        assert [each.user_id for each in await store.database.read(memberships.list_memberships, "c")] == [OWNER, "cyd"]
+        assert await store.database.read(memberships.list_transfers, MEMBER) == ()
+        named = [
+            (each.actor_id, each.target) for each in await store.database.read(memberships.list_audit, "c", after="z")
+        ]
         assert named == [(None, "cyd"), (OWNER, None)]
 
 
 @pytest.mark.anyio
-class ConversationStoreConformance(Beginning, Branches, Seeing, Finding, Sharing, HandingOver, Restoring, Forgetting):
-    """What every `ConversationStore` promises. The fixture `store` gives an opened, empty one that is the log, too."""
+class SharingConformance(Beginning, Branches, Seeing, Finding, Sharing, HandingOver, Restoring, Forgetting):
+    """What the operations of `storage.conversations` and `storage.memberships` promise, of the database of an opened,
+    empty `store`.
+    """

@@ -1,8 +1,6 @@
-"""The suite for a `SessionTransfer`: whatever a store keeps of a group arrives in another store as it was."""
+"""Whatever a database keeps of a group arrives in another one as it was."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 import pytest
 from msgspec.structs import replace
@@ -25,76 +23,54 @@ from reactor_memory.models import (
     PostedSummary,
     ToolCall,
 )
-from reactor_memory.protocols import (
-    SUMMARIZE,
-    ActiveSessionStore,
-    ItemsStore,
-    MessageStore,
-    NotesStore,
-    RangeSummaryStore,
-    SessionTransfer,
-    StoredMessage,
-    SummaryStore,
-    UserData,
-)
-from reactor_memory.storage import derived, erasing, log
+from reactor_memory.protocols import SUMMARIZE
+from reactor_memory.storage import derived, erasing, items, log, range_summaries, transfer, user_rows
+from reactor_memory.storage.transfer import StoredMessage
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs
-from reactor_memory.testing.range_summaries import summarise
 from tests.conformance.suites.correcting import amending
 from tests.conformance.suites.posting import post, ruling_in
-
-
-class Store(
-    MessageStore,
-    SummaryStore,
-    RangeSummaryStore,
-    ActiveSessionStore,
-    NotesStore,
-    ItemsStore,
-    UserData,
-    SessionTransfer,
-    Protocol,
-):
-    """All of a store, in one object."""
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
+from tests.conformance.suites.range_summaries import summarise
+from tests.stores import SqlStore as Store
 
 
 def ignore(done: int) -> None:
     """Nobody watches."""
 
 
-def copier(source: SessionTransfer, target: SessionTransfer, *, owner_id: str | None = None) -> SessionCopier:
-    return SessionCopier(source, target, clock=wall_clock, owner_id=owner_id)
+def copier(source: Store, target: Store, *, owner_id: str | None = None) -> SessionCopier:
+    return SessionCopier(source.database, target.database, clock=wall_clock, owner_id=owner_id)
 
 
-async def contents(store: SessionTransfer) -> list[object]:
+async def contents(store: Store) -> list[object]:
     """All that can be moved out of a store. What is only marked as deleted counts as gone."""
     found: list[object] = []
-    for group_id in await store.list_groups():
-        for stored in await store.export_group(group_id):
+    for group_id in await store.database.read(transfer.list_groups):
+        for stored in await store.database.read(transfer.export_group, group_id):
             if stored.session.deleted_at is not None:
                 found.append((stored.session.session_id, stored.session.owner_id, stored.session.last_seq))
                 continue
-            messages = await store.export_messages(stored.session.session_id, after=0, limit=10_000)
+            messages = await store.database.read(
+                transfer.export_messages, stored.session.session_id, after=0, limit=10_000
+            )
             found.append((stored, messages))
     return found
 
 
-async def notes_of(store: SessionTransfer) -> list[object]:
-    return [await store.export_user(user_id) for user_id in await store.list_users()]
+async def notes_of(store: Store) -> list[object]:
+    return [
+        await store.database.read(transfer.export_user, user_id)
+        for user_id in await store.database.read(user_rows.list_users)
+    ]
 
 
 async def note(store: Store, user_id: str, *texts: str, agent_name: str = "agent") -> None:
     """Append versions of notes."""
     for text in texts:
-        last = (await store.read_notes(user_id, agent_name)).version
+        last = (await store.database.read(user_rows.read_notes, user_id, agent_name)).version
         new = Notes(user_id=user_id, agent_name=agent_name, version=last + 1, text=text, author="a", created_at=last)
-        assert await store.put_notes(new)
+        assert await store.database.write(user_rows.put_notes, new)
 
 
 async def correct(store: Store, session_id: str, value: str | None, *, source_seq: int) -> None:
@@ -172,7 +148,7 @@ class Copies:
             appended = await append_messages(target, session_id, numbered(1), user_id=user_id)
             assert appended.first_seq == session.last_seq + 1
         assert (await target.check()).problems == ()
-        assert await target.restore_range_summary("open", None, "archived", now=9_000)
+        assert await target.database.write(range_summaries.restore_range_summary, "open", None, "archived", now=9_000)
         assert seqs(await target.read("open", None, until=4)) == [1, 2, 3, 4]
 
     async def test_posted_summaries_rule_in_the_target(self, store: Store, target: Store) -> None:
@@ -200,9 +176,13 @@ class Copies:
         await store.database.write(log.pin, "s", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
         await store.delete("s", "u", now=5_000, purge=False)
         await copier(store, target).copy(ignore)
-        (stored,) = await target.export_group("s")
+        (stored,) = await target.database.read(transfer.export_group, "s")
         assert (stored.session.owner_id, stored.session.last_seq, stored.session.deleted_at) == ("u", 3, 5_000)
-        assert (stored.pins, stored.importing, await target.export_messages("s", after=0, limit=9)) == ((), False, ())
+        assert (
+            stored.pins,
+            stored.importing,
+            await target.database.read(transfer.export_messages, "s", after=0, limit=9),
+        ) == ((), False, ())
         assert await target.purge_deleted(before=wall_clock()) == 0
 
     async def test_background_work_begins_when_all_is_there(self, store: Store, target: Store) -> None:
@@ -223,14 +203,14 @@ class Copies:
         await fill(store)
         done = await copier(store, target, owner_id="u").copy(ignore)
         assert done.sessions == 5
-        assert await target.list_groups() == ("owned", "purged")
+        assert await target.database.read(transfer.list_groups) == ("owned", "purged")
 
     async def test_groups_are_listed_in_pages(self, store: Store, target: Store) -> None:
         for name in ("c", "a", "b"):
             await append_messages(store, name, numbered(1), user_id=name)
-        assert await store.list_groups(limit=2) == ("a", "b")
-        assert await store.list_groups(after="b", limit=2) == ("c",)
-        assert await store.list_groups(owner_id="b") == ("b",)
+        assert await store.database.read(transfer.list_groups, limit=2) == ("a", "b")
+        assert await store.database.read(transfer.list_groups, after="b", limit=2) == ("c",)
+        assert await store.database.read(transfer.list_groups, owner_id="b") == ("b",)
 
     async def test_a_second_copy_changes_nothing(self, store: Store, target: Store) -> None:
         await fill(store)
@@ -287,8 +267,8 @@ class Copies:
     async def test_an_unknown_group_is_none(self, store: Store, target: Store) -> None:
         with pytest.raises(SessionNotFoundError):
             await copier(store, target).copy_group("nothing", ignore)
-        assert await store.export_group("nothing") == ()
-        assert await store.export_messages("nothing", after=0, limit=5) == ()
+        assert await store.database.read(transfer.export_group, "nothing") == ()
+        assert await store.database.read(transfer.export_messages, "nothing", after=0, limit=5) == ()
 
 
 class UserCopies:
@@ -298,15 +278,19 @@ class UserCopies:
         await note(store, "u", "one", "two")
         await note(store, "u", "other", agent_name="b")
         await note(store, "v", "one")
-        await store.get_or_create_active("u", "agent", "s1", now=1_000)
-        await store.get_or_create_active("w", "agent", "s2", now=2_000)
-        await store.switch_active("w", "agent", expected="s2", new=None, now=3_000)
+        await store.database.write(user_rows.get_or_create_active, "u", "agent", "s1", now=1_000)
+        await store.database.write(user_rows.get_or_create_active, "w", "agent", "s2", now=2_000)
+        await store.database.write(user_rows.switch_active, "w", "agent", expected="s2", new=None, now=3_000)
         for user_id in ("", "x"):
             changes = [ItemChange(namespace="a.b", key=key, value={"is": [key, 0.5]}) for key in ("k", "l")]
-            await store.change_items(user_id, changes, now=4_000)
-            await store.change_items(user_id, changes[:1], now=5_000)
+            await store.database.write(items.change_items, user_id, changes, now=4_000)
+            await store.database.write(items.change_items, user_id, changes[:1], now=5_000)
         assert (await copier(store, target).copy(ignore)).notes_copied == 4
-        assert (await target.export_user("")).items == (await store.export_user("")).items != ()
+        assert (
+            (await target.database.read(transfer.export_user, "")).items
+            == (await store.database.read(transfer.export_user, "")).items
+            != ()
+        )
         assert await notes_of(target) == await notes_of(store)
         assert (await copier(store, target).copy(ignore)).notes_copied == 0
         await note(target, "u", "three")
@@ -315,33 +299,38 @@ class UserCopies:
         await note(store, "u", "one")
         await note(store, "v", "one")
         await copier(store, target, owner_id="u").copy(ignore)
-        assert await target.list_users() == ("u",)
-        assert await store.list_users(after="u") == ("v",)
-        assert await store.list_users(limit=1) == ("u",)
+        assert await target.database.read(user_rows.list_users) == ("u",)
+        assert await store.database.read(user_rows.list_users, after="u") == ("v",)
+        assert await store.database.read(user_rows.list_users, limit=1) == ("u",)
 
     async def test_new_versions_follow_and_notes_that_went_on_stay(self, store: Store, target: Store) -> None:
         await note(store, "u", "one")
         await note(store, "v", "one")
-        await store.get_or_create_active("u", "agent", "s1", now=1_000)
+        await store.database.write(user_rows.get_or_create_active, "u", "agent", "s1", now=1_000)
         await copier(store, target).copy(ignore)
         await note(store, "u", "two", "three")
         await note(store, "v", "two", "three")
         await note(target, "v", "my own")
-        await target.switch_active("u", "agent", expected="s1", new="mine", now=2_000)
+        await target.database.write(user_rows.switch_active, "u", "agent", expected="s1", new="mine", now=2_000)
         assert (await copier(store, target).copy(ignore)).notes_copied == 2
-        assert (await target.export_user("u")).notes == (await store.export_user("u")).notes
-        assert [each.text for each in (await target.export_user("v")).notes] == ["one", "my own"]
-        active = await target.get_active("u", "agent")
+        assert (await target.database.read(transfer.export_user, "u")).notes == (
+            await store.database.read(transfer.export_user, "u")
+        ).notes
+        assert [each.text for each in (await target.database.read(transfer.export_user, "v")).notes] == [
+            "one",
+            "my own",
+        ]
+        active = await target.database.read(user_rows.get_active, "u", "agent")
         assert active is not None
         assert active.session_id == "mine"
 
     async def test_notes_whose_beginning_is_gone_go_on(self, store: Store, target: Store) -> None:
         await note(store, "u", "one", "two")
-        await store.forget_user("u", now=9_000)
+        await store.database.write(erasing.forget_user, "u", now=9_000)
         await copier(store, target).copy(ignore)
         assert await notes_of(target) == await notes_of(store)
         await note(target, "u", "new")
-        assert (await target.read_notes("u", "agent")).version == 4
+        assert (await target.database.read(user_rows.read_notes, "u", "agent")).version == 4
 
 
 class Imports:
@@ -349,43 +338,47 @@ class Imports:
 
     async def test_a_begun_conversation_is_marked_until_it_is_finished(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))
-        (stored,) = await store.export_group("s")
-        page = await store.export_messages("s", after=0, limit=3)
-        assert await target.import_conversation(stored)
-        assert not await target.import_conversation(stored)
-        assert await target.import_messages("s", page)
-        (begun,) = await target.export_group("s")
+        (stored,) = await store.database.read(transfer.export_group, "s")
+        page = await store.database.read(transfer.export_messages, "s", after=0, limit=3)
+        assert await target.database.write(transfer.import_conversation, stored)
+        assert not await target.database.write(transfer.import_conversation, stored)
+        assert await target.database.write(transfer.import_messages, "s", page)
+        (begun,) = await target.database.read(transfer.export_group, "s")
         assert (begun.importing, begun.session.last_seq) == (True, 3)
         assert seqs(await target.read("s", None)) == [1, 2, 3]
         assert await target.summaries.due(SUMMARIZE, now=wall_clock() + 1) == ()
-        assert await target.import_messages("s", await store.export_messages("s", after=3, limit=3))
-        await target.finish_import("s", due_at=None)
-        assert await target.export_group("s") == (stored,)
+        assert await target.database.write(
+            transfer.import_messages, "s", await store.database.read(transfer.export_messages, "s", after=3, limit=3)
+        )
+        await target.database.write(transfer.finish_import, "s", due_at=None)
+        assert await target.database.read(transfer.export_group, "s") == (stored,)
         assert await target.summaries.due(SUMMARIZE, now=wall_clock() + 1) == ()
 
     async def test_messages_that_do_not_follow_are_refused(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))
-        (stored,) = await store.export_group("s")
-        page = await store.export_messages("s", after=0, limit=9)
-        await target.import_conversation(stored)
-        assert not await target.import_messages("s", page[1:])
-        assert await target.import_messages("s", page[:2])
-        assert not await target.import_messages("s", page[:2])
-        assert await target.export_messages("s", after=0, limit=9) == page[:2]
+        (stored,) = await store.database.read(transfer.export_group, "s")
+        page = await store.database.read(transfer.export_messages, "s", after=0, limit=9)
+        await target.database.write(transfer.import_conversation, stored)
+        assert not await target.database.write(transfer.import_messages, "s", page[1:])
+        assert await target.database.write(transfer.import_messages, "s", page[:2])
+        assert not await target.database.write(transfer.import_messages, "s", page[:2])
+        assert await target.database.read(transfer.export_messages, "s", after=0, limit=9) == page[:2]
 
     async def test_a_deleted_conversation_takes_no_more_messages(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))
-        (stored,) = await store.export_group("s")
-        await target.import_conversation(stored)
+        (stored,) = await store.database.read(transfer.export_group, "s")
+        await target.database.write(transfer.import_conversation, stored)
         await target.delete("s", None, now=wall_clock(), purge=True)
-        assert not await target.import_messages("s", await store.export_messages("s", after=0, limit=2))
+        assert not await target.database.write(
+            transfer.import_messages, "s", await store.database.read(transfer.export_messages, "s", after=0, limit=2)
+        )
         assert (await copier(store, target).copy(ignore)).copied == 0
-        assert await target.export_messages("s", after=0, limit=9) == ()
+        assert await target.database.read(transfer.export_messages, "s", after=0, limit=9) == ()
 
     async def test_a_session_that_was_deleted_while_it_was_copied_is_told(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))
-        (stored,) = await store.export_group("s")
-        await target.import_conversation(stored)
+        (stored,) = await store.database.read(transfer.export_group, "s")
+        await target.database.write(transfer.import_conversation, stored)
         await store.delete("s", None, now=wall_clock(), purge=True)
         with pytest.raises(CopyConflictError):
             await copier(store, target).copy(ignore)
@@ -394,7 +387,7 @@ class Imports:
 
     async def test_all_members_and_records_of_a_shared_group_arrive(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(2), user_id="u")
-        (alone,) = await store.export_group("s")
+        (alone,) = await store.database.read(transfer.export_group, "s")
         shared = replace(
             alone,
             memberships=tuple(
@@ -413,24 +406,31 @@ class Imports:
                 for number in range(3)
             ),
         )
-        assert await target.import_conversation(shared)
-        (arrived,) = await target.export_group("s")
+        assert await target.database.write(transfer.import_conversation, shared)
+        (arrived,) = await target.database.read(transfer.export_group, "s")
         assert (arrived.memberships, arrived.audit) == (shared.memberships, shared.audit)
 
     async def test_messages_are_exported_in_pages(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(5))
-        assert [each.seq for each in await store.export_messages("s", after=1, limit=3)] == [2, 3, 4]
+        assert [each.seq for each in await store.database.read(transfer.export_messages, "s", after=1, limit=3)] == [
+            2,
+            3,
+            4,
+        ]
         await fork(store, "s", "s~f", 3)
         await append_messages(store, "s~f", numbered(2, start=3))
-        assert [each.seq for each in await store.export_messages("s~f", after=0, limit=9)] == [3, 4]
+        assert [each.seq for each in await store.database.read(transfer.export_messages, "s~f", after=0, limit=9)] == [
+            3,
+            4,
+        ]
 
     async def test_a_copy_that_was_broken_off_goes_on(self, store: Store, target: Store) -> None:
         await fill(store)
-        for stored in await store.export_group("owned"):
-            await target.import_conversation(stored)
-            page = await store.export_messages(stored.session.session_id, after=0, limit=2)
+        for stored in await store.database.read(transfer.export_group, "owned"):
+            await target.database.write(transfer.import_conversation, stored)
+            page = await store.database.read(transfer.export_messages, stored.session.session_id, after=0, limit=2)
             if page and stored.session.deleted_at is None:
-                await target.import_messages(stored.session.session_id, page)
+                await target.database.write(transfer.import_messages, stored.session.session_id, page)
             break
         done = await copier(store, target).copy(ignore)
         assert done.copied == 24 - 2
@@ -438,13 +438,13 @@ class Imports:
 
     async def test_what_arrived_otherwise_than_it_was_sent_is_noticed(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))
-        (stored,) = await store.export_group("s")
-        first, *_ = await store.export_messages("s", after=0, limit=1)
-        await target.import_conversation(stored)
-        await target.import_messages("s", [_with_text(first, "something else")])
+        (stored,) = await store.database.read(transfer.export_group, "s")
+        first, *_ = await store.database.read(transfer.export_messages, "s", after=0, limit=1)
+        await target.database.write(transfer.import_conversation, stored)
+        await target.database.write(transfer.import_messages, "s", [_with_text(first, "something else")])
         with pytest.raises(CopyConflictError):
             await copier(store, target).copy(ignore)
-        (begun,) = await target.export_group("s")
+        (begun,) = await target.database.read(transfer.export_group, "s")
         assert begun.importing
 
 
@@ -453,5 +453,5 @@ def _with_text(stored: StoredMessage, text: str) -> StoredMessage:
 
 
 @pytest.mark.anyio
-class SessionTransferConformance(Copies, UserCopies, Imports):
-    """What every `SessionTransfer` promises. The fixtures `store`, `target` and `back` give opened, empty ones."""
+class TransferRules(Copies, UserCopies, Imports):
+    """The fixtures `store`, `target` and `back` give opened, empty ones."""

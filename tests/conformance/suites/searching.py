@@ -1,16 +1,14 @@
-"""The suite for a `SearchStore`: who finds what, and what is gone when content or access goes."""
+"""Search over many conversations: who finds what, and what is gone when content or access goes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import pytest
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.memberships import AuditRecord, ConversationStore, Membership, OwnershipTransfer
-from reactor_memory.models import Lease, Message
-from reactor_memory.protocols import AppendRequest, MessageStore, SummaryStore
+from reactor_memory.models import AuditRecord, Lease, Membership, Message, OwnershipTransfer
+from reactor_memory.protocols import AppendRequest, MessageStore
 from reactor_memory.searching import (
     EMBED_SEARCH,
     INDEX_SEARCH,
@@ -21,23 +19,28 @@ from reactor_memory.searching import (
     SearchAnswer,
     SearchBacklog,
     SearchQuery,
-    SearchStore,
     WordEntry,
     is_findable,
+)
+from reactor_memory.storage import meaning, memberships
+from reactor_memory.storage.search import (
+    behind_in_meanings,
+    behind_in_words,
+    index_meanings,
+    index_words,
+    search_backlog,
+    search_messages,
+    search_progress,
 )
 from reactor_memory.terms import terms
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
-from reactor_memory.testing.summaries import folded
+from reactor_memory.testing.summaries import Store, folded
 from tests.conformance.suites.erasing import erase
 
 MINUTE = 60_000_000
 ANN, BEN = "ann", "ben"
 MODEL = "fake"
-
-
-class Store(MessageStore, SummaryStore, SearchStore, ConversationStore, Protocol):
-    """The log with its members and the index over it."""
 
 
 async def say(store: MessageStore, session_id: str, *texts: str, user_id: str = ANN) -> None:
@@ -62,7 +65,7 @@ def meaning_of(text: str) -> tuple[float, float]:
     return (0.0, 1.0) if "z" in text else (1.0, 0.0)
 
 
-async def lease_of(store: SummaryStore, session_id: str, kind: str) -> Lease:
+async def lease_of(store: Store, session_id: str, kind: str) -> Lease:
     lease = await store.summaries.claim(session_id, kind, now=wall_clock(), lease_microseconds=MINUTE)
     assert lease is not None
     return lease
@@ -73,7 +76,7 @@ async def unindexed(store: Store, session_id: str, *, after: int | None = None, 
     session, _ = await store.read_background(session_id, limit=1)
     first = session.branch[-1].start_seq - 1
     if after is None:
-        progress = await store.search_progress(session_id)
+        progress = await store.database.read(search_progress, session_id)
         after = progress.indexed_seq if progress else first
     _, read = await store.read_background(session_id, after=after)
     found = [(message.seq or 0, message.content, message.created_at or 0) for message in read if is_findable(message)]
@@ -91,14 +94,14 @@ async def unindexed(store: Store, session_id: str, *, after: int | None = None, 
 
 async def store_words(store: Store, part: IndexedRange) -> bool:
     lease = await lease_of(store, part.conversation_id, INDEX_SEARCH)
-    stored = await store.index_words(lease, part)
+    stored = await store.database.write_relaxed(index_words, lease, part)
     await store.summaries.release(lease, due_at=None)
     return stored
 
 
 async def store_meanings(store: Store, part: IndexedRange, *, model: str = MODEL) -> bool:
     lease = await lease_of(store, part.conversation_id, EMBED_SEARCH)
-    stored = await store.index_meanings(lease, part, model=model)
+    stored = await store.database.write_relaxed(index_meanings, lease, part, model=model)
     await store.summaries.release(lease, due_at=None)
     return stored
 
@@ -114,20 +117,20 @@ async def embed(store: Store, *session_ids: str, model: str = MODEL) -> None:
         assert await store_meanings(store, await unindexed(store, session_id, after=first), model=model)
 
 
-async def search(store: SearchStore, text: str = "", user_id: str = ANN, **fields: object) -> SearchAnswer:
+async def search(store: Store, text: str = "", user_id: str = ANN, **fields: object) -> SearchAnswer:
     words = tuple(dict.fromkeys(terms(text)))
-    return await store.search_messages(SearchQuery(user_id=user_id, terms=words, **fields))  # pyright: ignore[reportArgumentType]
+    return await store.database.read_long(search_messages, SearchQuery(user_id=user_id, terms=words, **fields))  # pyright: ignore[reportArgumentType]
 
 
 def places(answer: SearchAnswer) -> list[tuple[str, int]]:
     return [(hit.conversation_id, hit.message.seq or 0) for hit in answer.hits]
 
 
-async def found(store: SearchStore, text: str, user_id: str = ANN, **fields: object) -> list[tuple[str, int]]:
+async def found(store: Store, text: str, user_id: str = ANN, **fields: object) -> list[tuple[str, int]]:
     return places(await search(store, text, user_id, **fields))
 
 
-async def alike(store: SearchStore, text: str, user_id: str = ANN, **fields: object) -> list[tuple[str, int]]:
+async def alike(store: Store, text: str, user_id: str = ANN, **fields: object) -> list[tuple[str, int]]:
     given = {"vector": meaning_of(text), "model": MODEL, "min_similarity": 0.5, **fields}
     return places(await search(store, "", user_id, **given))
 
@@ -141,7 +144,7 @@ async def near(
     query = NearQuery(
         branch=session.branch, until=until, vector=meaning_of(text), model=MODEL, min_similarity=0.5, limit=limit
     )
-    answer = await store.nearest_in_branch(query)
+    answer = await store.database.read_long(meaning.nearest_in_branch, query)
     assert all(isinstance(each, Near) and each.similarity > 0.99 for each in answer)
     return [(each.seq, each.turn) for each in answer]
 
@@ -157,14 +160,16 @@ def audit(group_id: str) -> AuditRecord:
     )
 
 
-async def share(store: ConversationStore, group_id: str, user_id: str) -> None:
+async def share(store: Store, group_id: str, user_id: str) -> None:
     member = Membership(group_id=group_id, user_id=user_id, access_level="reader", created_at=wall_clock())
-    assert await store.put_membership(member, audit(group_id), creating=True)
+    assert await store.database.write(memberships.put_membership, member, audit(group_id), creating=True)
 
 
 @pytest.mark.anyio
-class SearchStoreConformance:
-    """What every `SearchStore` promises. The fixture `store` gives an opened, empty one that is the log, too."""
+class SearchConformance:
+    """What the operations of `storage.search` and `storage.meaning` promise, of the database of an opened, empty
+    `store`.
+    """
 
     async def test_messages_of_all_conversations_are_found_by_their_words(self, store: Store) -> None:
         await say(store, "a", "Two reservations", "nothing")
@@ -217,7 +222,7 @@ class SearchStoreConformance:
         await embed(store, "a", "c")
         await share(store, "a", BEN)
         assert await found(store, "cat", BEN) == await alike(store, "cat", BEN) == [("a", 1)]
-        assert await store.remove_membership("a", BEN, audit("a"))
+        assert await store.database.write(memberships.remove_membership, "a", BEN, audit("a"))
         assert await found(store, "cat", BEN) == await alike(store, "cat", BEN) == []
 
     async def test_agents_keep_what_is_theirs(self, store: Store) -> None:
@@ -331,18 +336,18 @@ class SearchStoreConformance:
         await embed(store, "a")
         await store.delete("a", ANN, now=1, purge=False)
         assert await found(store, "cat") == await alike(store, "cat") == []
-        assert await store.search_progress("a") is not None
+        assert await store.database.read(search_progress, "a") is not None
         await store.purge_deleted(before=2)
-        assert await store.search_progress("a") is None
-        assert await store.search_backlog(model=MODEL) == SearchBacklog()
+        assert await store.database.read(search_progress, "a") is None
+        assert await store.database.read_long(search_backlog, model=MODEL) == SearchBacklog()
 
     async def test_a_transfer_takes_what_is_found_along(self, store: Store) -> None:
         await say(store, "a", "a cat")
         await index(store, "a")
         await share(store, "a", BEN)
         offer = OwnershipTransfer(transfer_id="t", group_id="a", from_user_id=ANN, to_user_id=BEN, created_at=1)
-        await store.offer_ownership(offer, audit("a"))
-        assert await store.accept_ownership("t", BEN, audit("a"))
+        await store.database.write(memberships.offer_ownership, offer, audit("a"))
+        assert await store.database.write(memberships.accept_ownership, "t", BEN, audit("a"))
         await say(store, "a", "another cat", user_id=BEN)
         await index(store, "a")
         assert sorted(await found(store, "cat", BEN)) == sorted(await found(store, "cat")) == [("a", 1), ("a", 2)]
@@ -361,7 +366,9 @@ class SearchStoreConformance:
         await say(store, "a", "a cat")
         await embed(store, "a", model="old")
         assert await alike(store, "cat") == []
-        assert await store.behind_in_meanings(model=MODEL, after="", now=wall_clock(), limit=9) == ("a",)
+        assert await store.database.read_long(behind_in_meanings, model=MODEL, after="", now=wall_clock(), limit=9) == (
+            "a",
+        )
         await embed(store, "a")
         assert await alike(store, "cat") == [("a", 1)]
         assert await alike(store, "cat", model="old") == []
@@ -373,10 +380,10 @@ class SearchStoreConformance:
         assert await self.behind(store) == ("a", "b")
         assert await self.behind(store, after="a") == ("b",)
         assert await self.behind(store, limit=1) == ("a",)
-        assert await store.search_backlog(model=MODEL) == SearchBacklog(words=3, meanings=3)
+        assert await store.database.read_long(search_backlog, model=MODEL) == SearchBacklog(words=3, meanings=3)
         await index(store, "a")
         assert await self.behind(store) == ("b",)
-        assert await store.search_backlog() == SearchBacklog(words=1)
+        assert await store.database.read_long(search_backlog) == SearchBacklog(words=1)
         branch = await branch_off(store, "a", 2)
         assert await self.behind(store) == ("b",)
         await say(store, branch, "a fork")
@@ -389,8 +396,10 @@ class SearchStoreConformance:
         later = wall_clock() + MINUTE
         await store.summaries.release(lease, due_at=later, attempts=1, error="redaction")
         assert await self.behind(store) == ()
-        assert await store.behind_in_words(after="", now=later, limit=9) == ("a",)
-        assert await store.behind_in_meanings(model=MODEL, after="", now=wall_clock(), limit=9) == ("a",)
+        assert await store.database.read_long(behind_in_words, after="", now=later, limit=9) == ("a",)
+        assert await store.database.read_long(behind_in_meanings, model=MODEL, after="", now=wall_clock(), limit=9) == (
+            "a",
+        )
 
     async def test_a_range_follows_the_one_before(self, store: Store) -> None:
         await say(store, "a", "a cat")
@@ -411,9 +420,9 @@ class SearchStoreConformance:
         if fresh is None:
             await store.summaries.release(stale, due_at=None)
             fresh = await lease_of(store, "a", INDEX_SEARCH)
-        assert not await store.index_words(stale, part)
+        assert not await store.database.write_relaxed(index_words, stale, part)
         await store.delete("a", ANN, now=1, purge=False)
-        assert not await store.index_words(fresh, part)
+        assert not await store.database.write_relaxed(index_words, fresh, part)
 
     async def test_messages_that_were_given_up_are_counted(self, store: Store) -> None:
         await say(store, "a", "a cat", "a dog")
@@ -423,7 +432,7 @@ class SearchStoreConformance:
         )
         assert await store_words(store, part)
         assert await found(store, "cat dog") == [("a", 1)]
-        assert await store.search_backlog() == SearchBacklog(parked=1)
+        assert await store.database.read_long(search_backlog) == SearchBacklog(parked=1)
 
     async def test_no_word_is_an_order(self, store: Store) -> None:
         await say(store, "a", "a cat not a dog")
@@ -434,7 +443,7 @@ class SearchStoreConformance:
             assert await found(store, text) == [("a", 1)]
 
     async def behind(self, store: Store, *, after: str = "", limit: int = 9) -> Sequence[str]:
-        return await store.behind_in_words(after=after, now=wall_clock(), limit=limit)
+        return await store.database.read_long(behind_in_words, after=after, now=wall_clock(), limit=limit)
 
     async def test_what_is_near_in_a_branch_comes_with_its_turn(self, store: Store) -> None:
         said = [Message.user("a zoo"), Message.assistant("a cat"), Message.assistant("a zebra"), Message.user("a dog")]

@@ -1,0 +1,162 @@
+"""Items of applications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from reactor_memory.database.database import Database
+from reactor_memory.errors import StoreError
+from reactor_memory.models import Item, ItemChange, JsonObject
+from reactor_memory.storage import erasing, items
+from reactor_memory.testing.log import TEXTS
+
+USER = "ann"
+VALUES: tuple[JsonObject, ...] = (
+    {},
+    {"a": [1, -2.5, None, True, {"b": []}]},
+    {"n": 2**63 - 1},
+    {"nul": "\0"},
+    {"": {"": ""}},
+)
+
+
+async def put(
+    database: Database, namespace: str, key: str, value: JsonObject, *, now: int, user_id: str = USER
+) -> None:
+    await database.write(items.change_items, user_id, [ItemChange(namespace=namespace, key=key, value=value)], now=now)
+
+
+async def remove(database: Database, namespace: str, key: str, *, user_id: str = USER) -> None:
+    await database.write(items.change_items, user_id, [ItemChange(namespace=namespace, key=key)], now=99)
+
+
+def item(namespace: str, key: str, value: JsonObject, created_at: int, updated_at: int | None = None) -> Item:
+    updated = created_at if updated_at is None else updated_at
+    return Item(namespace=namespace, key=key, value=value, created_at=created_at, updated_at=updated)
+
+
+@pytest.mark.anyio
+class ItemsRules:
+    """The fixture `database` gives an opened, empty one."""
+
+    async def test_there_is_nothing_at_first(self, database: Database) -> None:
+        assert await database.read(items.read_items, USER, []) == ()
+        assert await database.read(items.read_items, USER, [("a", "k")]) == (None,)
+        assert await database.read(items.list_items, USER, "") == ()
+        assert await database.read(items.list_item_namespaces, USER) == ()
+
+    async def test_items_are_answered_in_the_order_asked_for(self, database: Database) -> None:
+        await put(database, "a", "k", {"n": 1}, now=1)
+        await put(database, "b", "k", {"n": 2}, now=2)
+        found = await database.read(items.read_items, USER, [("b", "k"), ("a", "x"), ("a", "k"), ("b", "k")])
+        b = item("b", "k", {"n": 2}, 2)
+        assert found == (b, None, item("a", "k", {"n": 1}, 1), b)
+
+    async def test_a_value_that_is_replaced_keeps_when_it_was_created(self, database: Database) -> None:
+        await put(database, "a", "k", {"n": 1, "m": 1}, now=1)
+        await put(database, "a", "k", {"n": 2}, now=5)
+        assert await database.read(items.read_items, USER, [("a", "k")]) == (item("a", "k", {"n": 2}, 1, 5),)
+
+    async def test_what_was_removed_begins_anew(self, database: Database) -> None:
+        await put(database, "a", "k", {}, now=1)
+        await remove(database, "a", "k")
+        await remove(database, "a", "k")
+        assert await database.read(items.read_items, USER, [("a", "k")]) == (None,)
+        await put(database, "a", "k", {}, now=7)
+        assert await database.read(items.read_items, USER, [("a", "k")]) == (item("a", "k", {}, 7),)
+
+    async def test_of_changes_to_one_item_the_last_one_holds(self, database: Database) -> None:
+        changes = [
+            ItemChange(namespace="a", key="k", value={"n": 1}),
+            ItemChange(namespace="a", key="x", value={"n": 2}),
+            ItemChange(namespace="a", key="k"),
+            ItemChange(namespace="a", key="x", value={"n": 3}),
+        ]
+        await database.write(items.change_items, USER, changes, now=1)
+        assert await database.read(items.read_items, USER, [("a", "k"), ("a", "x")]) == (
+            None,
+            item("a", "x", {"n": 3}, 1),
+        )
+
+    async def test_the_items_of_a_namespace_and_below_it_the_newest_first(self, database: Database) -> None:
+        for now, namespace in enumerate(["a", "a.b", "a.b.c", "ab", "a-b", "a/b", "a b", "b", "b.a"], start=1):
+            await put(database, namespace, "k", {"at": namespace}, now=now)
+
+        async def listed(namespace: str, limit: int | None = None) -> list[str]:
+            return [each.namespace for each in await database.read(items.list_items, USER, namespace, limit=limit)]
+
+        assert await listed("a") == ["a.b.c", "a.b", "a"]
+        assert await listed("a.b") == ["a.b.c", "a.b"]
+        assert await listed("a", limit=2) == ["a.b.c", "a.b"]
+        assert await listed("c") == []
+        assert await listed("") == ["b.a", "b", "a b", "a/b", "a-b", "ab", "a.b.c", "a.b", "a"]
+        assert sorted(await database.read(items.list_item_namespaces, USER)) == sorted(await listed(""))
+
+    async def test_items_of_one_moment_are_in_the_order_of_their_names(self, database: Database) -> None:
+        for namespace, key in [("b", "1"), ("a", "2"), ("a", "1"), ("a", "B"), ("a", "é")]:
+            await put(database, namespace, key, {}, now=1)
+        listed = [(each.namespace, each.key) for each in await database.read(items.list_items, USER, "")]
+        assert listed == [("a", "1"), ("a", "2"), ("a", "B"), ("a", "é"), ("b", "1")]
+
+    async def test_each_user_has_items_of_their_own(self, database: Database) -> None:
+        for now, user_id in enumerate(["", "ann", "bob"], start=1):
+            await put(database, "a", "k", {"of": user_id}, now=now, user_id=user_id)
+        await remove(database, "a", "k", user_id="bob")
+        assert await database.read(items.read_items, "", [("a", "k")]) == (item("a", "k", {"of": ""}, 1),)
+        assert await database.read(items.list_items, "ann", "a") == (item("a", "k", {"of": "ann"}, 2),)
+        assert await database.read(items.list_items, "bob", "") == ()
+        assert await database.read(items.list_item_namespaces, "bob") == ()
+
+    async def test_forgetting_a_user_takes_their_items_and_no_others(self, database: Database) -> None:
+        for namespace in ("a", "b.c"):
+            for user_id in ("ann", "bob", ""):
+                await put(database, namespace, "k", {}, now=1, user_id=user_id)
+        assert await database.write(erasing.forget_user, "ann", now=2) == 2
+        assert await database.read(items.list_items, "ann", "") == ()
+        assert (
+            len(await database.read(items.list_items, "bob", ""))
+            == len(await database.read(items.list_items, "", ""))
+            == 2
+        )
+
+    @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+    async def test_texts_come_back_as_they_were(self, database: Database, text: str) -> None:
+        await put(database, "a", "k", {"text": text, text: 1}, now=1)
+        assert await database.read(items.read_items, USER, [("a", "k")]) == (
+            item("a", "k", {"text": text, text: 1}, 1),
+        )
+
+    @pytest.mark.parametrize("value", VALUES)
+    async def test_values_come_back_as_they_were(self, database: Database, value: Any) -> None:
+        await put(database, "a", "k", value, now=1)
+        found = await database.read(items.list_items, USER, "a")
+        assert found == (item("a", "k", value, 1),)
+
+    async def test_a_value_is_nobody_elses(self, database: Database) -> None:
+        given: JsonObject = {"list": [1]}
+        await put(database, "a", "k", given, now=1)
+        given["list"].append(2)
+        (found,) = await database.read(items.read_items, USER, [("a", "k")])
+        assert found is not None
+        found.value["list"].append(3)
+        assert await database.read(items.read_items, USER, [("a", "k")]) == (item("a", "k", {"list": [1]}, 1),)
+
+    async def test_a_refused_change_changes_nothing(self, database: Database) -> None:
+        changes = [
+            ItemChange(namespace="a", key="k", value={"n": 1}),
+            ItemChange(namespace="a", key="x", value={"n": object()}),
+        ]
+        with pytest.raises((TypeError, StoreError)):
+            await database.write(items.change_items, USER, changes, now=1)
+        assert await database.read(items.list_items, USER, "") == ()
+
+    async def test_all_that_is_changed_at_once_is_kept(self, database: Database) -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(lambda n=number: put(database, "a", f"k{n % 10}", {"n": n}, now=n))
+        assert sorted(each.key for each in await database.read(items.list_items, USER, "a")) == [
+            f"k{n}" for n in range(10)
+        ]

@@ -1,0 +1,309 @@
+"""Work that somebody left behind: killed processes, wrong clocks, erasures cut off. Looking once finds all of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from dependency_injector import providers
+
+from reactor_memory import Container, Message, SummarizationError, open_container
+from reactor_memory.errors import StoreUnavailableError
+from reactor_memory.models import WorkState
+from reactor_memory.protocols import ERASE, ERASE_USER, SUMMARIZE, ErasedBranch
+from reactor_memory.storage import erasing
+from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
+from tests.acceptance.scenes import USER, eventually, save, scripted, settings, talk
+from tests.faulty_database import FaultyDatabase
+from tests.stores import memory_database
+
+pytestmark = pytest.mark.anyio
+
+LEASE = 60
+HOUR = 3600
+SESSIONS = ("a", "b", "c", "d", "e")
+
+
+@asynccontextmanager
+async def memory(
+    clock: FakeClock, *, url: str = "memory://", summarizer: ScriptedSummarizer | None = None, **parts: Any
+) -> AsyncGenerator[Container]:
+    """A container that waits patiently: only what a test asks for is done."""
+
+    def configure(container: Container) -> None:
+        container.clock.override(providers.Object(clock))
+        container.summarizer.override(providers.Object(summarizer or scripted()))
+        for name, part in parts.items():
+            getattr(container, name).override(providers.Object(part))
+
+    waiting = {"lease_seconds": LEASE, "backoff_seconds": LEASE, "max_backoff_seconds": LEASE, "close_grace_seconds": 0}
+    async with open_container(settings(url, background=waiting), configure=configure) as container:
+        yield container
+
+
+async def state(container: Container, session_id: str, kind: str = SUMMARIZE) -> WorkState | None:
+    return await container.summary_store().work_state(session_id, kind)
+
+
+async def covered(container: Container, session_id: str) -> int:
+    summary = await container.summary_store().get_summary_head(session_id)
+    return summary.covered_seq if summary else 0
+
+
+async def hold(container: Container, session_id: str) -> None:
+    """Take the lease as a process does that is killed then."""
+    now = container.clock()()
+    lease = await container.summary_store().claim(
+        session_id, SUMMARIZE, now=now, lease_microseconds=LEASE * 1_000_000, wait_microseconds=LEASE * 1_000_000
+    )
+    assert lease is not None
+
+
+async def test_what_killed_processes_held_is_done_by_the_next_look() -> None:
+    """Whatever made their work begin: nothing was ever due here."""
+    clock = FakeClock()
+    async with memory(clock) as container:
+        for session_id in SESSIONS:
+            await append_messages(container.message_store(), session_id, talk(30), user_id=USER, work_every=None)
+            await hold(container, session_id)
+        assert await container.background_work().run_once() == 0, "they may still live"
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == len(SESSIONS)
+        for session_id in SESSIONS:
+            assert await covered(container, session_id) == 30
+            left = await state(container, session_id)
+            assert left is not None
+            assert (left.due_at, left.lease_until) == (None, 0)
+        assert await container.background_work().run_once() == 0
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+async def test_a_clock_that_jumps_holds_up_nobodys_lease_for_longer_than_a_lease(jump: int) -> None:
+    """The process that holds the lease dies; the clock goes wrong, before or after that."""
+    clock = FakeClock()
+    async with memory(clock) as container:
+        await append_messages(container.message_store(), "s", talk(30), user_id=USER)
+        await hold(container, "s")
+        clock.advance(jump)
+        await container.background_work().run_once()
+        clock.advance(LEASE + 1)
+        await container.background_work().run_once()
+        assert await covered(container, "s") == 30
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+async def test_a_clock_that_jumps_puts_nothing_off_for_longer_than_a_pause(jump: int) -> None:
+    clock, summarizer = FakeClock(), scripted().then(SummarizationError("unavailable", "no answer"))
+    async with memory(clock, summarizer=summarizer) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await container.conversation_manager().drain()
+        assert await container.background_work().run_once() == 0, "it is put off"
+        clock.advance(jump)
+        assert await container.background_work().run_once() == 1
+        assert await covered(container, "s") == 30
+
+
+async def test_a_lease_that_is_held_through_a_jump_is_lost_without_harm() -> None:
+    """Another process takes the work over; what the first one brings is refused, and nothing is read in vain twice."""
+    clock, slow = FakeClock(), scripted()
+    slow.hold()
+    async with memory(clock, summarizer=slow) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await eventually(lambda: slow.running == 1)
+        clock.advance(-HOUR)
+        await hold(container, "s")
+        slow.let_go()
+        await container.conversation_manager().drain()
+        assert await covered(container, "s") == 0
+        clock.advance(LEASE + 1)
+        await container.background_work().run_once()
+        assert await covered(container, "s") == 30
+
+
+# -- what is deleted ---------------------------------------------------------------------------------------------------
+
+
+async def test_of_a_deleted_conversation_no_row_stays_but_that_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    sections: dict[str, Any] = {"search": {"enabled": True}, "background": {"close_grace_seconds": 0}}
+    async with open_container(settings(f"sqlite:///{path}", **sections)) as container:
+        manager = container.conversation_manager()
+        for session_id in ("s", "kept"):
+            await save(manager, session_id, talk(40))
+            fork = await manager.fork(session_id, at_seq=21, user_id=USER)
+            await save(manager, fork.session_id, talk(20, start=21))
+            await manager.pin(session_id, seq=1, user_id=USER)
+            await manager.load_history(session_id, user_id=USER, message=Message.user("A-0001?"))
+            await manager.erase(session_id, seq=5, user_id=USER)
+        await manager.drain()
+        await container.background_work().run_once()
+        await manager.delete("s", user_id=USER)
+        await container.background_work().run_once()
+    assert rows_of("s", path) == {"conversations": 2}
+    assert rows_of("kept", path).keys() >= {"conversations", "messages", "background_work", "segments", "facts"}
+
+
+def rows_of(group_id: str, path: Path) -> dict[str, int]:
+    """How many rows each table has of a group, where it has some. What was spent on it counts for the day."""
+    counts: dict[str, int] = {}
+    with closing(sqlite3.connect(path)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            if "group_id" in columns and table != "summary_spending":
+                query = f"SELECT COUNT(*) FROM {table} WHERE group_id = ?"
+                counts[table] = connection.execute(query, [group_id]).fetchone()[0]
+    return {table: count for table, count in counts.items() if count}
+
+
+# -- what is erased ----------------------------------------------------------------------------------------------------
+
+
+class Elsewhere:
+    """`KeptElsewhere` that fails when it is told to."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.gone: set[str] = set()
+        self.forgotten: set[str] = set()
+
+    def _fail(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailableError("is away")
+
+    async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        self._fail()
+        self.gone.update(message_ids)
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        self._fail()
+        self.forgotten.update(session_ids)
+
+
+async def test_an_erasure_that_ended_leaves_nothing_to_do() -> None:
+    async with memory(FakeClock()) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(4))
+        await manager.erase("s", seq=2, user_id=USER)
+        assert await state(container, "s", ERASE) is None
+        await manager.erase_user(USER)
+        assert await state(container, "s", ERASE_USER) is None
+        assert await container.background_work().run_once() == 0
+
+
+async def test_an_erasure_that_was_cut_off_goes_on_by_itself() -> None:
+    """Nobody else goes on as long as the process may live that began it."""
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(6))
+        messages = await manager.read_messages("s", user_id=USER)
+        ids = {message.message_id for message in messages if message.seq in (2, 3)}
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase("s", seq=range(2, 4), user_id=USER)
+        assert await container.background_work().run_once() == 0
+        assert elsewhere.gone == set()
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 1
+        assert elsewhere.gone == ids
+        assert await state(container, "s", ERASE) is None
+
+
+async def test_erasures_that_meet_are_both_finished() -> None:
+    """The second one takes the lease of the first away: what is left of both stays due until somebody has done it."""
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(6))
+        gone = elsewhere.messages_gone
+
+        async def meet(branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+            elsewhere.messages_gone = gone
+            elsewhere.failures = 1
+            with pytest.raises(StoreUnavailableError):
+                await manager.erase("s", seq=4, user_id=USER)
+            await gone(branches, message_ids)
+
+        elsewhere.messages_gone = meet
+        await manager.erase("s", seq=2, user_id=USER)
+        assert len(elsewhere.gone) == 1
+        assert await container.background_work().run_once() == 1
+        assert len(elsewhere.gone) == 2
+        assert await state(container, "s", ERASE) is None
+
+
+async def test_an_erasure_goes_on_while_what_is_elsewhere_is_away() -> None:
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(6))
+        elsewhere.failures = 50
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase("s", seq=2, user_id=USER)
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 0
+        tries = 50 - 1 - elsewhere.failures
+        assert await container.background_work().run_once() == 0
+        assert 50 - 1 - elsewhere.failures == tries, "it is put off"
+        elsewhere.failures = 0
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 1
+        assert len(elsewhere.gone) == 1
+
+
+@pytest.mark.postgres
+async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -> None:
+    """Its own clock tells when a lease has run out, so this one waits."""
+    elsewhere = Elsewhere()
+
+    def configure(container: Container) -> None:
+        container.kept_elsewhere.override(providers.Object((elsewhere,)))
+
+    short = {"lease_seconds": 0.2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.01}
+    async with open_container(settings(postgres_dsn, background=short), configure=configure) as container:
+        manager, work = container.conversation_manager(), container.background_work()
+        for session_id in SESSIONS[:3]:
+            await save(manager, session_id, talk(4))
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase("a", seq=2, user_id=USER)
+        await anyio.sleep(0.3)
+        assert await work.run_once() == 1
+        assert len(elsewhere.gone) == 1
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase_user(USER)
+        await anyio.sleep(0.3)
+        assert await work.run_once() == 3
+        assert elsewhere.forgotten == {*SESSIONS[:3]}
+        assert await container.database().read(erasing.owned_groups, USER) == ()
+        assert await state(container, "a", ERASE_USER) is None
+        assert await work.run_once() == 0
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 6, 7, 8])
+async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int) -> None:
+    clock = FakeClock()
+    steps = {"forget_user", "delete", "erase_group", "owned_groups", "finish_groups", "_merge"}
+    database = FaultyDatabase(memory_database(), at=at, mode="before", operations=steps)
+    async with memory(clock, database=database) as container:
+        manager = container.conversation_manager()
+        for session_id in SESSIONS[:3]:
+            await save(manager, session_id, talk(2))
+        await save(manager, "other", talk(2), user_id="bob")
+        with pytest.raises(StoreUnavailableError):
+            await manager.erase_user(USER)
+        clock.advance(LEASE + 1)
+        await container.background_work().run_once()
+        assert await database.read(erasing.owned_groups, USER) == ()
+        for session_id in SESSIONS[:3]:
+            assert await state(container, session_id, ERASE_USER) is None
+        assert len(await manager.read_messages("other", user_id="bob")) == 2
+        assert await container.background_work().run_once() == 0

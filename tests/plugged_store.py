@@ -1,0 +1,29 @@
+"""A plug-in whose store keeps the log and summaries, and is no database: ``plain://``."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactor_memory import container
+from reactor_memory.plugins import Plugin
+from reactor_memory.settings import Settings
+from reactor_memory.storage.message_store import SqlMessageStore
+from reactor_memory.storage.summary_store import SqlSummaryStore
+from tests.stores import memory_database
+
+PLAIN = "plain://"
+
+
+def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    database = memory_database()
+
+    def messages(settings: Settings) -> SqlMessageStore:
+        return SqlMessageStore(database)
+
+    def summaries(settings: Settings) -> SqlSummaryStore:
+        return SqlSummaryStore(database)
+
+    plugin = Plugin(
+        name="plain", provides={"message_store": {"plain": messages}, "summary_store": {"plain": summaries}}
+    )
+    monkeypatch.setattr(container, "discover", lambda: (plugin,))
