@@ -22,7 +22,8 @@ def memory(url: str):
 
     chosen = {"strategy": "summarize", "summarize_every_n": EVERY, "retention": "archive"}
     return open_container(
-        Settings(store={"url": url}, tokens={"counter": "estimate"}, chat_memory=chosen), configure=configure
+        Settings(store={"url": url}, summary={"enabled": False}, tokens={"counter": "estimate"}, chat_memory=chosen),
+        configure=configure,
     )
 
 
