@@ -134,7 +134,7 @@ def _sqlite_path(url: str) -> Path:
     path = unquote(url.partition("://")[2].removeprefix("/"))
     if not path or path == ":memory:":
         raise ConfigurationError(
-            "store.url", "names no file: write sqlite:///file.db, or memory:// for a store in memory"
+            "store.url", "names no file: write sqlite:///file.db, or memory:// for a database in memory"
         )
     return Path(path)
 

@@ -392,13 +392,13 @@ class StoreUnavailableError(StoreError):
 class OutcomeUnknownError(StoreUnavailableError):
     """A write was under way when its deadline came or its connection broke: it is stored whole, or not at all.
 
-    A save is repeated safely with the same idempotency key, which settles it.
+    A save is repeated safely with the same idempotency key, which settles it; without one, read first.
     """
 
     def __init__(self) -> None:
         super().__init__(
             "store: the database did not say in time whether the write was done; repeat it with the same "
-            "idempotency key"
+            "idempotency key, or without one look first whether it is there"
         )
 
 

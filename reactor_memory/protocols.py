@@ -167,7 +167,7 @@ class ContextQuery(Value, frozen=True, kw_only=True):
 
 
 class ContextRows(Value, frozen=True, kw_only=True):
-    """The answer: messages oldest first (withdrawn ones left out), pins as `MessageStore.read_pins` gives them. The
+    """The answer: messages oldest first (withdrawn ones left out), pins in their order. The
     summary is a `Summary` if facts were asked for, else its head.
 
     `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 
 from reactor_memory.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.context.report import Context
+from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message
 
 
@@ -37,8 +38,14 @@ class Turn:
             self._traffic.extend(messages_of(given, field=f"messages[{position}]"))
 
     def answer(self, answer: MessageLike) -> None:
-        """The final answer of the model. The last one given counts."""
-        self._answer = message_of(answer, field="answer", text_role="assistant")
+        """The final answer of the model: a text, or a message of the role assistant or agent. The last one counts.
+
+        Raises `InvalidMessageError` for a message of another role.
+        """
+        given = message_of(answer, field="answer", text_role="assistant")
+        if given.role not in ("assistant", "agent"):
+            raise InvalidMessageError("answer", f"has the role {given.role}; tool traffic goes to add()")
+        self._answer = given
 
     async def stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
         """Pass a streamed answer through. It is the answer once it is complete; a broken or empty stream is none."""

@@ -109,7 +109,7 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
         if file is not None and not file.exists():
             async with open_container(replace(invocation, store="memory://").settings()):
                 pass  # all parts but the database can be made
-            return _Database(details=(("file", f"{file} does not exist yet; the first save makes it"),))
+            return _Database(details=(("file", f"{file} does not exist yet; opening it makes it"),))
         async with open_container(settings) as container:
             return await _opened_database(container)
     except ReactorMemoryError as error:

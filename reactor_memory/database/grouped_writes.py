@@ -23,7 +23,7 @@ MAX_BATCH = 64
 class Waiting:
     """A write on its way. Whoever takes its claim first decides: the one that writes it, or its caller, who leaves."""
 
-    __slots__ = ("claim", "ends", "future", "has_begun", "request", "write")
+    __slots__ = ("claim", "ends", "future", "has_begun", "is_in_doubt", "request", "write")
 
     def __init__(self, write: GroupedWrite[Any, Any], request: Any, ends: float) -> None:
         self.write = write
@@ -31,6 +31,7 @@ class Waiting:
         self.ends = ends
         self.claim = Claim()
         self.has_begun = False
+        self.is_in_doubt = False
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     @property

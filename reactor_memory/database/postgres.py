@@ -204,9 +204,11 @@ class PostgresDatabase(Database):
 
         async def patiently(connection: Connection) -> T:
             await _limit(connection, seconds)
-            result = await work(connection)
-            await _limit(connection, self._timeout_seconds)
-            return result
+            try:
+                return await work(connection)
+            finally:
+                if not connection.is_closed():
+                    await _limit(connection, self._timeout_seconds)
 
         return patiently
 
@@ -243,7 +245,7 @@ class PostgresDatabase(Database):
                     return _in_order(batch, outcomes | await self._each_alone(left))
                 pause = next(pauses, None)
                 again = [waiting for waiting in left if pause is not None and _may_write_again(waiting, error, pause)]
-                outcomes |= {waiting: _failure(error) for waiting in left if waiting not in again}
+                outcomes |= {waiting: _outcome(waiting, error) for waiting in left if waiting not in again}
                 left = again
             await anyio.sleep(pause or 0.0)
         return _in_order(batch, outcomes)
@@ -261,6 +263,8 @@ class PostgresDatabase(Database):
             answers = await self._once(work, max(waiting.ends for waiting in left))
         except Exception as error:
             if doubt.is_open:
+                for waiting in left:
+                    waiting.is_in_doubt = True
                 raise outcome_unknown() from error
             raise
         done = {waiting: answer for waiting, answer in zip(left, answers, strict=True) if answer is not None}
@@ -276,7 +280,7 @@ class PostgresDatabase(Database):
         try:
             return await self._write(lambda: write.alone(request), waiting.ends, may_retry)
         except Exception as error:
-            return error
+            return _outcome(waiting, error)
 
 
 class _Doubt:
@@ -309,6 +313,12 @@ def _failure(error: Exception, doubt: _Doubt | None = None) -> ReactorMemoryErro
     if doubt is not None and doubt.is_open:
         return outcome_unknown()
     return error if isinstance(error, ReactorMemoryError) else translate(error)
+
+
+def _outcome(waiting: Waiting, error: Exception) -> Exception:
+    """What an earlier try may have done stays unknown when a later one does not reach the server."""
+    failure = _failure(error)
+    return outcome_unknown() if waiting.is_in_doubt and isinstance(failure, StoreUnavailableError) else failure
 
 
 def _in_order(batch: Sequence[Waiting], outcomes: Mapping[Waiting, object]) -> Sequence[object]:

@@ -287,7 +287,7 @@ def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
 
 
 def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> Steps[None]:
-    """As `SummaryStore.put_posted`: the log has its text."""
+    """The summary rules from now on; the log has its text."""
     yield from _lock_all([session])
     yield Step("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
     yield from retell(session, now=now, refold=refold, begin=True)

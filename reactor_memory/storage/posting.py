@@ -14,7 +14,7 @@ MESSAGE_COLUMNS = 14
 
 
 def post_summary(request: PostRequest, *, refold: Refold) -> Steps[Message]:
-    """As `MessageStore.post_summary`, in one transaction."""
+    """Append the summary, and let it rule from now on."""
     batch = request.batch
     session = yield from log.lock_required(batch.session_id, batch.user_id)
     check_until(request.until_seq, session.last_seq)

@@ -26,10 +26,6 @@ def tombstone(message: Message) -> Message:
     return message if message == buried else buried
 
 
-def within(seq: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= seq <= end for start, end in ranges)
-
-
 def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
     tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;

@@ -29,8 +29,10 @@ class TierWork:
         self._quiet_until: dict[str, int] = {}
 
     def wants(self, session_id: str, last_seq: int) -> bool:
-        self._last_seqs[session_id] = last_seq
-        return last_seq > self._quiet_until.get(session_id, self._tiers.auto_threshold)
+        is_due = last_seq > self._quiet_until.get(session_id, self._tiers.auto_threshold)
+        if is_due:
+            self._last_seqs[session_id] = last_seq
+        return is_due
 
     async def find(self, *, after: str, limit: int) -> Sequence[str]:
         """Sessions that have grown so far that there may be something to do."""

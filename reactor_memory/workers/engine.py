@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from heapq import heappop, heappush
 from traceback import format_tb
 
@@ -108,11 +108,11 @@ class Worker:
             await next(iter(self._works.values())).ended.wait()
 
     async def cancel(self, session_ids: Sequence[str]) -> None:
-        self.kind.forget(session_ids)
         for session_id in session_ids:
             if (work := self._works.get(session_id)) is not None:
                 work.scope.cancel()
                 await work.ended.wait()
+        self.kind.forget(session_ids)  # at last: what ran until now may have kept what it saw before
 
     # -- hints --------------------------------------------------------------------------------------------------
 
@@ -295,13 +295,24 @@ class Worker:
         return None
 
     async def _claim(self, session_id: str, work: _Work) -> Lease | None:
-        return await self.kind.leases.claim(
+        """The lease, if it is free. Who is cancelled meanwhile gives back what may have been claimed all the same, or
+        nobody could claim it until it runs out.
+        """
+        claim = self.kind.leases.claim(
             session_id,
             self.kind.name,
             now=self._clock(),
             lease_microseconds=self._lease_microseconds,
             wait_microseconds=None if work.by_name else self._wait_microseconds,
         )
+        claiming = asyncio.ensure_future(claim)
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(RELEASE_SECONDS), suppress(StoreError):
+                if (lease := await claiming) is not None:
+                    await self._give_back(lease, due_in=0.0, attempts=lease.attempts)
+            raise
 
     async def _steps(self, lease: Lease, work: _Work) -> None:
         reached: int | None = await self.kind.reached(lease.session_id)

@@ -279,3 +279,4 @@ class TestForgottenAndMoved:
             kept = await target.database().read(memberships.list_audit, gone.conversation_id)
             assert [each.action for each in kept] == ["create", "delete"]
             await target.sharing().accept(BOB, transfer.transfer_id)
+        await between.close()

@@ -394,6 +394,30 @@ async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: 
     assert "s" in due
 
 
+async def test_who_is_cancelled_while_claiming_gives_the_lease_back() -> None:
+    """Or nobody could work on the session until the lease runs out."""
+    claimed = anyio.Event()
+
+    class SlowSummaries(SqlSummaryStore):
+        async def claim(self, *args: Any, **kwargs: Any) -> Lease | None:
+            lease = await super().claim(*args, **kwargs)
+            claimed.set()
+            await anyio.sleep(0.05)
+            return lease
+
+    def configure(container: Container) -> None:
+        container.summary_store.override(providers.Object(SlowSummaries(container.database())))
+        container.summarizer.override(providers.Object(scripted()))
+
+    async with open_container(settings(background={"lease_seconds": 600}), configure=configure) as container:
+        await save(container.conversation_manager(), "s", talk(30))
+        await claimed.wait()
+        await container.background_work().cancel(["s"])
+        state = await container.summary_store().work_state("s", SUMMARIZE)
+    assert state is not None
+    assert state.lease_until == 0
+
+
 async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> None:
     class SavingStore(SqlSummaryStore):
         """Saves more at the moment when its worker has found nothing left to do."""

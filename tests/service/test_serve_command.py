@@ -150,6 +150,7 @@ def test_deleted_conversations_wait_and_summaries_are_on_unless_settings_say_oth
     invocation = Invocation(store=f"sqlite:///{tmp_path}/memory.db", user_id=None, as_json=False)
     usual = service_settings(invocation, None, None)
     assert (usual.store.delete_grace_days, usual.http.port) == (30, 8080)
+    assert usual.store.inline_loads == "never"
     assert usual.summary.enabled
     assert usual.search.enabled
     with pytest.MonkeyPatch.context() as patch:

@@ -195,3 +195,19 @@ async def test_a_call_with_more_time_gets_it_from_the_server_too(store: SqlStore
     await database._once(note, monotonic() + 10)
     assert limits[0] in ("10min", "599s", "599999ms")
     assert limits[1] == "30s"
+
+
+async def test_a_longer_call_that_fails_leaves_no_longer_limits(store: SqlStore) -> None:
+    database = store.database
+    assert isinstance(database, PostgresDatabase)
+
+    async def fail(connection: Any) -> None:
+        await connection.fetchval("SELECT 1 / 0")
+
+    async def shown(connection: Any) -> str:
+        return await connection.fetchval("SHOW statement_timeout")
+
+    for _ in range(8):
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            await database._once(fail, monotonic() + 600)
+    assert {await database._once(shown, monotonic() + 10) for _ in range(8)} == {"30s"}

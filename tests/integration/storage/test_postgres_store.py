@@ -337,6 +337,23 @@ class TestBrokenConnections:
             await save
         await operator.execute("ROLLBACK")
 
+    async def test_what_a_first_try_may_have_stored_stays_unknown(
+        self, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The connection breaks after the statement was sent, and the server cannot be reached any more."""
+        await append_messages(store, "s", numbered(1))
+
+        async def refuses(*_: Any) -> None:
+            raise ConnectionRefusedError
+
+        async def breaks(*_: Any) -> None:
+            monkeypatch.setattr(store.database, "_once", refuses)
+            raise ConnectionResetError
+
+        monkeypatch.setattr(store.database, "_run", breaks)
+        with pytest.raises(OutcomeUnknownError):
+            await append_messages(store, "s", numbered(1), idempotency_key="k")
+
 
 class TestPool:
     async def test_a_storm_of_cancellations(self, store: SqlStore, operator: asyncpg.Connection) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from reactor_memory.errors import SummarizationError
@@ -21,10 +23,11 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def store() -> SqlStore:
+async def store() -> AsyncIterator[SqlStore]:
     store = memory_store()
     await store.open()
-    return store
+    yield store
+    await store.close()
 
 
 def long_talk(messages: int, words: int = 40) -> tuple[Message, ...]:
