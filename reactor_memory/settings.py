@@ -101,6 +101,7 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_FILE_MODE = re.compile(r"0?6[0246]{2}")
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
@@ -130,6 +131,12 @@ def _web_url(text: str) -> str:
     if not _has_host_and_port(text):
         raise ValueError("must have a host, in brackets if it is one of IPv6, and no port or one up to 65535")
     return text
+
+
+def _file_mode(value: Any) -> Any:
+    if not isinstance(value, str) or not _FILE_MODE.fullmatch(value):
+        raise ValueError('must be octal digits in quotes, such as "0600": the owner reads and writes, nobody executes')
+    return value
 
 
 def _origin(text: str) -> str:
@@ -163,6 +170,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
 StoreUrl = Annotated[str, AfterValidator(_store_url)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
+FileMode = Annotated[str, BeforeValidator(_file_mode)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
 Prompt = Annotated[str, AfterValidator(_prompt)]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -209,6 +217,7 @@ class StoreSettings(Section):
     pool_size: PositiveInt = 8
     timeout_seconds: PositiveFloat = 10
     statement_cache_size: NonNegativeInt = 100
+    file_mode: FileMode = "0600"
     inline_loads: Literal["auto", "always", "never"] = "auto"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 
 if TYPE_CHECKING:
     from reactor_memory.cli.importing import FileSize, Imported, Importer
@@ -62,10 +63,11 @@ async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[I
 
 @click.command()
 @click.argument("session")
-@click.option("-o", "--output", type=click.File("wb", lazy=True, atomic=True), default="-", help="A file, not stdout.")
+@file_option("-o", "--output", "output", text="A file, not stdout.", may_print=True, default=STDOUT)
+@force_option()
 @click.option("--as", "new_id", metavar="ID", help="Write the session under another id (a fork cannot keep its own).")
 @with_common_options
-async def export(invocation: Invocation, session: str, output: IO[bytes], new_id: str | None) -> None:
+async def export(invocation: Invocation, session: str, output: Output, new_id: str | None) -> None:
     """Write a session as a line of JSONL.
 
     The line holds all that the messages have, in the format that `reactor-memory import` reads. Of a fork it holds

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 import sqlite3
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -157,7 +159,7 @@ def test_an_exported_fork_is_imported_under_another_id(run: Run, folder: Path) -
 def test_a_refused_export_leaves_the_old_file(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     (folder / "out.jsonl").write_text("old")
-    assert run("export", "s9", "-o", "out.jsonl").err == "error: session 's9': does not exist\n"
+    assert run("export", "s9", "-o", "out.jsonl", "--force").err == "error: session 's9': does not exist\n"
     assert (folder / "out.jsonl").read_text() == "old"
 
 
@@ -244,3 +246,44 @@ def test_sessions_are_imported_into_postgresql(run: Run, folder: Path, postgres_
     run("import", file, "--store", "copy.db")
     from_postgres = exported(run, "s2", "--store", postgres_dsn)
     assert [message.tool_calls for message in from_postgres] == [message.tool_calls for message in rich_messages()]
+
+
+def mode_of(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o777)
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_an_export_is_readable_by_its_owner_alone(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
+    assert run("export", "s1", "-o", "out.jsonl").code == 0
+    assert mode_of(folder / "out.jsonl") == "0o600"
+    assert mode_of(folder / "reactor-memory.db") == "0o600"
+
+
+def test_an_export_replaces_a_file_only_when_it_is_told_to(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
+    (folder / "out.jsonl").write_text("mine")
+    refused = run("export", "s1", "-o", "out.jsonl")
+    assert (refused.code, (folder / "out.jsonl").read_text()) == (2, "mine")
+    assert "out.jsonl exists; --force replaces it" in refused.err
+    assert run("export", "s1", "-o", "out.jsonl", "--force").code == 0
+    assert (folder / "out.jsonl").read_text() == run("export", "s1").out
+    assert mode_of(folder / "out.jsonl") == "0o600"
+
+
+def test_an_export_into_a_pipe_keeps_the_pipe(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
+    os.mkfifo(folder / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((folder / "pipe").read_text()))
+    reader.start()
+    assert run("export", "s1", "-o", "pipe").code == 0
+    reader.join(timeout=10)
+    assert read == [run("export", "s1").out]

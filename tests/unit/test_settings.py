@@ -291,6 +291,8 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"summary": {"recent_message_count": 20}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"trigger_message_count": 10}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"mode": "both"}}, "summary.mode: must be 'ledger' or 'full'"),
+        ({"store": {"file_mode": 0o600}}, "store.file_mode: must be octal digits in quotes"),
+        ({"store": {"file_mode": "0444"}}, "store.file_mode: must be octal digits in quotes"),
         ({"summary": {"memory_role": "assistant"}}, "summary.memory_role: must be 'system' or 'user'"),
         ({"summary": {"provider": " "}}, "summary.provider: must not be empty"),
         ({"summary": {"base_url": "ftp://host"}}, "summary.base_url: must begin with http"),
