@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
 from urllib.parse import urlsplit
@@ -31,10 +31,12 @@ from pydantic import (
     ModelWrapValidatorHandler,
     NonNegativeFloat,
     NonNegativeInt,
+    PlainSerializer,
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
     SecretStr,
+    SerializationInfo,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -94,6 +96,8 @@ SHORTEST_SECRET = 32
 """Bytes of a secret that signs tokens: it must not be found by trying."""
 
 MASK = "********"
+_UNMASKED = object()
+"""The context in which this module dumps settings as they are. Everybody else gets them without secrets."""
 _OPTIONS = "plugins.options."
 
 _SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
@@ -121,6 +125,25 @@ def _store_url(text: str) -> str:
     if not _URL.match(text):
         raise ValueError("must begin with a scheme, such as sqlite:///file.db, memory:// or postgresql://host/name")
     return text
+
+
+def _dumped_url(url: str, info: SerializationInfo) -> str:
+    return url if info.context is _UNMASKED else masked_url(url)
+
+
+def _dumped_options(options: Any, info: SerializationInfo) -> Any:
+    return options if info.context is _UNMASKED else _masked_options(options)
+
+
+def _masked_options(options: Any, name: str = "") -> Any:
+    """Options of plug-ins without what is a secret by its name, and without the passwords of addresses."""
+    if _SECRET_NAME.search(name) and options is not None:
+        return MASK
+    if isinstance(options, dict):
+        return {key: _masked_options(each, str(key)) for key, each in cast("dict[Any, Any]", options).items()}
+    if isinstance(options, list | tuple):
+        return [_masked_options(each) for each in cast("Sequence[Any]", options)]
+    return masked_url(options) if isinstance(options, str) else options
 
 
 def _web_url(text: str) -> str:
@@ -168,7 +191,8 @@ def _prompt(text: str) -> str:
 _BOOL = TypeAdapter(bool)
 Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
-StoreUrl = Annotated[str, AfterValidator(_store_url)]
+StoreUrl = Annotated[str, AfterValidator(_store_url), PlainSerializer(_dumped_url)]
+PluginOptions = Annotated[dict[PluginName, dict[str, Any]], PlainSerializer(_dumped_options)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
 FileMode = Annotated[str, BeforeValidator(_file_mode)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
@@ -674,7 +698,7 @@ class PluginSettings(Section):
 
     enabled: bool = True
     disabled: PluginNames = ()
-    options: dict[PluginName, dict[str, Any]] = Field(default_factory=dict, repr=False)
+    options: PluginOptions = Field(default_factory=dict, repr=False)
 
 
 class EffectiveSetting(NamedTuple):
@@ -687,6 +711,9 @@ class EffectiveSetting(NamedTuple):
 
 class Settings(BaseSettings):
     """All settings. A section is given as its class or as a mapping: ``Settings(summary={"enabled": True})``.
+
+    No secret is in its repr, nor in what `model_dump` and `model_dump_json` give: there passwords in addresses, and
+    options of plug-ins that are secrets by their names, are masked.
 
     Raises `ConfigurationError` for a key that is unknown and for a value that is impossible.
     """
@@ -758,7 +785,7 @@ class Settings(BaseSettings):
 
     def value(self, key: str) -> Any:
         """The value of a dotted key. A plug-in option that is not given is None; any other key must exist."""
-        values = dict(_dotted(self.model_dump()))
+        values = dict(_dotted(self.model_dump(context=_UNMASKED)))
         if key not in values and not key.startswith(_OPTIONS):
             raise ConfigurationError(key, f"is no setting{_suggestion(key, _known_keys())}")
         return values.get(key)

@@ -358,8 +358,19 @@ def test_no_secret_is_shown_anywhere() -> None:
     settings = Settings(
         store={"url": f"postgresql://app:{SECRET}@host/db?sslpassword={SECRET}"},
         summary={"api_key": SECRET},
-        plugins={"options": {"sample": {"auth-token": SECRET, "address": f"https://me:{SECRET}@host/"}}},
+        http={"token_secret": SECRET * 4},
+        auth={
+            "allow_shared_secrets": True,
+            "issuers": [{"issuer": "i", "audience": "a", "algorithm": "HS256", "secret": SECRET * 4}],
+        },
+        streams={"redis_url": f"redis://:{SECRET}@host"},
+        plugins={
+            "options": {
+                "sample": {"auth-token": SECRET, "deep": [{"key": SECRET}], "address": f"https://me:{SECRET}@h/"}
+            }
+        },
     )
+    assert settings.value("plugins.options.sample.auth_token") == SECRET
     values = {each.key: each.value for each in settings.origins()}
     assert values["store.url"] == f"postgresql://app:{MASK}@host/db?sslpassword={MASK}"
     assert values["summary.api_key"] == MASK
@@ -367,6 +378,10 @@ def test_no_secret_is_shown_anywhere() -> None:
     assert SECRET not in str(values)
     assert SECRET not in repr(settings)
     assert SECRET not in str(settings)
+    assert SECRET not in repr(settings.model_dump())
+    assert SECRET not in settings.model_dump_json()
+    assert SECRET not in repr(settings.store.model_dump())
+    assert settings.model_dump()["store"]["url"] == f"postgresql://app:{MASK}@host/db?sslpassword={MASK}"
 
 
 @pytest.mark.parametrize("field", ["url", "delete_grace_days"])
