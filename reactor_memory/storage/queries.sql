@@ -1387,6 +1387,14 @@ ORDER BY created_at, key_prefix
 UPDATE api_keys SET revoked_at = :now WHERE key_prefix = :key_prefix AND revoked_at IS NULL
 RETURNING key_prefix
 
+-- name: insert_service_secret
+-- across groups
+INSERT INTO service_secrets (name, secret) VALUES (:name, :secret) ON CONFLICT (name) DO NOTHING
+
+-- name: service_secret
+-- across groups
+SELECT secret FROM service_secrets WHERE name = :name
+
 -- name: claim_request
 -- across groups
 -- One that was left behind is taken over by whoever asks for the same again.
