@@ -62,7 +62,9 @@ def parts_of(container: Container) -> Parts:
         "summaries": container.posted_summaries,
         "streams": container.response_streams,
         "search": container.message_search,
-        "answered": providers.Singleton(AnsweredRequests, database=container.database, clock=container.clock),
+        "answered": providers.Singleton(
+            AnsweredRequests, database=container.database, access=container.access, clock=container.clock
+        ),
         "tokens": providers.Singleton(page_tokens, settings, container.database),
         "limits": providers.Singleton(body_limits, settings.http),
         "is_described": lambda: settings.http.openapi,

@@ -1441,8 +1441,14 @@ DELETE FROM answered_requests WHERE group_id = :group_id AND status IS NOT NULL
 
 -- name: delete_answers_of_user
 -- across groups
-DELETE FROM answered_requests WHERE user_id = :user_id AND status IS NOT NULL
+-- Those that the user got, and those that name the user: `named` is the id as JSON has it.
+DELETE FROM answered_requests WHERE (user_id = :user_id OR instr(body, :named) > 0) AND status IS NOT NULL
 RETURNING request_key
+-- name: delete_answers_of_user [postgres]
+-- across groups
+DELETE FROM answered_requests WHERE (user_id = :user_id OR strpos(body, :named) > 0) AND status IS NOT NULL
+RETURNING request_key
+
 
 
 -- Conversations that people share
