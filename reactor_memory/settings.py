@@ -445,7 +445,7 @@ class TokenSettings(Section):
 
 
 class LimitSettings(Section):
-    """The largest message and batch that are accepted."""
+    """The largest message, batch and session of a file that are accepted."""
 
     prefix = "limits"
 
@@ -457,6 +457,7 @@ class LimitSettings(Section):
     max_id_length: PositiveInt = 255
     max_metadata_depth: PositiveInt = 8
     max_json_depth: PositiveInt = 64
+    max_session_bytes: PositiveInt = 32 * 1024 * 1024
 
 
 class BackgroundSettings(Section):

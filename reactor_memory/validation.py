@@ -30,6 +30,7 @@ class MessageLimits(Value, frozen=True, kw_only=True):
     """How large a batch may be. Bytes are those of UTF-8, of structured values as JSON.
 
     `max_metadata_depth` and `max_json_depth` (content parts, arguments of tool calls) count nested objects and lists.
+    `max_session_bytes` is for a line of a file that is imported.
     """
 
     max_batch_messages: int = 1000
@@ -40,6 +41,7 @@ class MessageLimits(Value, frozen=True, kw_only=True):
     max_json_depth: int = 64
     max_tool_calls: int = 128
     max_id_length: int = 255
+    max_session_bytes: int = 32 * 1024 * 1024
 
 
 def check_session_id(value: object, *, creating: bool) -> None:

@@ -15,7 +15,7 @@ from reactor_memory.evaluation.sessions import VARIANTS
 from reactor_memory.evaluation.strategies import QUICK_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.session_files import Format
+    from reactor_memory.cli.session_files import Format, Read
 
 QUESTIONS = ("off", "on")
 FORMATS: tuple[Format, ...] = ("auto", "jsonl", "locomo", "longmemeval")
@@ -96,14 +96,14 @@ async def eval_(
     from reactor_memory.cli.evaluating import Plan, evaluate
     from reactor_memory.cli.evaluation_page import evaluation_page
     from reactor_memory.cli.evaluation_view import evaluation_view, results_json, shortcomings
-    from reactor_memory.cli.session_files import generated, reader, write_generated
+    from reactor_memory.cli.session_files import generated, write_generated
     from reactor_memory.cli.terminal import console
 
     _check_source(files, generate, seed, out)
     if generate and out:
         out.writelines(write_generated(generate, seed or 0))
         return 0
-    file, read = generated(generate, seed or 0) if generate else (None, reader(file_format))
+    file, read = generated(generate, seed or 0) if generate else (None, _reader(invocation, file_format))
     plan = Plan(
         files=files if file is None else (file,),
         read=read,
@@ -126,6 +126,12 @@ async def eval_(
     for line in wrong:
         console(stderr=True).print(line, style="red", soft_wrap=True)
     return 1 if wrong or any(result.violations for result in found) else 0
+
+
+def _reader(invocation: Invocation, file_format: Format) -> Read:
+    from reactor_memory.cli.session_files import reader
+
+    return reader(file_format, max_bytes=invocation.settings().limits.max_session_bytes)
 
 
 def _check_source(files: tuple[Path, ...], generate: int | None, seed: int | None, out: Output | None) -> None:

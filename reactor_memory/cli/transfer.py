@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefix: str) -> None:
     """Store the sessions of JSONL files.
 
-    A line is a session: {"id": ..., "messages": [{"role", "content", "at", ...}]}; a file may be packed with gzip.
-    All files are checked before the first message is stored. An import that was interrupted continues where it
-    stopped when it is repeated, and a complete one changes nothing.
+    A line is a session: {"id": ..., "messages": [{"role", "content", "at", ...}]}; a file may be packed with gzip,
+    and a line may have limits.max_session_bytes. All files are checked before the first message is stored. An import
+    that was interrupted continues where it stopped when it is repeated, and a complete one changes nothing.
 
     Summaries are left to `reactor-memory worker`, or to the process that loads the session.
     """
@@ -37,8 +37,13 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
     limits = manager_options(settings).limits
     sizes = check_files(files, limits, prefix=session_prefix)
     async with invocation.memory(settings, creates=True) as memory:
-        batch = min(BATCH, limits.max_batch_messages)
-        importer = Importer(memory.manager, user_id=invocation.user_id, prefix=session_prefix, batch=batch)
+        importer = Importer(
+            memory.manager,
+            user_id=invocation.user_id,
+            prefix=session_prefix,
+            batch=min(BATCH, limits.max_batch_messages),
+            max_bytes=limits.max_session_bytes,
+        )
         imported = await _import_files(importer, sizes)
     invocation.show(imported, lambda: rendering.imported(imported))
 

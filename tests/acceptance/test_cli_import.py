@@ -6,6 +6,8 @@ import gzip
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -74,6 +76,36 @@ def test_packed_files_are_imported(run: Run, folder: Path) -> None:
     packed = folder / "f.jsonl.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     assert stored_now(run("import", packed, "--json")) == 5
+
+
+def test_a_packed_file_is_unpacked_no_further_than_a_session_may_be_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gzip.open(folder / "bomb.jsonl.gz", "wb") as packed:
+        packed.write(b'{"id": "s1", "messages": [')
+        for _ in range(300):
+            packed.write(b" " * 1_000_000)
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_SESSION_BYTES", "1000000")
+    limited = (
+        "import resource, sys; from reactor_memory.cli import main; "
+        "resource.setrlimit(resource.RLIMIT_DATA, (256_000_000, 256_000_000)); main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", limited, "import", "bomb.jsonl.gz"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    problem = "error: bomb.jsonl.gz:1: has more than 1000000 bytes (limits.max_session_bytes)\n"
+    assert (done.returncode, done.stderr) == (2, problem)
+    assert rows(folder / "reactor-memory.db") == 0
+
+
+def test_a_session_may_have_exactly_the_bytes_of_the_limit(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(3), "s2": small_talk(2)})
+    longest = max(map(len, file.read_bytes().splitlines(keepends=True)))
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_SESSION_BYTES", str(longest - 1))
+    assert run("import", file).err.startswith(f"error: {file}:1: has more than {longest - 1} bytes")
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_SESSION_BYTES", str(longest))
+    assert stored_now(run("import", file, "--json")) == 5
 
 
 def test_a_prefix_stands_before_every_id(run: Run, folder: Path) -> None:

@@ -136,7 +136,8 @@ async def test_where_nothing_can_be_written_a_process_signs_for_itself(tmp_path:
 
 async def pages(service: Service, path: str, *, limit: int) -> list[list[dict[str, Any]]]:
     """All pages of a listing, the first one first."""
-    found, cursor = [], ""
+    found: list[list[dict[str, Any]]] = []
+    cursor = ""
     while cursor is not None:
         answer = await service.get(path, params={"limit": limit} | ({"after": cursor} if cursor else {}))
         assert answer.status_code == 200, answer.text
