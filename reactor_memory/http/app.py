@@ -13,6 +13,7 @@ from litestar.types import Message, Scope
 from reactor_memory.container import Container
 from reactor_memory.database.database import Database
 from reactor_memory.http import guards
+from reactor_memory.http.addresses import with_slashes
 from reactor_memory.http.bodies import JsonRequest
 from reactor_memory.http.doorstep import Doorstep
 from reactor_memory.http.guards import Authenticator
@@ -36,6 +37,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
     app = Litestar(
         route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
         guards=[guards.admitted(authenticator)],
+        middleware=[with_slashes],
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,

@@ -128,6 +128,11 @@ def test_an_owner_is_kept(run: Run, folder: Path) -> None:
         ("{", "is not valid JSON"),
         ('{"id": "x", "messages": []}', "messages: is empty"),
         ('{"id": "x~1", "messages": [{"role": "user", "content": ""}]}', "session_id: must not contain ~"),
+        (
+            '{"id": "\\u202ex", "messages": [{"role": "user", "content": ""}]}',
+            "session_id: contains a control character",
+        ),
+        ('{"id": "..", "messages": [{"role": "user", "content": ""}]}', "session_id: is a step in a path"),
         ('{"id": "s3", "messages": [{"role": "user", "content": ""}]}', "id: the session stands in FILE:4 too"),
         ('{"id": "x", "messages": [{"role": "tool", "content": ""}]}', "messages[0].tool_call_id: is missing"),
         ('{"id": "x", "messages": [{"role": "user", "content": "\\u0000"}]}', "messages[0].content: contains a NUL"),

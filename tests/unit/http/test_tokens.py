@@ -192,7 +192,7 @@ class TestClaims:
     async def test_a_subject_that_is_no_text(self, subject: object) -> None:
         assert await refusal(token(sub=subject)) == "claims"
 
-    @each_row("subject", ["", "a\0b", "a\nb", "a\x7f", "x" * 256, "\ud800"])
+    @each_row("subject", ["", "a\0b", "a\nb", "a\x7f", "x" * 256, "\ud800", ".", "..", "\u202ea"])
     async def test_a_subject_that_names_no_user(self, subject: str) -> None:
         assert await refusal(token(sub=subject)) == "user"
 
