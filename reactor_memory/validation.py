@@ -61,10 +61,10 @@ def check_session_id(value: object, *, creating: bool) -> None:
         raise InvalidInputError("session_id", "must not contain ~, which marks forks; use another character")
 
 
-def check_user_id(value: object) -> None:
+def check_user_id(value: object, *, field: str = "user_id") -> None:
     """Raises `InvalidInputError`. None is allowed: nobody in particular."""
     if value is not None:
-        _check_id("user_id", value)
+        _check_id(field, value)
 
 
 def check_idempotency_key(value: object) -> None:

@@ -99,9 +99,9 @@ class Sharing:
         transfer_id = new_id(principal, request_key, "transfer", conversation_id, user_id)
 
         async def act(conversation: Conversation) -> OwnershipTransfer:
-            check_user_id(user_id)
+            check_user_id(user_id, field="new_owner_user_id")
             if user_id == owner_id:
-                raise InvalidInputError("user_id", "names the owner: offer it to another member")
+                raise InvalidInputError("new_owner_user_id", "names the owner: offer it to another member")
             transfer = OwnershipTransfer(
                 transfer_id=transfer_id,
                 group_id=conversation.session.group_id,

@@ -391,7 +391,7 @@ async def test_an_id_that_no_path_can_hold_never_gets_in(service: Service, conta
         ["userId"],
     )
     answer = await service.post(f"{path}/transfer-ownership", {"newOwnerUserId": refused})
-    assert answer.status_code == 422
+    assert told(answer) == (422, "invalid", ["newOwnerUserId"])
     manager = container.conversation_manager()
     with pytest.raises(InvalidInputError) as caught:
         await manager.save_history(refused, [Message.user("x")])
