@@ -88,7 +88,7 @@ bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENC
 	@mkdir -p build/bench
 	@for store in sqlite postgres memory; do \
 		$(PY) -m reactor_memory bench --store $$store $(BENCH) \
-			--json build/bench/$$store.json --html build/bench/$$store.html || exit 1; \
+			--json build/bench/$$store.json --html build/bench/$$store.html --force || exit 1; \
 	done
 
 bench-micro: $(DEV)  ## what the pure parts cost (MICRO="-k trim --benchmark-autosave" for less, and to save it)

@@ -388,5 +388,11 @@ CREATE TABLE embeddings (
 )
  WITHOUT ROWID;
 
-INSERT INTO reactor_memory_revision VALUES ('0005');
+CREATE TABLE service_secrets (
+    name TEXT NOT NULL, 
+    secret TEXT NOT NULL, 
+    CONSTRAINT service_secrets_pkey PRIMARY KEY (name)
+);
+
+INSERT INTO reactor_memory_revision VALUES ('0006');
 

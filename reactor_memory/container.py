@@ -121,7 +121,11 @@ def sqlite_database(settings: Settings) -> Database:
 
     store = settings.store
     return SqliteDatabase(
-        _sqlite_path(store.url), QUERIES, timeout_seconds=store.timeout_seconds, inline_reads=store.inline_loads
+        _sqlite_path(store.url),
+        QUERIES,
+        timeout_seconds=store.timeout_seconds,
+        inline_reads=store.inline_loads,
+        file_mode=int(store.file_mode, 8),
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
 from urllib.parse import urlsplit
@@ -31,10 +31,12 @@ from pydantic import (
     ModelWrapValidatorHandler,
     NonNegativeFloat,
     NonNegativeInt,
+    PlainSerializer,
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
     SecretStr,
+    SerializationInfo,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -94,6 +96,8 @@ SHORTEST_SECRET = 32
 """Bytes of a secret that signs tokens: it must not be found by trying."""
 
 MASK = "********"
+_UNMASKED = object()
+"""The context in which this module dumps settings as they are. Everybody else gets them without secrets."""
 _OPTIONS = "plugins.options."
 
 _SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
@@ -101,6 +105,7 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_FILE_MODE = re.compile(r"0?6[0246]{2}")
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
@@ -122,6 +127,25 @@ def _store_url(text: str) -> str:
     return text
 
 
+def _dumped_url(url: str, info: SerializationInfo) -> str:
+    return url if info.context is _UNMASKED else masked_url(url)
+
+
+def _dumped_options(options: Any, info: SerializationInfo) -> Any:
+    return options if info.context is _UNMASKED else _masked_options(options)
+
+
+def _masked_options(options: Any, name: str = "") -> Any:
+    """Options of plug-ins without what is a secret by its name, and without the passwords of addresses."""
+    if _SECRET_NAME.search(name) and options is not None:
+        return MASK
+    if isinstance(options, dict):
+        return {key: _masked_options(each, str(key)) for key, each in cast("dict[Any, Any]", options).items()}
+    if isinstance(options, list | tuple):
+        return [_masked_options(each) for each in cast("Sequence[Any]", options)]
+    return masked_url(options) if isinstance(options, str) else options
+
+
 def _web_url(text: str) -> str:
     if not _WEB_URL.match(text):
         raise ValueError("must begin with http:// or https:// and a host")
@@ -130,6 +154,12 @@ def _web_url(text: str) -> str:
     if not _has_host_and_port(text):
         raise ValueError("must have a host, in brackets if it is one of IPv6, and no port or one up to 65535")
     return text
+
+
+def _file_mode(value: Any) -> Any:
+    if not isinstance(value, str) or not _FILE_MODE.fullmatch(value):
+        raise ValueError('must be octal digits in quotes, such as "0600": the owner reads and writes, nobody executes')
+    return value
 
 
 def _origin(text: str) -> str:
@@ -161,8 +191,10 @@ def _prompt(text: str) -> str:
 _BOOL = TypeAdapter(bool)
 Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
-StoreUrl = Annotated[str, AfterValidator(_store_url)]
+StoreUrl = Annotated[str, AfterValidator(_store_url), PlainSerializer(_dumped_url)]
+PluginOptions = Annotated[dict[PluginName, dict[str, Any]], PlainSerializer(_dumped_options)]
 PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
+FileMode = Annotated[str, BeforeValidator(_file_mode)]
 WebUrl = Annotated[str, AfterValidator(_web_url)]
 Prompt = Annotated[str, AfterValidator(_prompt)]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -209,6 +241,7 @@ class StoreSettings(Section):
     pool_size: PositiveInt = 8
     timeout_seconds: PositiveFloat = 10
     statement_cache_size: NonNegativeInt = 100
+    file_mode: FileMode = "0600"
     inline_loads: Literal["auto", "always", "never"] = "auto"
 
 
@@ -412,7 +445,7 @@ class TokenSettings(Section):
 
 
 class LimitSettings(Section):
-    """The largest message and batch that are accepted."""
+    """The largest message, batch and session of a file that are accepted."""
 
     prefix = "limits"
 
@@ -424,6 +457,7 @@ class LimitSettings(Section):
     max_id_length: PositiveInt = 255
     max_metadata_depth: PositiveInt = 8
     max_json_depth: PositiveInt = 64
+    max_session_bytes: PositiveInt = 32 * 1024 * 1024
 
 
 class BackgroundSettings(Section):
@@ -665,7 +699,7 @@ class PluginSettings(Section):
 
     enabled: bool = True
     disabled: PluginNames = ()
-    options: dict[PluginName, dict[str, Any]] = Field(default_factory=dict, repr=False)
+    options: PluginOptions = Field(default_factory=dict, repr=False)
 
 
 class EffectiveSetting(NamedTuple):
@@ -678,6 +712,9 @@ class EffectiveSetting(NamedTuple):
 
 class Settings(BaseSettings):
     """All settings. A section is given as its class or as a mapping: ``Settings(summary={"enabled": True})``.
+
+    No secret is in its repr, nor in what `model_dump` and `model_dump_json` give: there passwords in addresses, and
+    options of plug-ins that are secrets by their names, are masked.
 
     Raises `ConfigurationError` for a key that is unknown and for a value that is impossible.
     """
@@ -749,7 +786,7 @@ class Settings(BaseSettings):
 
     def value(self, key: str) -> Any:
         """The value of a dotted key. A plug-in option that is not given is None; any other key must exist."""
-        values = dict(_dotted(self.model_dump()))
+        values = dict(_dotted(self.model_dump(context=_UNMASKED)))
         if key not in values and not key.startswith(_OPTIONS):
             raise ConfigurationError(key, f"is no setting{_suggestion(key, _known_keys())}")
         return values.get(key)

@@ -25,11 +25,22 @@ MAX_ID_LENGTH = 255
 MAX_INTEGER_BITS = 4096
 """Python and databases refuse to print or read far longer integers."""
 
+_UNPRINTABLE = r"\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Characters that control, break a line, or turn the direction of what follows: what they hide nobody could tell from
+another id.
+"""
+
+ID_PATTERN = rf"^(?!\.{{1,2}}$)[^{_UNPRINTABLE}]{{1,{MAX_ID_LENGTH}}}$"
+"""What an id may be, so that the part of a path can hold it: everything but ``.`` and ``..``, which clients and proxies
+resolve, whatever their encoding.
+"""
+
 
 class MessageLimits(Value, frozen=True, kw_only=True):
     """How large a batch may be. Bytes are those of UTF-8, of structured values as JSON.
 
     `max_metadata_depth` and `max_json_depth` (content parts, arguments of tool calls) count nested objects and lists.
+    `max_session_bytes` is for a line of a file that is imported.
     """
 
     max_batch_messages: int = 1000
@@ -40,6 +51,7 @@ class MessageLimits(Value, frozen=True, kw_only=True):
     max_json_depth: int = 64
     max_tool_calls: int = 128
     max_id_length: int = 255
+    max_session_bytes: int = 32 * 1024 * 1024
 
 
 def check_session_id(value: object, *, creating: bool) -> None:
@@ -49,10 +61,10 @@ def check_session_id(value: object, *, creating: bool) -> None:
         raise InvalidInputError("session_id", "must not contain ~, which marks forks; use another character")
 
 
-def check_user_id(value: object) -> None:
+def check_user_id(value: object, *, field: str = "user_id") -> None:
     """Raises `InvalidInputError`. None is allowed: nobody in particular."""
     if value is not None:
-        _check_id("user_id", value)
+        _check_id(field, value)
 
 
 def check_idempotency_key(value: object) -> None:
@@ -142,16 +154,31 @@ _given = attrgetter(*(name for name in Message.__struct_fields__ if name not in 
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
 _ROLES = frozenset(get_args(Role))
 _VISIBILITIES = frozenset(get_args(Visibility))
-_CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_HALF_PAIR = r"\ud800-\udfff"
+_UNUSABLE = re.compile(f"[{_UNPRINTABLE}{_HALF_PAIR}]")
+
+
+def is_id(text: str) -> bool:
+    """Whether it may be the id of a user, of a session or of an agent."""
+    return _problem_of_id(text) is None
 
 
 def _check_id(field: str, value: object) -> None:
     if type(value) is not str:
         raise InvalidInputError(field, f"is a {_type_name(value)}, must be a str")
+    problem = _problem_of_id(value)
+    if problem is not None:
+        raise InvalidInputError(field, problem)
+
+
+def _problem_of_id(value: str) -> str | None:
     if not 1 <= len(value) <= MAX_ID_LENGTH:
-        raise InvalidInputError(field, f"has {len(value)} characters, must have 1 to {MAX_ID_LENGTH}")
-    if _CONTROL_CHARACTER.search(value):
-        raise InvalidInputError(field, "contains a control character; use printable characters")
+        return f"has {len(value)} characters, must have 1 to {MAX_ID_LENGTH}"
+    if _UNUSABLE.search(value):
+        return "contains a control character, or one that changes the direction; use printable characters"
+    if value in (".", ".."):
+        return "is a step in a path; use another id"
+    return None
 
 
 def _check_kind(message: Message, field: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 
-from reactor_memory.cli.options import STDOUT, file_option, list_option
+from reactor_memory.cli.options import list_option
+from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 
 if TYPE_CHECKING:
     from reactor_memory.benchmarking.results import Store
@@ -64,6 +65,7 @@ def _show_reference(context: click.Context, option: click.Parameter, wanted: boo
 )
 @file_option("--json", "results", may_print=True, text="Write the results as JSON; `-`: print them, and no table.")
 @file_option("--html", "page", text="Write the results as a page with curves.")
+@force_option()
 @click.option(
     "--show-reference",
     is_flag=True,
@@ -85,8 +87,8 @@ async def bench(
     file: Path | None,
     url: str | None,
     folder: Path | None,
-    results: IO[bytes] | None,
-    page: IO[bytes] | None,
+    results: Output | None,
+    page: Output | None,
     verbose: bool,
 ) -> None:
     """Measure the library beside the bare driver of its database.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_store_options
-from reactor_memory.cli.options import STDOUT, file_option, list_option
+from reactor_memory.cli.options import list_option
+from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.evaluation.sessions import VARIANTS
 from reactor_memory.evaluation.strategies import QUICK_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.session_files import Format
+    from reactor_memory.cli.session_files import Format, Read
 
 QUESTIONS = ("off", "on")
 FORMATS: tuple[Format, ...] = ("auto", "jsonl", "locomo", "longmemeval")
@@ -63,6 +64,7 @@ def _requirements(context: click.Context, option: click.Parameter, texts: tuple[
 @file_option("--html", "page", text="Write the results as a page with curves.")
 @file_option("--json", "results", may_print=True, text="Write the results as JSON; `-`: print them, and no table.")
 @file_option("--contexts", "contexts", text="Write every context in which a detail was looked for, as JSONL.")
+@force_option()
 @with_store_options
 async def eval_(
     invocation: Invocation,
@@ -70,7 +72,7 @@ async def eval_(
     file_format: Format,
     generate: int | None,
     seed: int | None,
-    out: IO[bytes] | None,
+    out: Output | None,
     budgets: tuple[int, ...],
     strategies: tuple[str, ...],
     variants: tuple[str, ...],
@@ -78,9 +80,9 @@ async def eval_(
     sessions: int | None,
     determinism: bool,
     requirements: tuple[Requirement, ...],
-    page: IO[bytes] | None,
-    results: IO[bytes] | None,
-    contexts: IO[bytes] | None,
+    page: Output | None,
+    results: Output | None,
+    contexts: Output | None,
 ) -> int:
     """Measure what contexts keep of long sessions, by replaying them turn by turn.
 
@@ -94,14 +96,14 @@ async def eval_(
     from reactor_memory.cli.evaluating import Plan, evaluate
     from reactor_memory.cli.evaluation_page import evaluation_page
     from reactor_memory.cli.evaluation_view import evaluation_view, results_json, shortcomings
-    from reactor_memory.cli.session_files import generated, reader, write_generated
+    from reactor_memory.cli.session_files import generated, write_generated
     from reactor_memory.cli.terminal import console
 
     _check_source(files, generate, seed, out)
     if generate and out:
         out.writelines(write_generated(generate, seed or 0))
         return 0
-    file, read = generated(generate, seed or 0) if generate else (None, reader(file_format))
+    file, read = generated(generate, seed or 0) if generate else (None, _reader(invocation, file_format))
     plan = Plan(
         files=files if file is None else (file,),
         read=read,
@@ -126,7 +128,13 @@ async def eval_(
     return 1 if wrong or any(result.violations for result in found) else 0
 
 
-def _check_source(files: tuple[Path, ...], generate: int | None, seed: int | None, out: IO[bytes] | None) -> None:
+def _reader(invocation: Invocation, file_format: Format) -> Read:
+    from reactor_memory.cli.session_files import reader
+
+    return reader(file_format, max_bytes=invocation.settings().limits.max_session_bytes)
+
+
+def _check_source(files: tuple[Path, ...], generate: int | None, seed: int | None, out: Output | None) -> None:
     """Sessions come from files or from templates, and only those from templates have a seed and are written."""
     if bool(files) == bool(generate):
         raise click.UsageError("give either files or --generate")

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from reactor_memory.cli.context_view import context_value
 from reactor_memory.cli.importing import Advance, check_line
 from reactor_memory.cli.invocation import Invocation
+from reactor_memory.cli.output import Output
 from reactor_memory.cli.session_files import Read
 from reactor_memory.cli.terminal import progress
 from reactor_memory.container import Container, manager_options, open_container
@@ -113,7 +114,7 @@ class Run(Value, frozen=True):
         return msgspec.json.encode(value) + b"\n"
 
 
-async def evaluate(invocation: Invocation, plan: Plan, contexts: IO[bytes] | None) -> list[Result]:
+async def evaluate(invocation: Invocation, plan: Plan, contexts: Output | None) -> list[Result]:
     """All results. Final contexts go to `contexts`, one a line, as they come.
 
     Nothing is stored before every file was checked.
@@ -137,7 +138,7 @@ class _Replays(NamedTuple):
     run: Run
     advance: Advance
 
-    async def results(self, contexts: IO[bytes] | None) -> list[Result]:
+    async def results(self, contexts: Output | None) -> list[Result]:
         def keep(final: FinalContext) -> None:
             if contexts is not None:
                 contexts.write(self.run.context_line(final))

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from reactor_memory.cli.transcripts import Line, read_lines, read_unread
+from reactor_memory.cli.transcripts import UNLIMITED, Line, read_lines, read_unread
 from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Message, Value
@@ -50,9 +50,9 @@ class Imported(Value, frozen=True, kw_only=True):
     stored: int
 
 
-def read_sessions(file: Path, prefix: str = "") -> Iterator[Line]:
+def read_sessions(file: Path, prefix: str, max_bytes: int) -> Iterator[Line]:
     """The sessions of a file, `prefix` put before their ids."""
-    return (_with_prefix(line, prefix) for line in read_lines(file))
+    return (_with_prefix(line, prefix) for line in read_lines(file, max_bytes=max_bytes))
 
 
 def _with_prefix(line: Line, prefix: str) -> Line:
@@ -66,7 +66,7 @@ def check_files(files: Iterable[Path], limits: MessageLimits, *, prefix: str = "
 
 
 def _check_file(file: Path, limits: MessageLimits, prefix: str, seen: dict[str, str]) -> FileSize:
-    sizes = [check_line(line, limits, seen) for line in read_sessions(file, prefix)]
+    sizes = [check_line(line, limits, seen) for line in read_sessions(file, prefix, limits.max_session_bytes)]
     if not sizes:
         raise ImportFormatError(str(file), "holds no session")
     return FileSize(file=file, sessions=len(sizes), messages=sum(sizes))
@@ -106,22 +106,29 @@ class Importer:
     """Stores the sessions of checked files for one user, in batches of `batch` messages."""
 
     def __init__(
-        self, manager: ConversationManager, *, user_id: str | None, prefix: str = "", batch: int = BATCH
+        self,
+        manager: ConversationManager,
+        *,
+        user_id: str | None,
+        prefix: str = "",
+        batch: int = BATCH,
+        max_bytes: int = UNLIMITED,
     ) -> None:
         self._manager = manager
         self._user_id = user_id
         self._prefix = prefix
         self._batch = batch
+        self._max_bytes = max_bytes
 
     async def compare(self, file: Path) -> None:
         """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
-        for session_id, read in read_unread(file):
+        for session_id, read in read_unread(file, max_bytes=self._max_bytes):
             if await self._is_known(self._prefix + session_id):
                 await self._present(_with_prefix(read(), self._prefix))
 
     async def store(self, file: Path, advance: Advance) -> int:
         """Store the messages that are missing; how many they were."""
-        return await self.store_lines(read_sessions(file, self._prefix), advance)
+        return await self.store_lines(read_sessions(file, self._prefix, self._max_bytes), advance)
 
     async def store_lines(self, lines: Iterable[Line], advance: Advance) -> int:
         """Store the messages of sessions that are missing; how many they were."""

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from reactor_memory.cli.transcripts import Line, open_file, problem_of, read_lines, to_line
+from reactor_memory.cli.transcripts import UNLIMITED, Line, open_file, problem_of, read_lines, to_line
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation import locomo, longmemeval
 from reactor_memory.evaluation.generator import generate_sessions
@@ -27,9 +27,9 @@ Read: TypeAlias = Callable[[Path], Iterator[Line]]
 """The sessions of a file. Raises `ImportFormatError` for the first place that is not in the format."""
 
 
-def reader(format: Format) -> Read:  # noqa: A002
-    """What reads files of this format; `auto` looks into each file."""
-    return partial(_read, format=format)
+def reader(format: Format, *, max_bytes: int = UNLIMITED) -> Read:  # noqa: A002
+    """What reads files of this format; `auto` looks into each file. A line of JSONL may have `max_bytes`."""
+    return partial(_read, format=format, max_bytes=max_bytes)
 
 
 def generated(count: int, seed: int) -> tuple[Path, Read]:
@@ -48,9 +48,9 @@ def _generate(file: Path, *, count: int, seed: int) -> Iterator[Line]:
         yield _line(str(file), session)
 
 
-def _read(file: Path, *, format: Format) -> Iterator[Line]:  # noqa: A002
+def _read(file: Path, *, format: Format, max_bytes: int) -> Iterator[Line]:  # noqa: A002
     if format == "jsonl" or (format == "auto" and not _begins_as_array(file)):
-        return read_lines(file)
+        return read_lines(file, max_bytes=max_bytes)
     entries = _entries(file)
     return _BENCHMARKS[_recognized(file, entries) if format == "auto" else format](file, entries)
 
@@ -58,7 +58,8 @@ def _read(file: Path, *, format: Format) -> Iterator[Line]:  # noqa: A002
 def _begins_as_array(file: Path) -> bool:
     try:
         with open_file(file) as opened:
-            return next((line.lstrip()[:1] for line in opened if line.strip()), b"") == b"["
+            begins = iter(lambda: opened.read(1), b"")
+            return next((sign for sign in begins if not sign.isspace()), b"") == b"["
     except (OSError, EOFError, zlib.error):
         return False  # whoever reads the lines of it says what is wrong
 

@@ -19,6 +19,8 @@ from reactor_memory.models import JsonObject, Message, Role, ToolCall, Visibilit
 
 T = TypeVar("T")
 
+UNLIMITED = -1
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -72,31 +74,43 @@ class Line(NamedTuple):
     probes: Callable[[], tuple[Probe, ...]]
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path, *, max_bytes: int = UNLIMITED) -> Iterator[Line]:
     """The sessions of a file, one at a time. Blank lines are skipped.
 
-    Raises `ImportFormatError` with the file and the line for the first line that is not in the format.
+    Raises `ImportFormatError` with the file and the line for the first line that is not in the format, or longer than
+    `max_bytes`; of such a line no more than that is read.
     """
-    return (_line(where, text) for where, text in _read_texts(path))
+    return (_line(where, text) for where, text in _read_texts(path, max_bytes))
 
 
-def read_unread(path: Path) -> Iterator[tuple[str, Callable[[], Line]]]:
+def read_unread(path: Path, *, max_bytes: int = UNLIMITED) -> Iterator[tuple[str, Callable[[], Line]]]:
     """The ids of the sessions of a file, each with what reads the rest of its line."""
-    return ((_decoded(where, text, _head).id, partial(_line, where, text)) for where, text in _read_texts(path))
+    return (
+        (_decoded(where, text, _head).id, partial(_line, where, text)) for where, text in _read_texts(path, max_bytes)
+    )
 
 
-def _read_texts(path: Path) -> Iterator[tuple[str, bytes]]:
+def _read_texts(path: Path, max_bytes: int) -> Iterator[tuple[str, bytes]]:
     where = str(path)
     try:
         with open_file(path) as file:
-            for number, text in enumerate(file, start=1):
+            for number, text in enumerate(_texts(file, max_bytes), start=1):
                 where = f"{path}:{number}"
+                if 0 <= max_bytes < len(text):
+                    raise ImportFormatError(where, f"has more than {max_bytes} bytes (limits.max_session_bytes)")
                 if not text.isspace():
                     yield where, text
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ImportFormatError(where, "the compressed file is damaged or not complete") from None
     except OSError as error:
         raise ImportFormatError(where, f"cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def _texts(file: IO[bytes] | gzip.GzipFile, max_bytes: int) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long the beginning, and nothing after it."""
+    size = UNLIMITED if max_bytes == UNLIMITED else max_bytes + 1
+    while text := file.readline(size):
+        yield text
 
 
 def open_file(path: Path) -> IO[bytes] | gzip.GzipFile:

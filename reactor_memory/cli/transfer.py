@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 
 if TYPE_CHECKING:
     from reactor_memory.cli.importing import FileSize, Imported, Importer
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefix: str) -> None:
     """Store the sessions of JSONL files.
 
-    A line is a session: {"id": ..., "messages": [{"role", "content", "at", ...}]}; a file may be packed with gzip.
-    All files are checked before the first message is stored. An import that was interrupted continues where it
-    stopped when it is repeated, and a complete one changes nothing.
+    A line is a session: {"id": ..., "messages": [{"role", "content", "at", ...}]}; a file may be packed with gzip,
+    and a line may have limits.max_session_bytes. All files are checked before the first message is stored. An import
+    that was interrupted continues where it stopped when it is repeated, and a complete one changes nothing.
 
     Summaries are left to `reactor-memory worker`, or to the process that loads the session.
     """
@@ -36,8 +37,13 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
     limits = manager_options(settings).limits
     sizes = check_files(files, limits, prefix=session_prefix)
     async with invocation.memory(settings, creates=True) as memory:
-        batch = min(BATCH, limits.max_batch_messages)
-        importer = Importer(memory.manager, user_id=invocation.user_id, prefix=session_prefix, batch=batch)
+        importer = Importer(
+            memory.manager,
+            user_id=invocation.user_id,
+            prefix=session_prefix,
+            batch=min(BATCH, limits.max_batch_messages),
+            max_bytes=limits.max_session_bytes,
+        )
         imported = await _import_files(importer, sizes)
     invocation.show(imported, lambda: rendering.imported(imported))
 
@@ -62,10 +68,11 @@ async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[I
 
 @click.command()
 @click.argument("session")
-@click.option("-o", "--output", type=click.File("wb", lazy=True, atomic=True), default="-", help="A file, not stdout.")
+@file_option("-o", "--output", "output", text="A file, not stdout.", may_print=True, default=STDOUT)
+@force_option()
 @click.option("--as", "new_id", metavar="ID", help="Write the session under another id (a fork cannot keep its own).")
 @with_common_options
-async def export(invocation: Invocation, session: str, output: IO[bytes], new_id: str | None) -> None:
+async def export(invocation: Invocation, session: str, output: Output, new_id: str | None) -> None:
     """Write a session as a line of JSONL.
 
     The line holds all that the messages have, in the format that `reactor-memory import` reads. Of a fork it holds

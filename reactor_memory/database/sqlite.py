@@ -7,10 +7,11 @@ closure on a connection's thread: a cancelled caller abandons the wait, never a 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -42,8 +43,9 @@ _REST_SECONDS = 5.0
 
 
 class SqliteDatabase(Database):
-    """`path` is created when missing, and its schema brought up to date, by `open`. A file that cannot be written, or
-    lies where nothing can be, is opened for reading; a write then raises `StoreReadOnlyError`.
+    """`path` is created when missing, and its schema brought up to date, by `open`. A new file gets the permissions
+    `file_mode`, which those beside it (``-wal``, ``-shm``) take over from it. A file that cannot be written, or lies
+    where nothing can be, is opened for reading; a write then raises `StoreReadOnlyError`.
 
     A call that finds the file locked by another process waits until its deadline: `timeout_seconds` from when it came,
     unless the caller set one.
@@ -62,8 +64,10 @@ class SqliteDatabase(Database):
         *,
         timeout_seconds: float = 10.0,
         inline_reads: InlineReads = "never",
+        file_mode: int = 0o600,
     ) -> None:
         self._path = Path(path)
+        self._file_mode = file_mode
         self._statements = statements
         self._timeout_seconds = timeout_seconds
         self._inline_reads = inline_reads
@@ -97,6 +101,7 @@ class SqliteDatabase(Database):
 
     async def _opened_writer(self, ends: float) -> SqliteThread | None:
         """None if the file can only be read."""
+        await anyio.to_thread.run_sync(_create, self._path, self._file_mode)
         self._address = _address_of(self._path)
         thread = await SqliteThread.started(self._connect)
         try:
@@ -297,6 +302,13 @@ def _as_outcome(error: Exception) -> StoreError:
     outcome = translate(error)
     outcome.__cause__ = error if isinstance(error, sqlite3.Error) else None
     return outcome
+
+
+def _create(path: Path, mode: int) -> None:
+    """SQLite takes an empty file for a new database. Where none can be made, it says itself what is wrong."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        path.chmod(mode)  # past the umask, which may take bits away
 
 
 def _address_of(path: Path) -> str:

@@ -10,7 +10,7 @@ from litestar.params import JSONBody, QueryParameter
 from reactor_memory.http import models, showing
 from reactor_memory.http.limits import BodyLimits
 from reactor_memory.http.messages import from_agent, message_page
-from reactor_memory.http.paging import PageTokens
+from reactor_memory.http.paging import ServiceTokens
 from reactor_memory.http.parameters import MAX_PAGE, After, Caller, ConversationId, Key, Limit
 from reactor_memory.memberships import Channel
 from reactor_memory.service.messages import Messages
@@ -48,7 +48,7 @@ class AgentController(Controller):
 
     messages: Messages
     summaries: Summaries
-    tokens: PageTokens
+    tokens: ServiceTokens
     limits: BodyLimits
 
     @get("/context", operation_id="getContext")
@@ -84,7 +84,7 @@ class AgentController(Controller):
         channel: OneChannel = None,
     ) -> models.MessagePage:
         """What users see, summaries, and what the calling agent wrote for itself; oldest first."""
-        tokens = self.tokens.of(principal, f"listAgentMessages {conversation_id}", channel)
+        tokens = await self.tokens.of(principal, f"listAgentMessages {conversation_id}", channel)
         rows = await self.messages.list_for_agent(
             principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, channel=channel
         )

@@ -11,13 +11,15 @@ from litestar.config.cors import CORSConfig
 from litestar.types import Message, Scope
 
 from reactor_memory.container import Container
+from reactor_memory.database.database import Database
 from reactor_memory.http import guards
+from reactor_memory.http.addresses import with_slashes
 from reactor_memory.http.bodies import JsonRequest
 from reactor_memory.http.doorstep import Doorstep
 from reactor_memory.http.guards import Authenticator
 from reactor_memory.http.idempotency import AnsweredRequests
 from reactor_memory.http.limits import body_limits
-from reactor_memory.http.paging import PageTokens, signing_secret
+from reactor_memory.http.paging import ServiceTokens
 from reactor_memory.http.problems import EXCEPTION_HANDLERS
 from reactor_memory.http.readiness import NO_PROBES, Probes
 from reactor_memory.http.request_ids import request_id_of
@@ -35,6 +37,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
     app = Litestar(
         route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
         guards=[guards.admitted(authenticator)],
+        middleware=[with_slashes],
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
@@ -61,16 +64,18 @@ def parts_of(container: Container) -> Parts:
         "summaries": container.posted_summaries,
         "streams": container.response_streams,
         "search": container.message_search,
-        "answered": providers.Singleton(AnsweredRequests, database=container.database, clock=container.clock),
-        "tokens": providers.Singleton(page_tokens, settings),
+        "answered": providers.Singleton(
+            AnsweredRequests, database=container.database, access=container.access, clock=container.clock
+        ),
+        "tokens": providers.Singleton(page_tokens, settings, container.database),
         "limits": providers.Singleton(body_limits, settings.http),
         "is_described": lambda: settings.http.openapi,
     }
 
 
-def page_tokens(settings: Settings) -> PageTokens:
+def page_tokens(settings: Settings, database: Database) -> ServiceTokens:
     given = settings.http.token_secret
-    return PageTokens(signing_secret(None if given is None else given.get_secret_value(), settings.store.url))
+    return ServiceTokens(None if given is None else given.get_secret_value(), database)
 
 
 def _cors(origins: Sequence[str]) -> CORSConfig | None:

@@ -24,8 +24,9 @@ from litestar.exceptions import (
 
 from reactor_memory.http.api_keys import KeyRing
 from reactor_memory.http.key_sets import KeysUnavailableError
-from reactor_memory.http.tokens import TokenError, TokenVerifier, is_user_id
+from reactor_memory.http.tokens import TokenError, TokenVerifier
 from reactor_memory.principals import ApiKey, Principal
+from reactor_memory.validation import is_id
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def bearer(value: str) -> str:
 
 def named_user(on_behalf_of: str, user_id: str | None, key: ApiKey | None) -> str:
     """The user that X-On-Behalf-Of names, if the caller may name them; a token of the same user is always enough."""
-    if not is_user_id(on_behalf_of):
+    if not is_id(on_behalf_of):
         raise ClientException("X-On-Behalf-Of: names no user")
     if user_id is None and key is not None and key.grant.allows("on-behalf-of"):
         return on_behalf_of

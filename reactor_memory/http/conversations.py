@@ -12,7 +12,7 @@ from reactor_memory.http import models, showing
 from reactor_memory.http.idempotency import AnsweredRequests, Asked
 from reactor_memory.http.limits import BodyLimits
 from reactor_memory.http.messages import from_user
-from reactor_memory.http.paging import PageTokens, page
+from reactor_memory.http.paging import ServiceTokens, page
 from reactor_memory.http.parameters import After, Caller, ConversationId, Key, Limit, MessageId, Words
 from reactor_memory.memberships import ListMode
 from reactor_memory.principals import Principal
@@ -25,7 +25,7 @@ class ConversationController(Controller):
     path = "/conversations"
 
     conversations: Conversations
-    tokens: PageTokens
+    tokens: ServiceTokens
     answered: AnsweredRequests
     limits: BodyLimits
 
@@ -36,7 +36,7 @@ class ConversationController(Controller):
         """Those that the user owns or is a member of, newest activity first. `query` is looked for in titles and
         metadata.
         """
-        tokens = self.tokens.of(principal, "listConversations", words, mode)
+        tokens = await self.tokens.of(principal, "listConversations", words, mode)
         rows = await self.conversations.list(
             principal, mode=mode, text=words, after=tokens.after(after, tuple[int, str]), limit=limit + 1
         )

@@ -1,4 +1,4 @@
-"""What is settled before a request is routed: its deadline, addresses that are too long, and HEAD."""
+"""What is settled before a request is routed: its deadline, its path, addresses that are too long, and HEAD."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from reactor_memory.database.deadlines import restart_deadline, within
+from reactor_memory.http.addresses import routed_path
 from reactor_memory.http.problems import URI_TOO_LONG, ProblemError, answer
 from reactor_memory.http.request_ids import request_id_of
 
@@ -41,6 +42,7 @@ class Doorstep:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request: Any = scope
+        request["path"] = routed_path(request)
         if len(request["path"]) + len(request["query_string"]) > MAX_ADDRESS_BYTES:
             await _refuse(scope, receive, send)
         elif request["method"] == "HEAD":

@@ -31,6 +31,7 @@ from reactor_memory.http.problems import (
 from reactor_memory.models import Value
 from reactor_memory.principals import AnsweredRequest, Principal
 from reactor_memory.protocols import Clock
+from reactor_memory.service.access import Access
 from reactor_memory.storage import answered_requests
 
 T = TypeVar("T")
@@ -77,15 +78,18 @@ class Asked(Value, frozen=True, kw_only=True):
 class AnsweredRequests:
     """Does what is asked once for each key."""
 
-    def __init__(self, *, database: Database, clock: Clock) -> None:
+    def __init__(self, *, database: Database, access: Access, clock: Clock) -> None:
         self._database = database
+        self._access = access
         self._clock = clock
 
     async def once(self, key: str | None, asked: Asked, deed: Callable[[str | None], Awaitable[T]]) -> Response[T]:
         """The answer of `deed`, now or when it was first asked for. It gets the key that the ids of what it creates are
         to be made from (None: any).
 
-        Raises `ProblemError` for a key of another request, and for one that is being worked on.
+        Raises `ProblemError` for a key of another request, and for one that is being worked on, and
+        `SessionNotFoundError` if the first answer tells of a conversation that is none of the caller's business any
+        more.
         """
         if key is None:
             return Response(await deed(None), status_code=asked.status)
@@ -97,7 +101,7 @@ class AnsweredRequests:
             forget_before=request.created_at - KEPT_MICROSECONDS,
         )
         if known is not None:
-            return _replay(request, known)
+            return await self._replay(request, known, asked.principal)
         answer = await self._done(request, deed)
         await self._database.write(answered_requests.answer_request, _answered(request, asked, answer))
         return Response(answer, status_code=asked.status)
@@ -111,6 +115,21 @@ class AnsweredRequests:
             with anyio.CancelScope(shield=True), within(RELEASE_SECONDS, anew=True), suppress(StoreError):
                 await self._database.write(answered_requests.release_request, request.principal_id, request.request_key)
             raise
+
+    async def _replay(self, request: AnsweredRequest, known: AnsweredRequest, principal: Principal) -> Response[Any]:
+        if known.fingerprint != request.fingerprint:
+            raise ProblemError(IDEMPOTENCY_CONFLICT, "the key was used before for another request: use a new one")
+        if known.status is None:
+            raise ProblemError(
+                IN_PROGRESS,
+                "the same request is being worked on: repeat it later for its answer",
+                headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+            )
+        if known.body is None:
+            return Response(None, status_code=known.status)
+        if known.group_id is not None:
+            await self._access.check_visible(principal, known.group_id)
+        return Response(msgspec.Raw(known.body.encode()), status_code=known.status)
 
     def _request(self, key: str, asked: Asked) -> AnsweredRequest:
         now = self._clock()
@@ -130,19 +149,6 @@ def _answered(request: AnsweredRequest, asked: Asked, answer: object) -> Answere
     body = None if answer is None else msgspec.json.encode(answer).decode()
     group_id = request.group_id or getattr(answer, "id", None)
     return msgspec.structs.replace(request, status=asked.status, body=body, group_id=group_id)
-
-
-def _replay(request: AnsweredRequest, known: AnsweredRequest) -> Response[Any]:
-    if known.fingerprint != request.fingerprint:
-        raise ProblemError(IDEMPOTENCY_CONFLICT, "the key was used before for another request: use a new one")
-    if known.status is None:
-        raise ProblemError(
-            IN_PROGRESS,
-            "the same request is being worked on: repeat it later for its answer",
-            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
-        )
-    body = None if known.body is None else msgspec.Raw(known.body.encode())
-    return Response(body, status_code=known.status)
 
 
 _CANONICAL = msgspec.json.Encoder(order="deterministic")

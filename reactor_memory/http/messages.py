@@ -10,7 +10,7 @@ from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.http import models, showing
 from reactor_memory.http.limits import BodyLimits
-from reactor_memory.http.paging import ListingTokens, PageTokens, page
+from reactor_memory.http.paging import ListingTokens, ServiceTokens, page
 from reactor_memory.http.parameters import After, Caller, ConversationId, Key, Limit
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.service.messages import Messages, NewMessage
@@ -25,7 +25,7 @@ class MessageController(Controller):
     path = "/conversations/{conversationId:str}/messages"
 
     messages: Messages
-    tokens: PageTokens
+    tokens: ServiceTokens
     limits: BodyLimits
 
     @get("", operation_id="listMessages")
@@ -38,7 +38,7 @@ class MessageController(Controller):
         inherit: Inherit = True,
     ) -> models.MessagePage:
         """What users see of the conversation, oldest first. A fork begins with what it shares."""
-        tokens = self.tokens.of(principal, f"listMessages {conversation_id}", inherit)
+        tokens = await self.tokens.of(principal, f"listMessages {conversation_id}", inherit)
         rows = await self.messages.list_for_user(
             principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, inherit=inherit
         )

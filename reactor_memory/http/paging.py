@@ -10,13 +10,16 @@ import binascii
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from hashlib import blake2b, scrypt
-from typing import TypeVar
+from hashlib import blake2b
+from secrets import token_hex
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from reactor_memory.database.database import Database
 from reactor_memory.errors import PageTokenError
 from reactor_memory.principals import Principal
+from reactor_memory.storage.service_secrets import service_secret
 
 T = TypeVar("T")
 
@@ -53,9 +56,12 @@ class ListingTokens:
         if not hmac.compare_digest(mac, self._mac(encoded)):
             raise PageTokenError
         try:
-            return msgspec.json.decode(encoded, type=keys)
+            found = msgspec.json.decode(encoded, type=keys)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise PageTokenError from None
+        if not _fits_columns(msgspec.to_builtins(found)):
+            raise PageTokenError
+        return found
 
     def before(self, keys: object) -> str:
         """The token of the page behind the row with these keys."""
@@ -66,6 +72,15 @@ class ListingTokens:
         # The length keeps what a token holds apart from what it is bound to.
         bound = len(self._binding).to_bytes(4) + self._binding + encoded
         return blake2b(bound, key=self._secret, digest_size=_MAC_BYTES, person=b"page token").digest()
+
+
+def _fits_columns(keys: Any) -> bool:
+    """Whether a database can compare its columns with these keys: no number has more than 64 bits."""
+    if isinstance(keys, int):
+        return -(2**63) <= keys < 2**63
+    if isinstance(keys, dict):
+        return all(map(_fits_columns, cast("dict[str, Any]", keys).values()))
+    return all(map(_fits_columns, cast("list[Any]", keys))) if isinstance(keys, list | tuple) else True
 
 
 def _unpacked(token: str) -> bytes:
@@ -86,11 +101,27 @@ def page(rows: Sequence[T], limit: int) -> tuple[Sequence[T], bool]:
     return rows[:limit], len(rows) > limit
 
 
-def signing_secret(given: str | None, store_url: str) -> bytes:
-    """The key of page tokens: the secret of the settings, else one that all processes on this database find alike.
-
-    The second is made slowly, since it is made from an address that may hold a password.
+class ServiceTokens:
+    """The page tokens of a service. Their secret is the one of the settings, else one that was made once and is kept in
+    the database, for all processes.
     """
-    if given is not None:
-        return blake2b(given.encode(), digest_size=32, person=b"page token").digest()
-    return scrypt(store_url.encode(), salt=b"reactor-memory page token", n=2**14, r=8, p=1, dklen=32)
+
+    def __init__(self, given: str | None, database: Database) -> None:
+        self._database = database
+        self._tokens = None if given is None else _tokens_of(given)
+
+    async def of(self, principal: Principal, listing: str, *filters: object) -> ListingTokens:
+        """As `PageTokens.of`."""
+        if self._tokens is None:
+            self._tokens = _tokens_of(await self._kept_secret())
+        return self._tokens.of(principal, listing, *filters)
+
+    async def _kept_secret(self) -> str:
+        candidate = token_hex()
+        if self._database.is_read_only:  # then no other process can make one either
+            return candidate
+        return await self._database.write(service_secret, "page tokens", candidate)
+
+
+def _tokens_of(secret: str) -> PageTokens:
+    return PageTokens(blake2b(secret.encode(), digest_size=32, person=b"page token").digest())

@@ -10,19 +10,20 @@ from litestar.params import HeaderParameter, PathParameter, QueryParameter
 from reactor_memory.http import idempotency
 from reactor_memory.http.paging import MAX_TOKEN_LENGTH
 from reactor_memory.principals import Principal
+from reactor_memory.validation import ID_PATTERN
 
 MAX_PAGE = 200
 """The most rows that a page may have."""
 
-_ID = r"^[^\x00-\x1f\x7f-\x9f/]{1,255}$"
 _TEXT = r"^[^\x00]+$"
 
 Caller: TypeAlias = NamedDependency[Principal]
 
-ConversationId: TypeAlias = Annotated[str, PathParameter(name="conversationId", pattern=_ID)]
-MessageId: TypeAlias = Annotated[str, PathParameter(name="messageId", pattern=_ID)]
-MemberId: TypeAlias = Annotated[str, PathParameter(name="userId", pattern=_ID)]
-TransferId: TypeAlias = Annotated[str, PathParameter(name="transferId", pattern=_ID)]
+ConversationId: TypeAlias = Annotated[str, PathParameter(name="conversationId", pattern=ID_PATTERN)]
+MessageId: TypeAlias = Annotated[str, PathParameter(name="messageId", pattern=ID_PATTERN)]
+MemberId: TypeAlias = Annotated[str, PathParameter(name="userId", pattern=ID_PATTERN)]
+ResponseId: TypeAlias = Annotated[str, PathParameter(name="responseId", pattern=ID_PATTERN)]
+TransferId: TypeAlias = Annotated[str, PathParameter(name="transferId", pattern=ID_PATTERN)]
 
 Key: TypeAlias = Annotated[
     str | None,

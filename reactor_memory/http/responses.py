@@ -10,7 +10,7 @@ import msgspec
 from litestar import Controller, Response, get, post
 from litestar.enums import MediaType
 from litestar.openapi import ResponseSpec
-from litestar.params import HeaderParameter, JSONBody, PathParameter, QueryParameter
+from litestar.params import HeaderParameter, JSONBody, QueryParameter
 from litestar.response import ServerSentEventMessage, Stream
 from litestar.types import Receive, Scope, Send
 
@@ -18,14 +18,13 @@ from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import StreamPositionError
 from reactor_memory.http import event_ids, models, showing
 from reactor_memory.http.idempotency import AnsweredRequests, Asked
-from reactor_memory.http.parameters import Caller, ConversationId, Key
+from reactor_memory.http.parameters import Caller, ConversationId, Key, ResponseId
 from reactor_memory.responses import Piece
 from reactor_memory.service.following import StreamEvent
 from reactor_memory.service.responses import MAX_WAIT_SECONDS, ResponseStreams
 
 RECONNECT_MILLISECONDS = 1000
 
-ResponseId = Annotated[str, PathParameter(name="responseId", pattern=r"^[^\x00-\x1f\x7f-\x9f/]{1,255}$")]
 Wait = Annotated[
     float,
     QueryParameter(

@@ -6,7 +6,7 @@ from litestar import Controller, post
 from litestar.params import JSONBody
 
 from reactor_memory.http import models, showing
-from reactor_memory.http.paging import PageTokens
+from reactor_memory.http.paging import ServiceTokens
 from reactor_memory.http.parameters import Caller, Key
 from reactor_memory.searching import MessageHit, MessageSearch, SearchCursor
 from reactor_memory.service.access import agents_of, check_granted, user_of
@@ -17,7 +17,7 @@ class SearchController(Controller):
     path = "/search"
 
     search: MessageSearchService
-    tokens: PageTokens
+    tokens: ServiceTokens
 
     @post("/messages", operation_id="searchMessages", status_code=200)
     async def search_messages(
@@ -36,7 +36,7 @@ class SearchController(Controller):
             search_type=data.search_type,
             limit=data.top_k,
         )
-        tokens = self.tokens.of(principal, "searchMessages", asked)
+        tokens = await self.tokens.of(principal, "searchMessages", asked)
         found = await self.search.search(asked.continued(tokens.after(data.cursor, SearchCursor)))
         return models.SearchResults(
             data=[_result(hit) for hit in found.hits],

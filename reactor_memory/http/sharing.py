@@ -10,7 +10,7 @@ from litestar.params import JSONBody
 from reactor_memory.http import models, showing
 from reactor_memory.http.conversations import group_of
 from reactor_memory.http.idempotency import AnsweredRequests, Asked
-from reactor_memory.http.paging import PageTokens, page
+from reactor_memory.http.paging import ServiceTokens, page
 from reactor_memory.http.parameters import After, Caller, ConversationId, Key, Limit, MemberId, TransferId
 from reactor_memory.principals import Principal
 from reactor_memory.service.sharing import Sharing
@@ -20,7 +20,7 @@ class SharingController(Controller):
     path = "/conversations/{conversationId:str}"
 
     sharing: Sharing
-    tokens: PageTokens
+    tokens: ServiceTokens
     answered: AnsweredRequests
 
     @get("/memberships", operation_id="listMemberships")
@@ -99,7 +99,7 @@ class SharingController(Controller):
         self, principal: Caller, conversation_id: ConversationId, after: After = None, limit: Limit = 50
     ) -> models.AuditPage:
         """Who changed what of the conversation and its forks, oldest first; for managers."""
-        tokens = self.tokens.of(principal, f"listAudit {conversation_id}")
+        tokens = await self.tokens.of(principal, f"listAudit {conversation_id}")
         rows = await self.sharing.audit(
             principal, conversation_id, after=tokens.after(after, str) or "", limit=limit + 1
         )

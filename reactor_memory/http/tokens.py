@@ -17,13 +17,13 @@ import jwt
 from reactor_memory.http.key_sets import Algorithm, KeySource
 from reactor_memory.models import Value
 from reactor_memory.protocols import Clock
+from reactor_memory.validation import is_id
 
 LONGEST_KEY_ID = 255
 LAST_SECOND = 253_402_300_799
 """Of the year 9999. What ends later was not meant as a time."""
 
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-_USER_ID = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 _CHECKED_BY_PYJWT: Any = {
     "require": ["exp", "iss", "aud", "sub"],
     "verify_signature": True,
@@ -93,14 +93,9 @@ class TokenVerifier:
         others = (each.user_prefix for each in self._issuers.values() if each is not issuer)
         if any(len(prefix) > len(issuer.user_prefix) and user_id.startswith(prefix) for prefix in others):
             raise TokenError("user")
-        if user_id == issuer.user_prefix or not is_user_id(user_id):
+        if user_id == issuer.user_prefix or not is_id(user_id):
             raise TokenError("user")
         return user_id
-
-
-def is_user_id(text: str) -> bool:
-    """Whether every store keeps it, and every log shows it on one line."""
-    return _USER_ID.fullmatch(text) is not None
 
 
 def read_parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:

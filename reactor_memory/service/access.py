@@ -63,6 +63,16 @@ class Access:
             await self._audit.note(principal.client_id, conversation, operation)
         return conversation
 
+    async def check_visible(self, principal: Principal, conversation_id: str) -> None:
+        """Raises `SessionNotFoundError` if the caller may not know (any more) that the conversation is there. One that
+        was deleted is there for those who may restore it.
+        """
+        conversation = await self._database.read(
+            conversations.get_conversation, conversation_id, principal.user_id, deleted=True
+        )
+        if conversation is None or not is_visible(principal, conversation):
+            raise SessionNotFoundError(conversation_id)
+
     async def acting(
         self,
         principal: Principal,

@@ -64,9 +64,9 @@ class Sharing:
         self, principal: Principal, conversation_id: str, user_id: str, level: AccessLevel, *, creating: bool
     ) -> Membership | None:
         user_of(principal)
+        conversation = await self._access.conversation(principal, conversation_id, needs="manager", operation=SHARES)
         check_user_id(user_id)
         check_grantable(level)
-        conversation = await self._access.conversation(principal, conversation_id, needs="manager", operation=SHARES)
         if not creating:
             check_not_owner(conversation, user_id)
         action = "share" if creating else "change_access"
@@ -96,12 +96,12 @@ class Sharing:
     ) -> OwnershipTransfer:
         """Offer to make a member the owner. Raises `SharingConflictError` (``transfer_pending``, ``not_a_member``)."""
         owner_id = user_of(principal)
-        check_user_id(user_id)
-        if user_id == owner_id:
-            raise InvalidInputError("user_id", "names the owner: offer it to another member")
         transfer_id = new_id(principal, request_key, "transfer", conversation_id, user_id)
 
         async def act(conversation: Conversation) -> OwnershipTransfer:
+            check_user_id(user_id, field="new_owner_user_id")
+            if user_id == owner_id:
+                raise InvalidInputError("new_owner_user_id", "names the owner: offer it to another member")
             transfer = OwnershipTransfer(
                 transfer_id=transfer_id,
                 group_id=conversation.session.group_id,

@@ -14,7 +14,7 @@ from reactor_memory.models import BranchRange, Lease, Session
 from reactor_memory.protocols import ERASE, ERASE_USER, Erased, ErasedBranch, Refold
 from reactor_memory.storage import derived, log, memberships
 from reactor_memory.storage.branches import group_of, is_fork, ranges_between
-from reactor_memory.storage.rows import key_of, session_from
+from reactor_memory.storage.rows import key_of, session_from, to_json
 from reactor_memory.storage.tombstones import branches_showing, entomb
 from reactor_memory.storage.user_rows import name_user
 
@@ -131,7 +131,7 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     yield Batch("end_notes", ends)
     active = yield Step("delete_active_of_user", {"user_id": user_id})
     items = yield Step("delete_items_of_user", {"user_id": user_id})
-    answers = yield Step("delete_answers_of_user", {"user_id": user_id})
+    answers = yield Step("delete_answers_of_user", {"user_id": user_id, "named": to_json(user_id)})
     shared = yield from memberships.forget_user(user_id)
     return len(notes) + len(active) + len(items) + len(answers) + shared
 

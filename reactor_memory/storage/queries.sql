@@ -1387,6 +1387,14 @@ ORDER BY created_at, key_prefix
 UPDATE api_keys SET revoked_at = :now WHERE key_prefix = :key_prefix AND revoked_at IS NULL
 RETURNING key_prefix
 
+-- name: insert_service_secret
+-- across groups
+INSERT INTO service_secrets (name, secret) VALUES (:name, :secret) ON CONFLICT (name) DO NOTHING
+
+-- name: service_secret
+-- across groups
+SELECT secret FROM service_secrets WHERE name = :name
+
 -- name: claim_request
 -- across groups
 -- One that was left behind is taken over by whoever asks for the same again.
@@ -1433,8 +1441,14 @@ DELETE FROM answered_requests WHERE group_id = :group_id AND status IS NOT NULL
 
 -- name: delete_answers_of_user
 -- across groups
-DELETE FROM answered_requests WHERE user_id = :user_id AND status IS NOT NULL
+-- Those that the user got, and those that name the user: `named` is the id as JSON has it.
+DELETE FROM answered_requests WHERE (user_id = :user_id OR instr(body, :named) > 0) AND status IS NOT NULL
 RETURNING request_key
+-- name: delete_answers_of_user [postgres]
+-- across groups
+DELETE FROM answered_requests WHERE (user_id = :user_id OR strpos(body, :named) > 0) AND status IS NOT NULL
+RETURNING request_key
+
 
 
 -- Conversations that people share

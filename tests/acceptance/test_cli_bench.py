@@ -129,6 +129,19 @@ def test_the_reference_is_printed_as_it_runs(run: Run) -> None:
         assert (CHECKOUT / "reactor_memory" / "benchmarking" / f"{name}.py").read_text() in shown.out
 
 
+def test_results_replace_no_file_unasked(run: Run, folder: Path) -> None:
+    (folder / "out.html").write_text("mine")
+    (folder / "out.json").write_text("mine")
+    for option in ("--html", "--json"):
+        refused = run("bench", *QUICK, option, f"out.{option[2:]}")
+        assert (refused.code, refused.out) == (2, "")
+        assert "exists; --force replaces it" in refused.err
+    assert [path.read_text() for path in folder.glob("out.*")] == ["mine", "mine"]
+    assert run("bench", *QUICK, "--works", "load_last_20", "--html", "out.html", "--force").code == 0
+    assert (folder / "out.html").read_text().startswith("<!doctype html>")
+    assert (folder / "out.html").stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -207,6 +207,8 @@ def test_a_broken_rule_is_named_and_ends_with_code_1(
         (["--budgets", "0"], "0 is not in the range x>=1."),
         (["--json", "nowhere/out.json"], "there is no folder nowhere"),
         (["--contexts", "nowhere/out.jsonl"], "there is no folder nowhere"),
+        (["--html", "cut.jsonl"], "cut.jsonl exists; --force replaces it"),
+        (["--json", "cut.jsonl"], "cut.jsonl exists; --force replaces it"),
         (["--html", "-"], "name a file: the terminal shows the results"),
         (["--contexts", "-"], "name a file: the terminal shows the results"),
     ],

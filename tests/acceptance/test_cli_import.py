@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -74,6 +78,36 @@ def test_packed_files_are_imported(run: Run, folder: Path) -> None:
     assert stored_now(run("import", packed, "--json")) == 5
 
 
+def test_a_packed_file_is_unpacked_no_further_than_a_session_may_be_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gzip.open(folder / "bomb.jsonl.gz", "wb") as packed:
+        packed.write(b'{"id": "s1", "messages": [')
+        for _ in range(300):
+            packed.write(b" " * 1_000_000)
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_SESSION_BYTES", "1000000")
+    limited = (
+        "import resource, sys; from reactor_memory.cli import main; "
+        "resource.setrlimit(resource.RLIMIT_DATA, (256_000_000, 256_000_000)); main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", limited, "import", "bomb.jsonl.gz"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    problem = "error: bomb.jsonl.gz:1: has more than 1000000 bytes (limits.max_session_bytes)\n"
+    assert (done.returncode, done.stderr) == (2, problem)
+    assert rows(folder / "reactor-memory.db") == 0
+
+
+def test_a_session_may_have_exactly_the_bytes_of_the_limit(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(3), "s2": small_talk(2)})
+    longest = max(map(len, file.read_bytes().splitlines(keepends=True)))
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_SESSION_BYTES", str(longest - 1))
+    assert run("import", file).err.startswith(f"error: {file}:1: has more than {longest - 1} bytes")
+    monkeypatch.setenv("REACTOR_MEMORY_LIMITS__MAX_SESSION_BYTES", str(longest))
+    assert stored_now(run("import", file, "--json")) == 5
+
+
 def test_a_prefix_stands_before_every_id(run: Run, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2), "s2": small_talk(2)})
     run("import", file, "--session-prefix", "team-a:")
@@ -94,6 +128,11 @@ def test_an_owner_is_kept(run: Run, folder: Path) -> None:
         ("{", "is not valid JSON"),
         ('{"id": "x", "messages": []}', "messages: is empty"),
         ('{"id": "x~1", "messages": [{"role": "user", "content": ""}]}', "session_id: must not contain ~"),
+        (
+            '{"id": "\\u202ex", "messages": [{"role": "user", "content": ""}]}',
+            "session_id: contains a control character",
+        ),
+        ('{"id": "..", "messages": [{"role": "user", "content": ""}]}', "session_id: is a step in a path"),
         ('{"id": "s3", "messages": [{"role": "user", "content": ""}]}', "id: the session stands in FILE:4 too"),
         ('{"id": "x", "messages": [{"role": "tool", "content": ""}]}', "messages[0].tool_call_id: is missing"),
         ('{"id": "x", "messages": [{"role": "user", "content": "\\u0000"}]}', "messages[0].content: contains a NUL"),
@@ -157,7 +196,7 @@ def test_an_exported_fork_is_imported_under_another_id(run: Run, folder: Path) -
 def test_a_refused_export_leaves_the_old_file(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     (folder / "out.jsonl").write_text("old")
-    assert run("export", "s9", "-o", "out.jsonl").err == "error: session 's9': does not exist\n"
+    assert run("export", "s9", "-o", "out.jsonl", "--force").err == "error: session 's9': does not exist\n"
     assert (folder / "out.jsonl").read_text() == "old"
 
 
@@ -244,3 +283,44 @@ def test_sessions_are_imported_into_postgresql(run: Run, folder: Path, postgres_
     run("import", file, "--store", "copy.db")
     from_postgres = exported(run, "s2", "--store", postgres_dsn)
     assert [message.tool_calls for message in from_postgres] == [message.tool_calls for message in rich_messages()]
+
+
+def mode_of(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o777)
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_an_export_is_readable_by_its_owner_alone(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
+    assert run("export", "s1", "-o", "out.jsonl").code == 0
+    assert mode_of(folder / "out.jsonl") == "0o600"
+    assert mode_of(folder / "reactor-memory.db") == "0o600"
+
+
+def test_an_export_replaces_a_file_only_when_it_is_told_to(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
+    (folder / "out.jsonl").write_text("mine")
+    refused = run("export", "s1", "-o", "out.jsonl")
+    assert (refused.code, (folder / "out.jsonl").read_text()) == (2, "mine")
+    assert "out.jsonl exists; --force replaces it" in refused.err
+    assert run("export", "s1", "-o", "out.jsonl", "--force").code == 0
+    assert (folder / "out.jsonl").read_text() == run("export", "s1").out
+    assert mode_of(folder / "out.jsonl") == "0o600"
+
+
+def test_an_export_into_a_pipe_keeps_the_pipe(run: Run, folder: Path) -> None:
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
+    os.mkfifo(folder / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((folder / "pipe").read_text()))
+    reader.start()
+    assert run("export", "s1", "-o", "pipe").code == 0
+    reader.join(timeout=10)
+    assert read == [run("export", "s1").out]

@@ -35,7 +35,7 @@ async def find_key(container: Container) -> object:
 
 
 async def repeat_request(container: Container) -> object:
-    requests = AnsweredRequests(database=container.database(), clock=container.clock())
+    requests = AnsweredRequests(database=container.database(), access=container.access(), clock=container.clock())
 
     async def deed(request_key: str | None) -> None:
         raise AssertionError

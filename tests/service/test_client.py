@@ -194,9 +194,10 @@ async def test_names_in_any_script_go_over_the_wire(clients: Clients) -> None:
     user = "Jürgen Ω 👋"
     for_him = clients.agent.acting_for(user)
     conversation = (await for_him.create_conversation(title="Grüße 👋")).id
-    await for_him.share_conversation(conversation, "a b%2F?#é", "reader")
-    assert (await for_him.get_conversation(conversation)).owner_user_id == user
-    await for_him.remove_membership(conversation, "a b%2F?#é")
+    for member in ("a b%2F?#é", "spiffe://corp/ns/bob"):
+        await for_him.share_conversation(conversation, member, "reader")
+        assert (await for_him.get_conversation(conversation)).owner_user_id == user
+        await for_him.remove_membership(conversation, member)
     assert [row.user_id for row in (await for_him.list_memberships(conversation)).data] == [user]
 
 

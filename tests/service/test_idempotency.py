@@ -114,12 +114,52 @@ async def test_a_request_that_was_refused_may_be_repeated(service: Service) -> N
     assert (refused.status_code // 100, accepted.status_code) == (4, 202)
 
 
+async def test_who_was_removed_does_not_get_the_first_answer_again(service: Service) -> None:
+    conversation = await service.created(title="secret")
+    (said,) = await service.said(conversation, "hello")
+    bob = service.of(f"{service.user}-friend")
+    members = f"/conversations/{conversation}/memberships"
+    body = {"userId": bob.user, "accessLevel": "manager"}
+    assert (await service.post(members, body)).status_code == 201
+    requests = [
+        (f"/conversations/{conversation}/messages/{said}/fork", {"newMessage": {"content": "other"}}),
+        (members, {"userId": f"{service.user}-other", "accessLevel": "reader"}),
+    ]
+    for number, (path, asked) in enumerate(requests):
+        assert (await bob.post(path, asked, key=f"k{number}")).status_code == 201
+    assert (await service.ask("DELETE", f"{members}/{bob.user}")).status_code == 204
+    for number, (path, asked) in enumerate(requests):
+        answer = await bob.post(path, asked, key=f"k{number}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+    assert (await service.post(members, body)).status_code == 201
+    assert (await bob.post(*requests[0], key="k0")).status_code == 201
+
+
+async def test_no_answer_keeps_the_id_of_a_user_who_was_erased(service: Service, container: Container) -> None:
+    bob = f'"{service.user}" of Köln'
+    conversation = await service.created()
+    members = f"/conversations/{conversation}/memberships"
+    body = {"userId": bob, "accessLevel": "writer"}
+    assert (await service.post(members, body, key="k-share")).json()["userId"] == bob
+    await service.post(f"/conversations/{conversation}/transfer-ownership", {"newOwnerUserId": bob}, key="k-offer")
+    await service.post("/conversations", {"title": "kept"}, key="k-kept")
+    await container.conversation_manager().erase_user(bob)
+    again = await service.post(members, body | {"accessLevel": "reader"}, key="k-share")
+    assert (again.status_code, again.json()["accessLevel"]) == (201, "reader")
+    offered = await service.post(
+        f"/conversations/{conversation}/transfer-ownership", {"newOwnerUserId": "nobody"}, key="k-offer"
+    )
+    assert offered.json()["code"] == "not_a_member"
+    await service.post("/conversations", {"title": "kept"}, key="k-kept")
+    assert (await titles(service)).count("kept") == 1
+
+
 # -- what happens in between ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def requests(container: Container) -> AnsweredRequests:
-    return AnsweredRequests(database=container.database(), clock=container.clock())
+    return AnsweredRequests(database=container.database(), access=container.access(), clock=container.clock())
 
 
 def asked(user_id: str, what: str = "createConversation") -> Asked:
@@ -191,8 +231,8 @@ Deed = Callable[[str | None], Awaitable[Any]]
 
 async def _done_by_the_dying_and_the_next(container: Container, asked: Asked, deed: Deed) -> tuple[Any, Any]:
     """What two attempts came to, of which the first died after the deed."""
-    database, clock = container.database(), container.clock()
-    dying = AnsweredRequests(database=DyingDatabase(database), clock=clock)
+    database, access, clock = container.database(), container.access(), container.clock()
+    dying = AnsweredRequests(database=DyingDatabase(database), access=access, clock=clock)
     done: list[Any] = []
 
     async def noted(request_key: str | None) -> Any:
@@ -202,8 +242,8 @@ async def _done_by_the_dying_and_the_next(container: Container, asked: Asked, de
     with pytest.raises(Died):
         await dying.once("k", asked, noted)
     with pytest.raises(ProblemError, match="worked on"):
-        await AnsweredRequests(database=database, clock=clock).once("k", asked, noted)
-    await AnsweredRequests(database=database, clock=later(clock)).once("k", asked, noted)
+        await AnsweredRequests(database=database, access=access, clock=clock).once("k", asked, noted)
+    await AnsweredRequests(database=database, access=access, clock=later(clock)).once("k", asked, noted)
     first, second = done
     return first, second
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from reactor_memory.container import Container
+from reactor_memory.errors import InvalidInputError
 from reactor_memory.http.app import create_app
+from reactor_memory.models import Message
 from tests.service.callers import Service, who_says_so
+from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
@@ -318,3 +322,87 @@ async def test_an_address_without_end_is_refused_before_anybody_looks(container:
     assert await answered(container, f"/v1/user/conversations/{'x' * 1_000_000}") == 414
     assert await answered(container, "/v1/user/conversations", b"query=" + b"x" * 1_000_000) == 414
     assert await answered(container, "/v1/health") == 200
+
+
+# -- ids of any form: each may be addressed, or is refused where it first appears -------------------------------------
+
+ODD_IDS = [
+    "spiffe://corp/ns/bob",
+    "/",
+    "//",
+    "a/",
+    "/a",
+    "../b",
+    "a/../b",
+    "a/./b",
+    "...",
+    "a%2Fb",
+    "%2F",
+    "%252F",
+    "a+b c",
+    "?#;&=",
+    "\\",
+    "\ufffd/\U0001f600",
+    "memberships/x",
+]
+REFUSED_IDS = [".", "..", "\u202ebob", "bob\u2066", "a\u200eb", "a\u2028b", "a\nb", "\x85", ""]
+
+
+@each_row("odd", ODD_IDS)
+async def test_a_member_of_any_id_is_changed_and_removed(service: Service, odd: str) -> None:
+    conversation = await service.created()
+    path = f"/conversations/{conversation}/memberships"
+    address = f"{path}/{quote(odd, safe='')}"
+    themselves = service.of(odd) if odd.isascii() else service  # a header of the tests cannot name the others
+    for by in (service, themselves):
+        shared = await service.post(path, {"userId": odd, "accessLevel": "reader"})
+        assert (shared.status_code, shared.json()["userId"]) == (201, odd)
+        changed = await service.ask("PATCH", address, {"accessLevel": "writer"})
+        assert (changed.status_code, changed.json()["userId"]) == (200, odd)
+        assert (await by.ask("DELETE", address)).status_code == 204
+        assert [row["userId"] for row in (await service.get(path)).json()["data"]] == [service.user]
+    assert (await service.get(f"/conversations/{conversation}")).status_code == 200
+
+
+@each_row("odd", ODD_IDS)
+async def test_a_conversation_of_any_id_is_reached_by_every_path(
+    service: Service, container: Container, odd: str
+) -> None:
+    name = f"{service.user}:{odd}"
+    await container.conversation_manager().save_history(name, [Message.user("hello")], user_id=service.user)
+    path = f"/conversations/{quote(name, safe='')}"
+    (said,) = (await service.get(f"{path}/messages")).json()["data"]
+    for way in ("", "/forks", "/memberships", "/audit"):
+        assert (await service.get(path + way)).status_code == 200, way
+    fork = await service.post(f"{path}/messages/{said['id']}/fork", {"newMessage": {"content": "other"}})
+    assert fork.status_code == 201
+    assert (await service.get(f"/conversations/{quote(fork.json()['id'], safe='')}")).json()["id"].startswith(name)
+    assert (await service.ask("PATCH", path, {"title": "T"})).json()["id"] == name
+    assert (await service.ask("DELETE", path)).status_code == 204
+
+
+@each_row("refused", REFUSED_IDS)
+async def test_an_id_that_no_path_can_hold_never_gets_in(service: Service, container: Container, refused: str) -> None:
+    conversation = await service.created()
+    path = f"/conversations/{conversation}"
+    assert told(await service.post(f"{path}/memberships", {"userId": refused, "accessLevel": "reader"})) == (
+        422,
+        "invalid",
+        ["userId"],
+    )
+    answer = await service.post(f"{path}/transfer-ownership", {"newOwnerUserId": refused})
+    assert told(answer) == (422, "invalid", ["newOwnerUserId"])
+    manager = container.conversation_manager()
+    with pytest.raises(InvalidInputError) as caught:
+        await manager.save_history(refused, [Message.user("x")])
+    assert caught.value.field == "session_id"
+    with pytest.raises(InvalidInputError) as caught:
+        await manager.save_history("s", [Message.user("x")], user_id=refused)
+    assert caught.value.field == "user_id"
+
+
+@pytest.mark.parametrize("part", ["%2e", "%2e%2e", "%2E%2E", ".%2e"])
+async def test_a_step_in_a_path_is_nobody(service: Service, conversation: str, part: str) -> None:
+    answer = await service.ask("DELETE", f"/conversations/{conversation}/memberships/{part}")
+    assert answer.status_code in (404, 405)
+    assert (await service.get(f"/conversations/{conversation}")).status_code == 200

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import string
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from hashlib import scrypt
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor_memory.container import Container
+from reactor_memory.database.database import Database
 from reactor_memory.errors import PageTokenError
-from reactor_memory.http.paging import ListingTokens, PageTokens, signing_secret
+from reactor_memory.http.app import page_tokens
+from reactor_memory.http.paging import ListingTokens, PageTokens, ServiceTokens
 from reactor_memory.principals import Principal
 from tests.service.callers import Service
+from tests.stores import memory_database, sqlite_database
 from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
@@ -76,10 +85,50 @@ def test_a_token_of_any_length_is_refused_unread() -> None:
         LISTING.after(LISTING.before("x" * 2000), str)
 
 
-def test_processes_on_one_database_sign_alike() -> None:
-    url = "postgresql://service:secret@db/memory"
-    assert signing_secret(None, url) == signing_secret(None, url) != signing_secret(None, url + "2")
-    assert signing_secret("given", url) == signing_secret("given", "sqlite:///other.db") != signing_secret(None, url)
+@each_row("keys", [2**63, -(2**63) - 1, 10**400])
+def test_numbers_that_no_column_holds_are_refused(keys: int) -> None:
+    with pytest.raises(PageTokenError):
+        LISTING.after(LISTING.before(keys), int)
+    with pytest.raises(PageTokenError):
+        LISTING.after(LISTING.before((keys, "id")), tuple[int, str])
+
+
+@asynccontextmanager
+async def opened(database: Database) -> AsyncGenerator[Database]:
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def signed_by(given: str | None, database: Database) -> str:
+    return (await ServiceTokens(given, database).of(ALICE, "listConversations")).before(KEYS)
+
+
+async def test_processes_on_one_database_sign_alike(tmp_path: Path) -> None:
+    signed: list[str] = []
+    for name in ("one.db", "one.db", "other.db"):
+        async with opened(sqlite_database(tmp_path / name)) as database:
+            signed += [await signed_by(None, database), await signed_by("given", database)]
+    kept, given, kept_again, given_again, kept_elsewhere, given_elsewhere = signed
+    assert kept == kept_again != kept_elsewhere
+    assert given == given_again == given_elsewhere != kept
+
+
+async def test_processes_that_begin_at_once_sign_alike() -> None:
+    async with opened(memory_database()) as database:
+        signed = await asyncio.gather(*[signed_by(None, database) for _ in range(8)])
+    assert len(set(signed)) == 1
+
+
+async def test_where_nothing_can_be_written_a_process_signs_for_itself(tmp_path: Path) -> None:
+    async with opened(sqlite_database(tmp_path / "log.db")) as database:
+        kept = await signed_by(None, database)
+        database.is_read_only = True
+        tokens = ServiceTokens(None, database)
+        own = [(await tokens.of(ALICE, "listConversations")).before(KEYS) for _ in range(2)]
+    assert own[0] == own[1] != kept
 
 
 # -- over HTTP --------------------------------------------------------------------------------------------------------
@@ -87,7 +136,8 @@ def test_processes_on_one_database_sign_alike() -> None:
 
 async def pages(service: Service, path: str, *, limit: int) -> list[list[dict[str, Any]]]:
     """All pages of a listing, the first one first."""
-    found, cursor = [], ""
+    found: list[list[dict[str, Any]]] = []
+    cursor = ""
     while cursor is not None:
         answer = await service.get(path, params={"limit": limit} | ({"after": cursor} if cursor else {}))
         assert answer.status_code == 200, answer.text
@@ -154,6 +204,29 @@ async def test_a_token_of_another_conversation_or_filter_is_refused(service: Ser
     ):
         answer = await service.get(path, params={"after": cursor} | filters)
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_page_token"), path
+
+
+async def test_the_address_of_the_database_signs_nothing(service: Service, container: Container) -> None:
+    conversation = await service.created()
+    url = container.settings().store.url
+    secret = scrypt(url.encode(), salt=b"reactor-memory page token", n=2**14, r=8, p=1, dklen=32)
+    caller = Principal(user_id=service.user)
+    forged = PageTokens(secret).of(caller, f"listMessages {conversation}", True).before(0)
+    answer = await service.get(f"/conversations/{conversation}/messages", params={"after": forged})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_page_token")
+
+
+@each_row("position", [2**63, 10**30, -(10**30)])
+async def test_a_token_with_a_number_beyond_64_bits_is_refused(
+    service: Service, container: Container, position: int
+) -> None:
+    conversation = await service.created()
+    tokens = page_tokens(container.settings(), container.database())
+    listing = await tokens.of(Principal(user_id=service.user), f"listMessages {conversation}", True)
+    path = f"/conversations/{conversation}/messages"
+    assert (await service.get(path, params={"after": listing.before(0)})).status_code == 200
+    answer = await service.get(path, params={"after": listing.before(position)})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_page_token")
 
 
 async def test_audit_is_paged(service: Service) -> None:

@@ -291,6 +291,8 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"summary": {"recent_message_count": 20}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"trigger_message_count": 10}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"mode": "both"}}, "summary.mode: must be 'ledger' or 'full'"),
+        ({"store": {"file_mode": 0o600}}, "store.file_mode: must be octal digits in quotes"),
+        ({"store": {"file_mode": "0444"}}, "store.file_mode: must be octal digits in quotes"),
         ({"summary": {"memory_role": "assistant"}}, "summary.memory_role: must be 'system' or 'user'"),
         ({"summary": {"provider": " "}}, "summary.provider: must not be empty"),
         ({"summary": {"base_url": "ftp://host"}}, "summary.base_url: must begin with http"),
@@ -356,8 +358,19 @@ def test_no_secret_is_shown_anywhere() -> None:
     settings = Settings(
         store={"url": f"postgresql://app:{SECRET}@host/db?sslpassword={SECRET}"},
         summary={"api_key": SECRET},
-        plugins={"options": {"sample": {"auth-token": SECRET, "address": f"https://me:{SECRET}@host/"}}},
+        http={"token_secret": SECRET * 4},
+        auth={
+            "allow_shared_secrets": True,
+            "issuers": [{"issuer": "i", "audience": "a", "algorithm": "HS256", "secret": SECRET * 4}],
+        },
+        streams={"redis_url": f"redis://:{SECRET}@host"},
+        plugins={
+            "options": {
+                "sample": {"auth-token": SECRET, "deep": [{"key": SECRET}], "address": f"https://me:{SECRET}@h/"}
+            }
+        },
     )
+    assert settings.value("plugins.options.sample.auth_token") == SECRET
     values = {each.key: each.value for each in settings.origins()}
     assert values["store.url"] == f"postgresql://app:{MASK}@host/db?sslpassword={MASK}"
     assert values["summary.api_key"] == MASK
@@ -365,6 +378,10 @@ def test_no_secret_is_shown_anywhere() -> None:
     assert SECRET not in str(values)
     assert SECRET not in repr(settings)
     assert SECRET not in str(settings)
+    assert SECRET not in repr(settings.model_dump())
+    assert SECRET not in settings.model_dump_json()
+    assert SECRET not in repr(settings.store.model_dump())
+    assert settings.model_dump()["store"]["url"] == f"postgresql://app:{MASK}@host/db?sslpassword={MASK}"
 
 
 @pytest.mark.parametrize("field", ["url", "delete_grace_days"])

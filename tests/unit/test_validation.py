@@ -251,14 +251,16 @@ def test_what_passes_comes_back_unchanged(metadata: dict[str, Any], content: str
 
 
 @each_row("check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key])
-@each_row("value", ["", "a" * 256, "a\0", "a\nb", "\x7f", "\x85", SURROGATE, 1, b"a", ["a"]])
+@each_row(
+    "value", ["", "a" * 256, "a\0", "a\nb", "\x7f", "\x85", SURROGATE, 1, b"a", ["a"], ".", "..", "\u202ea", "a\u2029"]
+)
 def test_ids_that_are_refused(check: Any, value: Any) -> None:
     with pytest.raises(InvalidInputError):
         check(value)
 
 
 @each_row("check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key])
-@each_row("value", ["a", "a" * 255, "\U0001f600" * 255, "a b/c?d#e%00", "\ud55c", "'; --"])
+@each_row("value", ["a", "a" * 255, "\U0001f600" * 255, "a b/c?d#e%00", "\ud55c", "'; --", "...", "a/../b", "\u200d"])
 def test_ids_that_pass(check: Any, value: Any) -> None:
     check(value)
 

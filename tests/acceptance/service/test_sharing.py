@@ -130,6 +130,23 @@ async def test_only_the_owner_offers_ownership(alice: User, bob: User, carol: Us
     assert await of_conversation(alice, conversation) == []
 
 
+async def test_access_is_checked_before_what_is_asked(alice: User, bob: User, carol: User) -> None:
+    conversation = (await alice.begins())["id"]
+    path = f"/v1/user/conversations/{conversation}/memberships"
+    unusable = {"userId": "a\u0085b", "accessLevel": "reader"}
+    for name in (bob.name, unusable["userId"]):
+        assert (await offers(bob, conversation, name)).status == 404
+    assert (await bob.post(path, unusable)).status == 404
+    await alice.shares(conversation, bob.name, "writer")
+    for name in (bob.name, unusable["userId"]):
+        assert (await offers(bob, conversation, name)).status == 403
+    assert (await bob.post(path, unusable)).status == 403
+    for name in (alice.name, unusable["userId"]):
+        refused = await offers(alice, conversation, name)
+        assert refused.status == 422
+    assert (await alice.post(path, unusable)).status == 422
+
+
 async def test_who_accepts_is_the_owner(alice: User, bob: User, carol: User) -> None:
     conversation = (await alice.begins())["id"]
     await alice.shares(conversation, bob.name, "reader")

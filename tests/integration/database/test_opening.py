@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import subprocess
 import sys
@@ -167,3 +168,33 @@ async def test_a_slow_read_on_the_thread_changes_nothing(reads: Reads) -> None:
     assert not await reads.is_inline(takes=0.5)
     reads.clock.added += 1.1
     assert await reads.is_inline()
+
+
+def modes_in(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("options", "mode"), [({}, 0o600), ({"file_mode": 0o660}, 0o660)])
+@pytest.mark.parametrize("umask", [0, 0o077])
+async def test_new_files_have_the_mode_that_was_asked_for(
+    tmp_path: Path, options: dict[str, Any], mode: int, umask: int
+) -> None:
+    store = sqlite_store(tmp_path / "memory.db", **options)
+    before = os.umask(umask)
+    try:
+        await store.open()
+        await append_messages(store, "s1", numbered(2))
+        found = modes_in(tmp_path)
+    finally:
+        os.umask(before)
+        await store.close()
+    assert found == {"memory.db": mode, "memory.db-wal": mode, "memory.db-shm": mode}
+
+
+async def test_a_file_that_exists_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.touch(mode=0o640)
+    store = sqlite_store(path)
+    await store.open()
+    await store.close()
+    assert modes_in(tmp_path)["memory.db"] == 0o640

@@ -85,6 +85,7 @@ class TestParity:
             "response_pieces",
             "search_progress",
             "embeddings",
+            "service_secrets",
             REVISION_TABLE,
         }
 

@@ -80,6 +80,11 @@ class TestWhatIsAccepted:
     async def test_clocks_that_differ_a_little(self) -> None:
         assert await verifier().user_id(token(exp=NOW - 9, iat=NOW + 9, nbf=NOW + 9)) == "ann"
 
+    async def test_times_with_fractions_of_a_second(self) -> None:
+        assert await verifier().user_id(token(exp=NOW + 60.5, iat=NOW - 0.5, nbf=NOW - 0.25)) == "ann"
+        assert await verifier().user_id(token(exp=NOW - 9.5, iat=NOW + 9.5)) == "ann"
+        assert await refusal(token(exp=NOW - 10.5)) == "expired"
+
     async def test_another_claim_as_the_user(self) -> None:
         rules = issuer(user_claim="email", user_prefix="corp:")
         assert await verifier(rules).user_id(token(email="ann@example.com")) == "corp:ann@example.com"
@@ -187,7 +192,7 @@ class TestClaims:
     async def test_a_subject_that_is_no_text(self, subject: object) -> None:
         assert await refusal(token(sub=subject)) == "claims"
 
-    @each_row("subject", ["", "a\0b", "a\nb", "a\x7f", "x" * 256, "\ud800"])
+    @each_row("subject", ["", "a\0b", "a\nb", "a\x7f", "x" * 256, "\ud800", ".", "..", "\u202ea"])
     async def test_a_subject_that_names_no_user(self, subject: str) -> None:
         assert await refusal(token(sub=subject)) == "user"
 

@@ -1,0 +1,12 @@
+"""The operation on secrets that the service makes once, and all its processes share."""
+
+from __future__ import annotations
+
+from reactor_memory.database.operations import Step, Steps
+
+
+def service_secret(name: str, candidate: str) -> Steps[str]:
+    """The secret of this name: `candidate` if there was none. All who ask at once get the same one."""
+    yield Step("insert_service_secret", {"name": name, "secret": candidate})
+    rows = yield Step("service_secret", {"name": name})
+    return rows[0][0]
