@@ -61,6 +61,7 @@ class Terminal:
     def ended(self) -> tuple[int | None, str]:
         """The exit code, and what was printed before."""
         self.process.expect(pexpect.EOF)
+        self.process.wait()
         self.process.close()
         return self.process.exitstatus, _seen(self.process.before or "")
 
@@ -92,7 +93,10 @@ def talk(folder: Path) -> Iterator[Talk]:
 
     yield talk
     for process in processes:
-        process.close(force=True)
+        if process.isalive():
+            process.kill(signal.SIGKILL)
+            process.wait()
+        process.close()
 
 
 @pytest.fixture
