@@ -10,13 +10,13 @@ A `Memory` decides nothing: its calls are those of the manager, and its properti
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from functools import wraps
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from reactor_memory.container import Container, is_progressive, open_container
+from reactor_memory.entrances import async_block
 from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.settings import Settings
@@ -184,7 +184,7 @@ def url_of(store: str | PathLike[str]) -> str:
     return given if "://" in given else f"sqlite:///{quote(given)}"
 
 
-@asynccontextmanager
+@async_block("async with open_memory(...) as memory")
 async def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> AsyncGenerator[Memory]:

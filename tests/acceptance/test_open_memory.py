@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,33 @@ async def test_a_feature_that_is_off_names_its_setting(sections: dict[str, Any],
 def test_the_package_names_its_door() -> None:
     assert {"open_memory", "Memory", "open_container", "Container"} <= {*reactor_memory.__all__}
     assert all(getattr(reactor_memory, name) for name in reactor_memory.__all__)
+
+
+async def enters_without_awaiting(block: Any) -> None:
+    with block:
+        pass
+
+
+async def awaits(block: Any) -> None:
+    await block
+
+
+async def calls(block: Any) -> None:
+    await block.load_history("s")
+
+
+@each_row("use", [enters_without_awaiting, awaits, calls])
+async def test_whoever_forgets_to_enter_a_block_is_told_the_line(use: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        await use(open_memory("memory://"))
+    assert str(raised.value).startswith("open_memory: gives a block, which is not entered")
+    assert "`async with open_memory(...) as memory`" in str(raised.value)
+    async with open_memory("memory://") as memory:
+        with pytest.raises(InvalidInputError, match=r"turn: .*`async with memory\.turn\(\.\.\.\) as turn`"):
+            await use(memory.turn("s", "hello"))
+
+
+async def test_what_looks_at_a_block_finds_nothing() -> None:
+    block = open_memory("memory://")
+    assert not hasattr(block, "load_history")
+    assert copy.copy(block) is not block
