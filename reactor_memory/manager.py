@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from functools import wraps
 from hashlib import blake2b
 from io import BytesIO
@@ -22,6 +21,7 @@ from reactor_memory.context.report import Context
 from reactor_memory.correcting import Corrector, check_value
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
+from reactor_memory.entrances import async_block
 from reactor_memory.erasing import Eraser, Positions, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.explaining import Explainer, TracedFact
@@ -278,7 +278,7 @@ class ConversationManager:
         self._scheduler.messages_saved(batch.session_id, appended.last_seq)
         return appended
 
-    @asynccontextmanager
+    @async_block("async with memory.turn(...) as turn")
     async def turn(
         self,
         session_id: str,

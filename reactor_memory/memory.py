@@ -9,14 +9,18 @@ A `Memory` decides nothing: its calls are those of the manager, and its properti
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from functools import wraps
+from inspect import signature
 from os import PathLike, fspath
+from os.path import expanduser
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from reactor_memory.container import Container, is_progressive, open_container
+from reactor_memory.entrances import async_block
 from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.manager import ConversationManager
 from reactor_memory.settings import Settings
@@ -31,6 +35,14 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_WITHOUT_SLASHES = re.compile(r":?(?P<scheme>memory|sqlite|postgresql|postgres):(?!//)")
+_URLS = {
+    "memory": "memory://",
+    "sqlite": "sqlite:///agent.db",
+    "postgresql": "postgresql://host/name",
+    "postgres": "postgresql://host/name",
+}
+
 
 class _Calls:
     """Calls of the manager under names of their own."""
@@ -38,36 +50,49 @@ class _Calls:
     def __init__(self, manager: ConversationManager) -> None:
         self.manager = manager
 
+    def __init_subclass__(cls) -> None:
+        for name, call in vars(cls).items():
+            if isinstance(call, FunctionType):
+                call.__name__ = name
+                call.__qualname__ = f"{cls.__qualname__}.{name}"
 
-def _of_manager(
-    method: Callable[Concatenate[ConversationManager, P], T], name: str | None = None
-) -> Callable[Concatenate[_Calls, P], T]:
-    """The call of the manager, under this name if that is another one."""
+
+def _of_manager(method: Callable[Concatenate[ConversationManager, P], T]) -> Callable[Concatenate[_Calls, P], T]:
+    """The call of the manager. Wrong arguments are refused under the name that it has here."""
+    taken = signature(method)
+    positional = [each.name for each in taken.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD][1:]
+    named = [each for each in taken.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    known = {each.name for each in named}
+    needed = {each.name for each in named if each.default is each.empty}
 
     @wraps(method)
     def call(self: _Calls, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if not (len(args) == len(positional) and needed <= kwargs.keys() <= known):  # binding takes longer
+            try:
+                taken.bind(self, *args, **kwargs)
+            except TypeError as fault:
+                raise TypeError(f"{call.__qualname__}(): {fault}") from None
         return getattr(self.manager, method.__name__)(*args, **kwargs)
 
-    call.__name__ = name or method.__name__
     return call
 
 
 class Pins(_Calls):
     """Messages and facts that every context of a session shows."""
 
-    add = _of_manager(ConversationManager.pin, "add")
-    remove = _of_manager(ConversationManager.unpin, "remove")
-    list = _of_manager(ConversationManager.read_pins, "list")
+    add = _of_manager(ConversationManager.pin)
+    remove = _of_manager(ConversationManager.unpin)
+    list = _of_manager(ConversationManager.read_pins)
 
 
 class Facts(_Calls):
     """What the messages of a session state: read, traced to their words, corrected, extracted anew."""
 
-    list = _of_manager(ConversationManager.read_facts, "list")
-    trace = _of_manager(ConversationManager.trace_facts, "trace")
-    correct = _of_manager(ConversationManager.correct_fact, "correct")
-    retract = _of_manager(ConversationManager.retract_fact, "retract")
-    segments = _of_manager(ConversationManager.read_segments, "segments")
+    list = _of_manager(ConversationManager.read_facts)
+    trace = _of_manager(ConversationManager.trace_facts)
+    correct = _of_manager(ConversationManager.correct_fact)
+    retract = _of_manager(ConversationManager.retract_fact)
+    segments = _of_manager(ConversationManager.read_segments)
     rebuild = _of_manager(ConversationManager.rebuild)
 
 
@@ -104,7 +129,7 @@ class Memory(_Calls):
     list_sessions = _of_manager(ConversationManager.list_sessions)
     read_messages = _of_manager(ConversationManager.read_messages)
     stream_messages = _of_manager(ConversationManager.stream_messages)
-    recall = _of_manager(ConversationManager.search, "recall")
+    recall = _of_manager(ConversationManager.search)
     explain = _of_manager(ConversationManager.explain)
 
     summarize = _of_manager(ConversationManager.summarize)
@@ -181,10 +206,17 @@ def url_of(store: str | PathLike[str]) -> str:
     given: Any = fspath(store) if isinstance(store, PathLike) else store
     if not isinstance(given, str) or not given:
         raise InvalidInputError("store", "must be a path, such as agent.db, a URL or Settings")
-    return given if "://" in given else f"sqlite:///{quote(given)}"
+    if without_slashes := _WITHOUT_SLASHES.match(given):
+        remedy = "write {}, or ./ before the name of a file".format(_URLS[without_slashes["scheme"]])
+        raise InvalidInputError("store", f"is neither a URL nor a path: {remedy}")
+    if given.startswith("memory://") and given != "memory://":
+        raise InvalidInputError("store", "has something behind memory://, which takes nothing: write memory://")
+    if "://" in given:
+        return given
+    return f"sqlite:///{quote(expanduser(given))}"  # noqa: PTH111 (a Path would not leave the rest as it is)
 
 
-@asynccontextmanager
+@async_block("async with open_memory(...) as memory")
 async def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> AsyncGenerator[Memory]:

@@ -15,7 +15,7 @@ What it gives has the calls and properties of `Memory`, with the same arguments,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from functools import partial, wraps
 from os import PathLike
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
@@ -27,6 +27,7 @@ from reactor_memory.chat_memory.service import ChatMemoryService
 from reactor_memory.container import Container
 from reactor_memory.context.message_forms import MessageLike, MessagesLike
 from reactor_memory.context.report import Context
+from reactor_memory.entrances import Block, block
 from reactor_memory.errors import StoreClosedError
 from reactor_memory.manager import PAGE
 from reactor_memory.memory import Erasure, Facts, Memory, Pins
@@ -134,7 +135,7 @@ class _Waited:
         self._part = part
         self._loop = loop
 
-    def wait_for(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _wait_for(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the call of this name gives."""
         return self._loop.call(getattr(self._part, name), *args, **kwargs)
 
@@ -152,23 +153,23 @@ def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def call(self: _Waited, /, *args: Any, **kwargs: Any) -> Any:
-        return self.wait_for(method.__name__, *args, **kwargs)
+        return self._wait_for(method.__name__, args, kwargs)  # pyright: ignore[reportPrivateUsage] (a method of its own)
 
     return call
 
 
-def _block(
+def _turn(
     method: Callable[Concatenate[Any, P], AbstractAsyncContextManager[Turn]],
-) -> Callable[Concatenate[SyncMemory, P], AbstractContextManager[SyncTurn]]:
+) -> Callable[Concatenate[SyncMemory, P], Block[SyncTurn]]:
     """The block of the memory, entered and left without awaiting."""
 
+    @block("with memory.turn(...) as turn")
     @wraps(method)
-    @contextmanager
-    def block(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> Generator[SyncTurn]:
-        with self.entered(method(self.memory, *args, **kwargs)) as turn:
-            yield SyncTurn(turn, self.call)
+    def turn(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> Generator[SyncTurn]:
+        with self.entered(method(self.memory, *args, **kwargs)) as entered:
+            yield SyncTurn(entered, self.call)
 
-    return block
+    return turn
 
 
 class SyncPins(_Waited):
@@ -299,7 +300,7 @@ class SyncMemory(_Waited):
 
     load_history = _waiting(Memory.load_history)
     save_history = _waiting(Memory.save_history)
-    turn = _block(Memory.turn)
+    turn = _turn(Memory.turn)
 
     get_session = _waiting(Memory.get_session)
     list_sessions = _waiting(Memory.list_sessions)
@@ -364,7 +365,7 @@ class SyncMemory(_Waited):
         return SyncTiers(self.memory.tiers, self._loop)
 
 
-@contextmanager
+@block("with sync.open_memory(...) as memory")
 def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
 ) -> Generator[SyncMemory]:

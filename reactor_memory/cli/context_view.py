@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reactor_memory.cli.rendering import block_view, count, heading, message_values, message_view, table
+from reactor_memory.cli.rendering import NOTHING_YET, block_view, count, heading, message_values, message_view, table
 from reactor_memory.cli.terminal import printable
 from reactor_memory.context.draft import Freshness
 from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry
@@ -44,18 +44,18 @@ def context_value(context: Context) -> JsonObject:
     return {"messages": messages, "report": context.report}
 
 
-def context_view(context: Context) -> RenderableType:
+def context_view(context: Context, missing: str = NOTHING_YET) -> RenderableType:
+    """`missing`: why there is no memory, if there is none."""
     report = context.report
     title = Text.assemble(
         ("Context", "bold"),
         f" of {printable(report.session_id)}: {report.total_tokens:,} of {count(report.budget, 'token')}",
-        f" · {report.strategy} · {_freshness(report)}",
+        f" · {report.strategy} · {_freshness(report, missing)}",
     )
     return Group(title, *messages_view(context), Text(), heading("the report"), *_report(report))
 
 
-def _freshness(report: ContextReport) -> str:
-    missing = "nothing was summarised yet" if report.strategy == "progressive" else "see summary.enabled"
+def _freshness(report: ContextReport, missing: str) -> str:
     return f"no memory ({missing})" if report.freshness == "none" else _FRESHNESS[report.freshness]
 
 

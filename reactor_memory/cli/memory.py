@@ -11,6 +11,7 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.errors import ConfigurationError, SummarizationError
 
 if TYPE_CHECKING:
+    from reactor_memory.memory import Memory
     from reactor_memory.settings import Settings
 
 DEFAULT_BUDGET = 2000
@@ -72,11 +73,24 @@ async def context(
 
 async def _print_context(invocation: Invocation, session: str, load: dict[str, Any]) -> None:
     from reactor_memory.cli.context_view import context_value, context_view
+    from reactor_memory.cli.rendering import NOTHING_YET
 
     async with invocation.memory() as memory:
-        await memory.get_session(session, user_id=invocation.user_id)
+        missing = await _why_no_memory(memory, session, invocation.user_id, NOTHING_YET)
         loaded = await memory.load_history(session, **load)
-    invocation.show(context_value(loaded), lambda: context_view(loaded))
+    invocation.show(context_value(loaded), lambda: context_view(loaded, missing))
+
+
+async def _why_no_memory(memory: Memory, session: str, user_id: str | None, otherwise: str) -> str:
+    from reactor_memory.cli.rendering import no_memory
+    from reactor_memory.container import is_progressive
+
+    found = await memory.get_session(session, user_id=user_id)
+    settings = memory.container.settings()
+    if is_progressive(settings):
+        return otherwise
+    summary = settings.summary
+    return no_memory(found.last_seq, is_on=summary.enabled, trigger=summary.trigger_message_count, otherwise=otherwise)
 
 
 async def _explain(
@@ -123,7 +137,8 @@ async def facts(invocation: Invocation, session: str, as_of_seq: int | None, eve
         found = await memory.facts.trace(
             session, user_id=invocation.user_id, as_of_seq=as_of_seq, everything=everything
         )
-    invocation.show([rendering.fact_value(each) for each in found], lambda: rendering.facts(found))
+        missing = await _why_no_memory(memory, session, invocation.user_id, rendering.NO_FACTS_YET)
+    invocation.show([rendering.fact_value(each) for each in found], lambda: rendering.facts(found, missing))
 
 
 @click.command()

@@ -87,6 +87,10 @@ def spans(seqs: Sequence[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in found)
 
 
+NOTHING_YET = "nothing was summarised yet"
+NO_FACTS_YET = "none were found yet"
+
+
 def moment(microseconds: int) -> str:
     """A time of the log, in UTC, to the minute."""
     try:
@@ -193,9 +197,19 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= EXCERPT_CHARACTERS else f"{line[:EXCERPT_CHARACTERS]} …"
 
 
-def facts(found: Sequence[TracedFact]) -> RenderableType:
+def no_memory(messages: int, *, is_on: bool, trigger: int, otherwise: str) -> str:
+    """Why a session of so many messages has no memory."""
+    if not is_on:
+        return "summary.enabled is false"
+    if messages <= trigger:
+        return f"{messages:,} of {count(trigger, 'message')}, memory begins above that"
+    return otherwise
+
+
+def facts(found: Sequence[TracedFact], missing: str = NO_FACTS_YET) -> RenderableType:
+    """`missing`: why there are no facts, if there are none."""
     if not found:
-        return "no facts: they are found in the background when summary.enabled is true"
+        return f"no facts: {missing}"
     made = table("message", "about", "what", "value", "kind", "said by", "as it was said", right=("message",))
     for traced in found:
         fact = traced.fact

@@ -33,9 +33,17 @@ _ROLES: dict[object, Role] = {
     "system": "system",
     "developer": "system",
     "tool": "tool",
+    "function": "tool",
     "agent": "agent",
     "summary": "summary",
 }
+_MESSAGES_OF_WHOLES = {
+    "choices": "choices[0].message",
+    "candidates": "candidates[0].content",
+    "input": "input",
+    "output": "output",
+}
+"""By a key of a whole request or response that is not read: where its messages stand."""
 _TEXTS = ("text", "input_text", "output_text")
 _RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESPONSES_OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -182,7 +190,7 @@ def _from_role_and_content(where: str, item: JsonObject) -> list[Message]:
         content=content.text,
         parts=(*content.parts, *refusal, *cast("Sequence[JsonObject]", own_parts)),
         tool_calls=calls,
-        tool_call_id=item.get("tool_call_id"),
+        tool_call_id=item.get("tool_call_id") or (item.get("name") if item["role"] == "function" else None),
         **{name: item[name] for name in _OWN_FIELDS if item.get(name) is not None},
     )
     is_empty = not (message.content or message.parts or message.tool_calls)
@@ -191,6 +199,9 @@ def _from_role_and_content(where: str, item: JsonObject) -> list[Message]:
 
 def _role(where: str, item: JsonObject) -> Role:
     if "role" not in item:
+        for key, place in _MESSAGES_OF_WHOLES.items():
+            if key in item:
+                raise InvalidMessageError(where, f"is a whole request or response, not a message: pass its {place}")
         raise InvalidMessageError(f"{where}.role", f"is missing; must be one of {', '.join(map(str, _ROLES))}")
     given = item["role"]
     role = _ROLES.get(given) if isinstance(given, str) else None

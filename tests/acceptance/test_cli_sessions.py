@@ -277,8 +277,16 @@ def test_without_summaries_a_context_is_take_last(run: Run, talk: None, monkeypa
     assert (report["freshness"], report["covered_seq"]) == ("none", 0)
     assert report["unread"] == [[1, 20]]
     shown = " ".join(run("context", "s1").out.split())
-    assert "no memory (see summary.enabled)" in shown
+    assert "no memory (summary.enabled is false)" in shown
+    assert "no facts: summary.enabled is false" in run("facts", "s1").out
     assert "log messages 1 to 20 not in memory and too old" in shown
+
+
+def test_a_short_session_is_told_when_memory_begins(run: Run, talk: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__TRIGGER_MESSAGE_COUNT", "60")
+    begins = "40 of 60 messages, memory begins above that"
+    assert f"no memory ({begins})" in " ".join(run("context", "s1").out.split())
+    assert f"no facts: {begins}" in " ".join(run("facts", "s1").out.split())
 
 
 def test_facts_are_shown_with_their_source_and_as_of_a_message(run: Run, orders: None) -> None:
@@ -343,7 +351,7 @@ def test_why_is_refused_for_what_is_not_there(run: Run, orders: None) -> None:
 
 
 def test_facts_that_are_not_there_yet_are_explained(run: Run, talk: None) -> None:
-    assert "summary.enabled" in lines_of(run("facts", "s1"))[0]
+    assert lines_of(run("facts", "s1"))[0] == "no facts: none were found yet"
     assert run("facts", "s1", "--json").json == []
 
 

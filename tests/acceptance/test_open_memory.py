@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,9 @@ async def test_memory_is_on_and_offline(folder: Path) -> None:
         ("agent.db", "sqlite:///agent.db"),
         ("./with space.db", "sqlite:///./with%20space.db"),
         (Path("/data/agent.db"), "sqlite:////data/agent.db"),
+        ("~/agent.db", "sqlite:////home/ann/agent.db"),
+        (Path("~/agent.db"), "sqlite:////home/ann/agent.db"),
+        ("./memory:", "sqlite:///./memory%3A"),
         ("sqlite:///agent.db", "sqlite:///agent.db"),
         ("memory://", "memory://"),
         ("postgresql://host/name", "postgresql://host/name"),
@@ -60,7 +65,8 @@ async def test_memory_is_on_and_offline(folder: Path) -> None:
         (None, "sqlite:///reactor-memory.db"),
     ],
 )
-async def test_what_opens_a_memory(folder: Path, given: Any, url: str) -> None:
+async def test_what_opens_a_memory(folder: Path, monkeypatch: pytest.MonkeyPatch, given: Any, url: str) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
     assert settings_of(given).store.url == url
 
 
@@ -69,6 +75,49 @@ async def test_what_opens_none(given: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"store: must be a path, such as agent\.db, a URL or Settings"):
         async with open_memory(given):
             pass
+
+
+@each_row(
+    ("given", "remedy"),
+    [
+        ("memory:", "write memory://"),
+        (":memory:", "write memory://"),
+        ("sqlite:agent.db", "write sqlite:///agent.db, or ./ before"),
+        (Path("sqlite:///agent.db"), "write sqlite:///agent.db"),
+        ("postgresql:name", "write postgresql://host/name"),
+        ("memory://x", "takes nothing: write memory://"),
+    ],
+)
+async def test_what_is_nearly_a_url_makes_no_file(folder: Path, given: Any, remedy: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        async with open_memory(given):
+            pass
+    assert remedy in str(raised.value)
+    assert not os.listdir(folder)  # noqa: PTH208
+
+
+@each_row(
+    ("call", "problem"),
+    [
+        (lambda memory: memory.pins.add("s", sequence=1), "Pins.add(): got an unexpected keyword argument 'sequence'"),
+        (lambda memory: memory.recall("s"), "Memory.recall(): missing a required argument: 'query'"),
+        (lambda memory: memory.fork("s"), "Memory.fork(): missing a required"),
+        (lambda memory: memory.turn("s", "hello", user="u"), "Memory.turn(): got an unexpected keyword argument"),
+        (lambda memory: memory.erasure.erase_user("u", "v"), "Erasure.erase_user(): too many positional arguments"),
+        (lambda memory: memory.get_session(session="s"), "Memory.get_session(): "),
+    ],
+)
+async def test_wrong_arguments_are_refused_under_the_public_name(call: Callable[[Memory], Any], problem: str) -> None:
+    async with open_memory("memory://") as memory:
+        with pytest.raises(TypeError) as raised:
+            await call(memory)
+        assert str(raised.value).startswith(problem)
+
+
+async def test_arguments_may_be_named() -> None:
+    async with open_memory("memory://") as memory:
+        await memory.save_history(session_id="s", messages="hello")
+        assert texts(await memory.read_messages(session_id="s")) == ["hello"]
 
 
 async def test_parts_are_replaced_before_anything_is_made() -> None:
@@ -215,3 +264,33 @@ async def test_a_feature_that_is_off_names_its_setting(sections: dict[str, Any],
 def test_the_package_names_its_door() -> None:
     assert {"open_memory", "Memory", "open_container", "Container"} <= {*reactor_memory.__all__}
     assert all(getattr(reactor_memory, name) for name in reactor_memory.__all__)
+
+
+async def enters_without_awaiting(block: Any) -> None:
+    with block:
+        pass
+
+
+async def awaits(block: Any) -> None:
+    await block
+
+
+async def calls(block: Any) -> None:
+    await block.load_history("s")
+
+
+@each_row("use", [enters_without_awaiting, awaits, calls])
+async def test_whoever_forgets_to_enter_a_block_is_told_the_line(use: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        await use(open_memory("memory://"))
+    assert str(raised.value).startswith("open_memory: gives a block, which is not entered")
+    assert "`async with open_memory(...) as memory`" in str(raised.value)
+    async with open_memory("memory://") as memory:
+        with pytest.raises(InvalidInputError, match=r"turn: .*`async with memory\.turn\(\.\.\.\) as turn`"):
+            await use(memory.turn("s", "hello"))
+
+
+async def test_what_looks_at_a_block_finds_nothing() -> None:
+    block = open_memory("memory://")
+    assert not hasattr(block, "load_history")
+    assert copy.copy(block) is not block

@@ -42,6 +42,17 @@ def test_the_snippets_of_a_document_run(
         assert ended.value.code == 0, (command, capsys.readouterr().err)
 
 
+def test_the_first_example_prints_what_stands_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = ROOT / "README.md"
+    next(iter(Sybil(parsers=[PythonCodeBlockParser()]).parse(path).examples())).evaluate()
+    shown = re.search(r"```python\n.*?```\n\n```text\n(.*?)```", path.read_text(), re.DOTALL)
+    assert shown is not None
+    assert capsys.readouterr().out == shown[1]
+
+
 def _commands(text: str) -> list[list[str]]:
     """The calls of `reactor-memory` in console blocks."""
     lines = [line for block in CONSOLE.findall(text) for line in block.splitlines()]

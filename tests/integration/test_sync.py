@@ -34,7 +34,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SyncMemor
 
 
 def public(kind: type) -> set[str]:
-    return {name for base in kind.__mro__[:-1] for name in vars(base) if not name.startswith("_")} - {"wait_for"}
+    return {name for base in kind.__mro__[:-1] for name in vars(base) if not name.startswith("_")}
 
 
 ALSO = {"memory", "container", "call", "entered", "close"}
@@ -253,3 +253,26 @@ def test_control_c_breaks_off_the_call_and_closes_everything(tmp_path: Path) -> 
         finally:
             process.kill()
     assert not (tmp_path / "memory.db-wal").exists()
+
+
+async def enters_awaiting(block: Any) -> None:
+    async with block:
+        pass
+
+
+async def awaits(block: Any) -> None:
+    await block
+
+
+async def calls(block: Any) -> None:
+    block.load_history("s")
+
+
+@pytest.mark.anyio
+@each_row("use", [enters_awaiting, awaits, calls])
+async def test_whoever_forgets_to_enter_a_block_is_told_the_line(use: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidInputError, match=r"open_memory: .*`with sync\.open_memory\(\.\.\.\) as memory`"):
+        await use(sync.open_memory("memory://"))
+    told = pytest.raises(InvalidInputError, match=r"turn: .*`with memory\.turn\(\.\.\.\) as turn`")
+    with sync.open_memory("memory://") as memory, told:
+        await use(memory.turn("s", "hello"))

@@ -205,6 +205,14 @@ def test_whatever_a_log_holds_is_the_same_from_the_first_reading_on(data: st.Dat
             {"system": "Be kind.", "messages": [{"role": "user", "content": "hi"}]},
             [Message.system("Be kind."), Message.user("hi")],
         ),
+        (
+            {"role": "function", "name": "f", "content": "seven"},  # of older models of OpenAI
+            [Message.tool("seven", tool_call_id="f", name="f")],
+        ),
+        (
+            {"role": "function", "parts": [{"functionResponse": {"name": "f", "response": {"result": "seven"}}}]},
+            [Message.tool("seven", tool_call_id="f")],
+        ),
         ({"parts": [{"text": "a"}, "b"]}, [Message.user("a\nb")]),
         (
             {  # JSON of the API, without ids
@@ -301,6 +309,10 @@ CALL = {"role": "assistant", "content": None}
         ([5], "messages[0]", "is a int, must be a Message, a text, or a dict"),
         ([Dumped()], "messages[0]", "pass what its model_dump() gives"),
         ({"content": "hi"}, "messages.role", "is missing; must be one of user, assistant"),
+        ({"id": "c", "choices": [{"message": {}}]}, "messages", "pass its choices[0].message"),
+        ([{"candidates": [{"content": {}}]}], "messages[0]", "pass its candidates[0].content"),
+        ({"model": "m", "input": [{"role": "user", "content": "hi"}]}, "messages", "pass its input"),
+        ({"object": "response", "output": [{"type": "message"}]}, "messages", "pass its output"),
         ({"role": "human", "content": "hi"}, "messages.role", "must be one of user, assistant"),
         ({"role": ["user"], "content": "hi"}, "messages.role", "must be one of user, assistant"),
         (["hi", {"role": "user", "contnet": "hi"}], "messages[1].content", "is missing; must be a text or a list"),
