@@ -26,6 +26,8 @@ from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
 
+LONGEST = 1_000_000
+
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
@@ -44,6 +46,29 @@ async def test_a_search_that_marks_thousands_of_words(container: Container) -> N
         found = await search.search(MessageSearch(text="zz1", user_id="ann"))
     assert len(found.hits) == 10
     assert all("⟦zz1⟧" in hit.highlight for hit in found.hits)
+
+
+async def test_thirty_long_messages(container: Container) -> None:
+    long = "Words, A b (c) 漢字 zz1." * 9_000
+    said = [Message.user(long) if index % 2 == 0 else Message.assistant(long) for index in range(30)]
+    manager = container.conversation_manager()
+    await manager.save_history("first", [Message.user("Hello")])  # the tokenizer loads
+    async with free_loop():
+        for message in said:
+            await manager.save_history("s", [message])
+        loaded = await manager.load_history("s", message=long, query="zz1 words", budget=1_000_000)
+        given = await manager.load_history("s", history=said, budget=100_000)
+    assert len(loaded.messages) > 1
+    assert given.messages
+
+
+@each_row("word", ["word ", "a", "zz1.", "\n", "1-", "漢"])
+async def test_a_message_of_repeated_words_of_a_megabyte(container: Container, word: str) -> None:
+    manager = container.conversation_manager()
+    await manager.save_history("first", [Message.user("Hello")])
+    async with free_loop():
+        await manager.save_history("s", [Message.user("x" + word * (LONGEST // len(word.encode())))])
+        await container.background_work().drain()
 
 
 # -- answers of models ------------------------------------------------------------------------------------------------
