@@ -123,12 +123,15 @@ class LedgerJob:
             return await self._folded_whole(session, segment, facts)
         anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
         known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        folded = self._fold.add(summary, segment, facts, known, posted_until=posted.until_seq if posted else 0)
+        until = posted.until_seq if posted else 0
+        folded = await anyio.to_thread.run_sync(
+            lambda: self._fold.add(summary, segment, facts, known, posted_until=until)
+        )
         return folded or await self._folded_whole(session, segment, facts)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
-        return self._fold.whole(with_segment(ledger, segment, facts))
+        return await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
 
     async def _repair(self, lease: Lease, session: Session, summary: SummaryHead) -> int | None:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
@@ -150,7 +153,7 @@ class LedgerJob:
         extracted = await self._extractor.extract(session.session_id, left)
         facts = extracted.extraction.facts
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
-        folded = self._fold.whole(with_segment(ledger, segment, facts))
+        folded = await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
