@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from reactor_memory.context.draft import ContextLimits, Draft
@@ -38,8 +39,23 @@ _NO_NOTES = NotesBlock()
 LAZY_SEGMENTS = 2
 """A load waits for at most this many segments; more would take longer than a turn may."""
 
+COUNT_IN_THREAD_CHARACTERS = 8_000
+"""Counting more text than this at once would hold up the event loop for a noticeable time."""
+
 LAYOUT_SECONDS = 0.25
 """A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
+
+
+T = TypeVar("T")
+
+
+async def in_thread_if_long(characters: int, work: Callable[[], T]) -> T:
+    """What `work` returns, which counts the tokens of so many `characters`."""
+    return await anyio.to_thread.run_sync(work) if characters > COUNT_IN_THREAD_CHARACTERS else work()
+
+
+def characters_of(messages: Sequence[Message]) -> int:
+    return sum(len(message.content) for message in messages)
 
 
 class LoadingOptions(Value, frozen=True, kw_only=True):
@@ -123,18 +139,32 @@ class ContextLoader:
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
-        limits = self._limits(request)
         # a message to come is counted at each step of the load, and of the turn
         counter = self._counter.remembering() if request.current else self._counter
-        current_tokens = sum(counter.of(message) + limits.overhead for message in request.current)
+        limits, current_tokens = await in_thread_if_long(
+            characters_of(request.current) + len(request.system or ""), lambda: self._measured(request, counter)
+        )
         session, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
         loaded = Loaded(draft=plan.draft, limits=limits, counter=counter, system=request.system)
         return await self._with_recalled(request, session, loaded)
 
-    def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
+    async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
+        """Like `assemble`, where a long turn holds up nobody else."""
+        return await in_thread_if_long(characters_of(current), lambda: self.assemble(loaded, current))
+
+    async def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         """A context of the caller's own history: nothing is read, only the budget is kept."""
+        characters = characters_of(history) + characters_of(request.current)
+        return await in_thread_if_long(characters, lambda: self._trimmed(request, history))
+
+    def _measured(self, request: LoadRequest, counter: MessageCounter) -> tuple[ContextLimits, int]:
+        """The limits, and what the turn so far costs."""
+        limits = self._limits(request)
+        return limits, sum(counter.of(message) + limits.overhead for message in request.current)
+
+    def _trimmed(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         limits = self._limits(request)
         return trim(
             [*history, *request.current],
@@ -296,7 +326,7 @@ class ContextLoader:
         question = question_of(request.query, request.current, loaded.draft)
         if question is None:
             return loaded
-        context = self.assemble(loaded, request.current)
+        context = await self.context(loaded, request.current)
         draft = await self._recaller.recall(question, session, request.user_id, loaded.draft, context)
         return msgspec.structs.replace(loaded, draft=draft)
 

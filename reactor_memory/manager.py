@@ -11,7 +11,6 @@ from io import BytesIO
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from reactor_memory.context.explaining import Explanation
@@ -27,7 +26,7 @@ from reactor_memory.errors import InvalidInputError, ReactorMemoryError, Session
 from reactor_memory.explaining import Explainer, TracedFact
 from reactor_memory.ledger.amending import amended, until
 from reactor_memory.ledger.merging import as_of, fold
-from reactor_memory.loading import ContextLoader, LoadRequest
+from reactor_memory.loading import ContextLoader, LoadRequest, characters_of, in_thread_if_long
 from reactor_memory.models import (
     ErasedMessages,
     ErasedUser,
@@ -77,9 +76,6 @@ from reactor_memory.validation import (
 )
 
 logger = logging.getLogger(__name__)
-
-COUNT_IN_THREAD_CHARACTERS = 8_000
-"""Counting more text than this at once would hold up the event loop for a noticeable time."""
 
 PAGE = 500
 
@@ -217,9 +213,9 @@ class ConversationManager:
         if traffic:
             request = self._with_traffic(request, traffic)
         if history is not None:
-            return self._loader.from_history(request, self._checked_history(history))
+            return await self._loader.from_history(request, self._checked_history(history))
         loaded = await self._loader.load(request)
-        return self._loader.assemble(loaded, request.current)
+        return await self._loader.context(loaded, request.current)
 
     @_in_time
     async def save_history(
@@ -319,7 +315,7 @@ class ConversationManager:
             loaded = await self._loader.load(request)
         turn = Turn(
             message,
-            self._loader.assemble(loaded, request.current),
+            await self._loader.context(loaded, request.current),
             assemble=lambda current: self._loader.assemble(loaded, tuple(map(_as_given, current))),
         )
         try:
@@ -727,9 +723,7 @@ class ConversationManager:
         )
 
     async def _tokens_of(self, text: str) -> int:
-        if len(text) > COUNT_IN_THREAD_CHARACTERS:
-            return await anyio.to_thread.run_sync(self._counter.of_text, text)
-        return self._counter.of_text(text)
+        return await in_thread_if_long(len(text), lambda: self._counter.of_text(text))
 
     # -- changing a session -------------------------------------------------------------------------------------
 
@@ -876,9 +870,7 @@ class ConversationManager:
 
     async def _prepared(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         now = self._clock()
-        if sum(len(message.content) for message in messages) > COUNT_IN_THREAD_CHARACTERS:
-            return await anyio.to_thread.run_sync(self._stamped, messages, now)
-        return self._stamped(messages, now)
+        return await in_thread_if_long(characters_of(messages), lambda: self._stamped(messages, now))
 
     def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
         """The messages as they are stored: counted once, so that no load ever counts them."""

@@ -40,6 +40,7 @@ DIRECT_MESSAGES = 2_000
 """How many messages that are not indexed yet are searched without the index: the newest."""
 
 IN_THREAD_MESSAGES = 100
+IN_THREAD_CHARACTERS = 100_000
 """From so many on they are searched in a thread: other loads go on meanwhile."""
 
 FOUND = 100
@@ -181,7 +182,8 @@ class Recaller:
         rest = await self._not_indexed(session, user_id, draft, indexed.indexed_until)
         if not rest:
             return indexed
-        if len(rest) < IN_THREAD_MESSAGES and self._redactor is unredacted:
+        is_short = len(rest) < IN_THREAD_MESSAGES and sum(len(each.content) for each in rest) < IN_THREAD_CHARACTERS
+        if is_short and self._redactor is unredacted:
             return scored(joined(indexed, _searched(rest, query, unredacted)))
         # A redactor may take longer than a load waits
         found = await anyio.to_thread.run_sync(_searched, rest, query, self._redactor, abandon_on_cancel=True)

@@ -131,8 +131,8 @@ class ObservedLoader(ContextLoader):
         finally:
             self._loading.reset(token)
 
-    def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
-        return self._given_out(super().from_history(request, history))
+    async def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
+        return self._given_out(await super().from_history(request, history))
 
     def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         context = super().assemble(loaded, current)

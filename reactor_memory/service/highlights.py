@@ -7,14 +7,15 @@ itself, so that whoever splits at them gets what was found and nothing else.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.terms import terms
 
 OPEN, CLOSE = "\u27e6", "\u27e7"
 LENGTH = 200
-"""Characters of the text that a highlight shows, about."""
+"""Characters of the text that a highlight shows, about; never more than four times as many, marks not counted."""
 
 MAX_SCANNED = 20_000
 """How much of a text is looked at: as much of it as can be found."""
@@ -41,45 +42,53 @@ def highlight(text: str, wanted: Sequence[str]) -> str:
     return ("…" if start else "") + shown + ("…" if end < len(line) else "")
 
 
-def _matches(line: str, wanted: frozenset[str]) -> list[_Match]:
-    found = ((word.start(), word.end(), wanted.intersection(terms(word[0]))) for word in _WORD.finditer(line))
-    return [_Match(start, end, held) for start, end, held in found if held]
+def _matches(line: str, wanted: frozenset[str]) -> Iterator[_Match]:
+    """The words that hold a term. Of an endless word the beginning stands for it."""
+    for word in _WORD.finditer(line):
+        if held := wanted.intersection(terms(word[0])):
+            yield _Match(word.start(), min(word.end(), word.start() + LENGTH), held)
 
 
 def _window(line: str, matches: Sequence[_Match]) -> tuple[int, int]:
     """Where the part begins and ends: around the matches that hold most terms together, on word borders."""
     if not matches:
         return 0, _word_end(line, LENGTH)
-    best = max(range(len(matches)), key=lambda first: (_held(matches, first), -first))
-    middle = (matches[best].start + min(_last(matches, best).end, matches[best].start + LENGTH)) // 2
-    start = max(0, min(middle - LENGTH // 2, len(line) - LENGTH, matches[best].start))
-    return _word_start(line, start), _word_end(line, max(start + LENGTH, matches[best].end))
+    first, last = _densest(matches)
+    middle = (first.start + last.end) // 2
+    start = max(0, min(middle - LENGTH // 2, len(line) - LENGTH, first.start))
+    return _word_start(line, start), _word_end(line, max(start + LENGTH, first.end))
 
 
-def _near(matches: Sequence[_Match], first: int) -> Sequence[_Match]:
-    limit = matches[first].start + LENGTH
-    return [match for match in matches[first:] if match.end <= limit] or [matches[first]]
+def _densest(matches: Sequence[_Match]) -> tuple[_Match, _Match]:
+    """The first and the last match of the earliest `LENGTH` characters that hold the most different terms.
 
-
-def _held(matches: Sequence[_Match], first: int) -> int:
-    """How many different terms stand near each other from this match on."""
-    return len(frozenset[str]().union(*(match.terms for match in _near(matches, first))))
-
-
-def _last(matches: Sequence[_Match], first: int) -> _Match:
-    return _near(matches, first)[-1]
+    One pass, since each match enters and leaves the characters looked at once.
+    """
+    best, most, after = (matches[0], matches[0]), 0, 0
+    held = Counter[str]()
+    for match in matches:
+        while after < len(matches) and matches[after].end <= match.start + LENGTH:
+            held.update(matches[after].terms)
+            after += 1
+        if len(held) > most:
+            best, most = (match, matches[after - 1]), len(held)
+        held -= Counter(match.terms)
+    return best
 
 
 def _word_start(line: str, position: int) -> int:
-    """The beginning of the word that `position` stands in."""
-    return line.rfind(" ", 0, position + 1) + 1 if position and line[position] != " " else position
+    """The beginning of the word that `position` stands in, unless that is far away."""
+    if not position or line[position] == " ":
+        return position
+    found = line.rfind(" ", max(0, position - LENGTH), position) + 1
+    return found or max(0, position - LENGTH)
 
 
 def _word_end(line: str, position: int) -> int:
-    if position >= len(line):
-        return len(line)
-    end = line.find(" ", position)
-    return len(line) if end < 0 or end > position + LENGTH else end
+    """The end of the word that `position` stands in, unless that is far away."""
+    farthest = min(position + LENGTH, len(line))
+    found = line.find(" ", position, farthest + 1)
+    return farthest if found < 0 else found
 
 
 def _marked(line: str, start: int, end: int, matches: Sequence[_Match]) -> str:

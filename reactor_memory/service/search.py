@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
+import anyio.to_thread
 from msgspec.structs import replace
 
 from reactor_memory.context.entries import searchable
@@ -14,6 +16,7 @@ from reactor_memory.protocols import Clock
 from reactor_memory.searching import (
     DEEPEST,
     Embedder,
+    MessageHit,
     MessageHits,
     MessageSearch,
     SearchCursor,
@@ -66,7 +69,8 @@ class MessageSearchService:
         answer = await self._database.read_long(search_messages, await self._query(search, wanted))
         shown = wanted or wanted_terms(search.text)
         return MessageHits(
-            hits=tuple(replace(hit, highlight=highlight(searchable(hit.message), shown)) for hit in answer.hits),
+            # Long messages take longer to read than the event loop may be held.
+            hits=await anyio.to_thread.run_sync(_highlighted, answer.hits, shown),
             next=_next(search, now, len(answer.hits)) if answer.is_more else None,
         )
 
@@ -109,6 +113,10 @@ def wanted_terms(text: str) -> tuple[str, ...]:
     text = text[:MAX_QUERY_CHARACTERS]
     wanted = terms(text, without=FUNCTION_WORDS) or terms(text)
     return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
+
+
+def _highlighted(hits: Sequence[MessageHit], wanted: Sequence[str]) -> tuple[MessageHit, ...]:
+    return tuple(replace(hit, highlight=highlight(searchable(hit.message), wanted)) for hit in hits)
 
 
 def _next(search: MessageSearch, now: int, count: int) -> SearchCursor:

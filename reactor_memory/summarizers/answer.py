@@ -15,7 +15,7 @@ MAX_FACTS = 1000
 MAX_FACT_CHARACTERS = 4000
 MAX_HEADLINE_CHARACTERS = 200
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE = "```"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CATEGORIES = frozenset(get_args(Category))
 _ACTS = frozenset(get_args(Act))
@@ -52,9 +52,8 @@ def parse_answer(text: str) -> Extraction:
     """
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise SummarizationError("malformed", f"the answer has {len(text)} characters")
-    fenced = _FENCED.fullmatch(text)
     try:
-        answer = _Answer.model_validate_json(fenced.group(1) if fenced else text)
+        answer = _Answer.model_validate_json(_unfenced(text))
     except ValidationError as error:
         problem = f"the answer is not what was asked for, {error.error_count()} problems"
     else:
@@ -71,9 +70,8 @@ def parse_condensed(text: str) -> str:
     """The text in an answer that `CONDENSED_SCHEMA` describes, bare or in one code fence. Blank counts as malformed."""
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise SummarizationError("malformed", f"the answer has {len(text)} characters")
-    fenced = _FENCED.fullmatch(text)
     try:
-        summary = _clean(_CondensedAnswer.model_validate_json(fenced.group(1) if fenced else text).summary)
+        summary = _clean(_CondensedAnswer.model_validate_json(_unfenced(text)).summary)
     except ValidationError as error:
         problem = f"the answer is not what was asked for, {error.error_count()} problems"
     else:
@@ -82,6 +80,13 @@ def parse_condensed(text: str) -> str:
             return summary
     # Outside of the handler: the cause quotes the answer.
     raise SummarizationError("malformed", problem)
+
+
+def _unfenced(text: str) -> str:
+    """What stands in one code fence around all of `text`; without one, `text` as it is."""
+    begin, _, rest = text.strip().partition("\n")
+    is_fence = begin.startswith(_FENCE) and begin.removeprefix(_FENCE).strip().lower() in ("", "json")
+    return rest.removesuffix(_FENCE) if is_fence and rest.endswith(_FENCE) else text
 
 
 def _extraction(answer: _Answer) -> Extraction:

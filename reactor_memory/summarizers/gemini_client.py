@@ -79,7 +79,11 @@ class GeminiClient:
         )
 
     def _open(self) -> GeminiConnection:
-        return open_connection(self._api_key, self._base_url, timeout_seconds=self._timeout_seconds)
+        from reactor_memory.summarizers.bounded_http import BoundedClient
+
+        return open_connection(
+            self._api_key, self._base_url, timeout_seconds=self._timeout_seconds, transport=BoundedClient
+        )
 
 
 class GeminiConnection(NamedTuple):
@@ -92,15 +96,22 @@ class GeminiConnection(NamedTuple):
         await self.http.aclose()
 
 
-def open_connection(api_key: str, base_url: str | None, *, timeout_seconds: float | None) -> GeminiConnection:
+def open_connection(
+    api_key: str,
+    base_url: str | None,
+    *,
+    timeout_seconds: float | None,
+    transport: type[httpx2.AsyncClient] | None = None,
+) -> GeminiConnection:
     """A client of `base_url` (None: Google) that knows this key and no other. It takes a second: call it in a thread.
 
-    `timeout_seconds` bounds a whole answer, also at the server; None: no bound.
+    `timeout_seconds` bounds a whole answer, also at the server; None: no bound. `transport` is the class of the
+    HTTP client.
     """
     import httpx2
     from google.genai import Client, types
 
-    http = httpx2.AsyncClient(follow_redirects=False, timeout=timeout_seconds)
+    http = (transport or httpx2.AsyncClient)(follow_redirects=False, timeout=timeout_seconds)
     client = Client(
         api_key=api_key,
         # This, the address and the version the library would else take from the environment.

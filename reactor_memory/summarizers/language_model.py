@@ -48,6 +48,7 @@ class ModelClient(Protocol):
 
 class LanguageModelSummarizer:
     """Extracts facts and a narrative by asking `client`; a run longer than `max_input_tokens` takes several questions.
+    Questions are made and answers are read in a thread.
 
     `counter` measures what is sent and the narrative that is kept; the tokenizer of the model may count differently.
     """
@@ -93,7 +94,7 @@ class LanguageModelSummarizer:
             try:
                 for request in requests:
                     extractions.append(await self._ask(request))  # noqa: PERF401 (an answer before a failure counts)
-                return self._joined(extractions, messages)
+                return await anyio.to_thread.run_sync(self._joined, extractions, messages)
             except SummarizationError as error:
                 failure = error
         failure.tokens += _total(extractions).total
@@ -106,7 +107,7 @@ class LanguageModelSummarizer:
         )
         reply, usage = await self._asked(request)
         with _at_the_cost_of(usage):
-            return Condensed(text=parse_condensed(_usable(reply)), usage=usage)
+            return Condensed(text=await anyio.to_thread.run_sync(parse_condensed, _usable(reply)), usage=usage)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -121,7 +122,7 @@ class LanguageModelSummarizer:
     async def _ask(self, request: Request) -> Extraction:
         reply, usage = await self._asked(request)
         with _at_the_cost_of(usage):
-            return replace(parse_answer(_usable(reply)), usage=usage)
+            return replace(await anyio.to_thread.run_sync(parse_answer, _usable(reply)), usage=usage)
 
     async def _asked(self, request: Request) -> tuple[Reply, Usage]:
         """The reply, and what it cost, estimated where the provider does not tell."""

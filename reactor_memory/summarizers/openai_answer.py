@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from reactor_memory.errors import SummarizationError
@@ -11,7 +9,7 @@ from reactor_memory.models import Usage
 from reactor_memory.summarizers.failures import refusal, truncation
 from reactor_memory.summarizers.language_model import Reply
 
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_THOUGHT, _THOUGHT_END = "<think>", "</think>"
 """Servers without a parser for the thoughts of a model leave them at the beginning of its answer."""
 
 _TOO_LONG = ("context_length_exceeded", "context length", "context window", "context size", "context_window")
@@ -49,8 +47,13 @@ def reply_of(body: bytes) -> Reply:
     if not completion.choices:
         return Reply("", usage, SummarizationError("malformed", "the answer holds no choice"))
     choice = completion.choices[0]
-    text = _THOUGHT.sub("", choice.message.content or "")
+    text = _without_thought(choice.message.content or "")
     return Reply(text, usage, refusal() if choice.message.refusal else finish_failure(choice.finish_reason))
+
+
+def _without_thought(text: str) -> str:
+    _, ended, answer = text.partition(_THOUGHT_END) if text.lstrip().startswith(_THOUGHT) else ("", "", text)
+    return answer if ended else text
 
 
 def finish_failure(finish_reason: str | None) -> SummarizationError | None:

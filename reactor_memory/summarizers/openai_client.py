@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import httpx2
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _UNDERSTOOD = frozenset({400, 422})
 """Statuses of a server that read the question and did not like it."""
 
@@ -94,9 +93,11 @@ class OpenAIClient:
             dialect = simpler
 
     async def _post(self, http: httpx2.AsyncClient, question: object) -> _Answer:
+        from reactor_memory.summarizers.bounded_http import bounded
+
         content = msgspec.json.encode(question)
         async with http.stream("POST", self._url, content=content, headers=self._headers) as response:
-            return _Answer(response.status_code, response.headers, await _limited(response))
+            return _Answer(response.status_code, response.headers, await bounded(response))
 
     def _open(self) -> httpx2.AsyncClient:
         import httpx2
@@ -116,15 +117,6 @@ def authorization(api_key: str | None, base_url: str | None, *, section: str) ->
     if not (key.isascii() and key.isprintable()):
         raise ConfigurationError(f"{section}.api_key", "must consist of printable ASCII characters")
     return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-async def _limited(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_ANSWER_BYTES:
-            raise SummarizationError("malformed", f"the answer has more than {MAX_ANSWER_BYTES} bytes")
-    return bytes(body)
 
 
 def _failure(answer: _Answer, complaint: str) -> SummarizationError:

@@ -29,7 +29,7 @@ _ENDING_VERBS = frozenset(
     {"abort", "annul", "cancel", "delete", "discard", "refund", "remove", "revoke", "void", "withdraw"}
 )
 _ISO_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)$")
-_NUMERIC = re.compile(r"\W*\d[\d\s.,:/-]*\w{0,3}\W*$")
+_NUMERIC = re.compile(r"\W*+\d[\d\s.,:/-]*+\w{0,3}+\W*+$")
 _REFERENCE = re.compile(r"(?<![\w.:/-])(?=[\w-]*\d)[A-Za-z\d][\w-]{3,}(?![\w:/-]|\.\d)")
 _FLAGS = frozenset({"true", "false", "yes", "no", "on", "off", "none"})
 _FAILURES = frozenset({"error", "failed", "failure", "rejected", "denied", "declined", "not_found", "cancelled"})

@@ -26,7 +26,8 @@ OVERHEAD = 20
 CUT = "[…]"
 """Stands where something was left out for its length."""
 
-_FENCE = re.compile(r"(?:^|(?<=\n))(`{3,}|~{3,})[^\n]*\n(?:.*?\n)?\1[^\n]*(?:\n|$)", re.DOTALL)
+_FENCE = re.compile(r"(?:^|(?<=\n))(`{3,8}+|~{3,8}+)[^\n]*+\n(?:.*?\n)?\1[^\n]*(?:\n|$)", re.DOTALL)
+"""Marks count up to their eighth character: each length more may mean looking through the whole text once more."""
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n|(?<=[。！？])")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import anyio.to_thread
 import msgspec
 
 from reactor_memory.ledger.evidence import verify_facts, verify_narrative
@@ -61,7 +62,7 @@ class Extractor:
                     lambda: summarizer.summarize(read, existing_facts=known),
                     tokens=lambda extraction: extraction.usage.total,
                 )
-            extraction = _proven(answer, read)
+            extraction = await anyio.to_thread.run_sync(_proven, answer, read)
         return Extracted(
             extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
         )

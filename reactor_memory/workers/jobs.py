@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from reactor_memory.ledger.sealing import next_segment
@@ -103,7 +104,8 @@ class LedgerJob:
         extracted = await self._extractor.extract(session.session_id, messages)
         facts = extracted.extraction.facts
         start = before.covered_seq + 1
-        segment = self._segment(session.session_id, start, messages[-1].seq or start, messages, extracted)
+        end = messages[-1].seq or start
+        segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, messages, extracted)
         # what was said of the session during the extraction must not make it vain
         now = await self._summaries.get_summary(session.session_id) or Summary()
         folded = await self._folded(session, now, segment, facts)
@@ -121,12 +123,15 @@ class LedgerJob:
             return await self._folded_whole(session, segment, facts)
         anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
         known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        folded = self._fold.add(summary, segment, facts, known, posted_until=posted.until_seq if posted else 0)
+        until = posted.until_seq if posted else 0
+        folded = await anyio.to_thread.run_sync(
+            lambda: self._fold.add(summary, segment, facts, known, posted_until=until)
+        )
         return folded or await self._folded_whole(session, segment, facts)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
-        return self._fold.whole(with_segment(ledger, segment, facts))
+        return await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
 
     async def _repair(self, lease: Lease, session: Session, summary: SummaryHead) -> int | None:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
@@ -147,8 +152,8 @@ class LedgerJob:
         left = [message for message in messages if (message.seq or 0) <= end]
         extracted = await self._extractor.extract(session.session_id, left)
         facts = extracted.extraction.facts
-        segment = self._segment(session.session_id, start, end, left, extracted)
-        folded = self._fold.whole(with_segment(ledger, segment, facts))
+        segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
+        folded = await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:

@@ -17,7 +17,7 @@ import pytest
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
 from reactor_memory.models import Fact, Message, ToolCall, Usage
-from reactor_memory.summarizers import openai_client
+from reactor_memory.summarizers import bounded_http
 from reactor_memory.summarizers.openai import OpenAISummarizer
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.fake_openai import FakeOpenAI, complains, says
@@ -299,7 +299,7 @@ async def test_an_answer_of_no_use_has_its_price(fake_openai: FakeOpenAI):
 
 
 async def test_an_answer_without_end_is_given_up(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(openai_client, "MAX_ANSWER_BYTES", 3)
+    monkeypatch.setattr(bounded_http, "MAX_ANSWER_BYTES", 3)
     summarizer = summarizer_at(fake_openai, timeout_seconds=10)
     fake_openai.script(drips())
     assert (await failure_of(summarizer)).reason == "malformed"

@@ -103,7 +103,27 @@ class TestHighlights:
         plain = shown.replace(OPEN, "").replace(CLOSE, "").strip("…").strip()
         line = re.sub(r"\s+", " ", text.replace(OPEN, "[").replace(CLOSE, "]"))
         assert plain in line or line.startswith("…") or line.endswith("…")
-        assert len(plain) <= 3 * LENGTH + max((len(word) for word in line.split()), default=0)
+        assert len(plain) <= 4 * LENGTH
+
+    @each_row(
+        "text",
+        [
+            "zz1." * 5000,  # one word, as far as spaces go
+            "zz1 " + "x" * 20_000,
+            "x" * 20_000,
+            "x" * 19_000 + " zz1",
+            "a " * 150 + "x" * 300 + " zz1" * 4000,
+        ],
+    )
+    def test_without_spaces_it_is_short_and_marked_too(self, text: str) -> None:
+        shown = self.mark(text, "zz1 " + "x" * 40)
+        assert OPEN in shown
+        assert len(shown.replace(OPEN, "").replace(CLOSE, "").strip("…")) <= 4 * LENGTH
+
+    def test_the_earliest_of_places_that_hold_as_much(self) -> None:
+        far = " x" * LENGTH
+        assert self.mark(f"a cat and a dog one{far} cat dog two{far}", "cat dog").startswith("a ⟦cat⟧ and a ⟦dog⟧ one")
+        assert "⟦cat⟧ ⟦dog⟧ ⟦bird⟧ two" in self.mark(f"a cat and a dog one{far} cat dog bird two{far}", "cat dog bird")
 
 
 class TestTerms:
