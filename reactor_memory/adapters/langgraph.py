@@ -7,7 +7,6 @@ library knows: `notes_namespace` holds one item, ``notes``, the notes of an agen
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -86,16 +85,14 @@ class ReactorMemoryStore(BaseStore):
     a search gives what was changed last first, with a `query` what shares most words with it. A batch is answered in
     its order and from before its own changes; those of items are made together. Nothing expires.
 
-    `loop` is the event loop on which the memory was opened, by default the one that runs now; on its thread only the
-    async methods answer. Raises `InvalidNamespaceError` for a namespace that cannot be, or not be written,
+    Every thread and event loop may use it; on the thread of the loop on which the memory was opened only the async
+    methods answer. Raises `InvalidNamespaceError` for a namespace that cannot be, or not be written,
     `InvalidInputError` for a value that cannot be kept, and `StoreError`.
     """
 
-    def __init__(
-        self, memory: Memory, *, user_id: str | None = None, loop: asyncio.AbstractEventLoop | None = None
-    ) -> None:
+    def __init__(self, memory: Memory, *, user_id: str | None = None) -> None:
         self._user_id = user_id
-        self._crossing = Crossing(loop)
+        self._crossing = Crossing(memory.loop)
         self._memory = memory
         container = memory.container
         self._items = _Items(

@@ -7,8 +7,8 @@ one session may reach different servers.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial, wraps
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
@@ -18,6 +18,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from reactor_memory import __version__
+from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.mcp.answers import (
     Added,
     Answer,
@@ -64,8 +65,8 @@ def memory_server(memory: Memory, *, user_id: str | None = None, agent_name: str
     """A server of the memory of `user_id`, over an opened `Memory`; run it with the methods of `MCPServer`.
 
     Without a user it serves the sessions that have no owner, and neither notes nor `session_resolve`, which belong to a
-    user and an agent. What goes wrong is a tool error with the message of the library's error. Raises
-    `InvalidInputError` for ids that no store can keep.
+    user and an agent. It may run on another thread and event loop than the memory. What goes wrong is a tool error with
+    the message of the library's error. Raises `InvalidInputError` for ids that no store can keep.
     """
     tools = _SessionTools(memory, user_id, agent_name).tools()
     if user_id is not None:
@@ -84,6 +85,7 @@ class _SessionTools:
 
     def __init__(self, memory: Memory, user_id: str | None, agent_name: str) -> None:
         self._memory = memory
+        self._tool = partial(_tool, Crossing(memory.loop))
         container = memory.container
         settings = container.settings()
         self._summary_enabled = settings.summary.enabled
@@ -95,11 +97,11 @@ class _SessionTools:
 
     def tools(self) -> list[Tool]:
         return [
-            _tool(self.memory_get_context, "Context for the next turn", _READS),
-            _tool(self.memory_add_messages, "Add messages", _WRITES),
-            _tool(self.memory_search, "Search a conversation", _READS),
-            _tool(self.memory_list_facts, "Facts of a conversation", _READS),
-            _tool(self.memory_summarize, "Bring memory up to date", _REPEATABLE),
+            self._tool(self.memory_get_context, "Context for the next turn", _READS),
+            self._tool(self.memory_add_messages, "Add messages", _WRITES),
+            self._tool(self.memory_search, "Search a conversation", _READS),
+            self._tool(self.memory_list_facts, "Facts of a conversation", _READS),
+            self._tool(self.memory_summarize, "Bring memory up to date", _REPEATABLE),
         ]
 
     async def memory_get_context(
@@ -181,13 +183,14 @@ class _UserTools:
     """The tools that need a user and an agent, both bound here."""
 
     def __init__(self, memory: Memory, user_id: str, agent_name: str) -> None:
+        self._tool = partial(_tool, Crossing(memory.loop))
         self._directory = memory.sessions
         self._notes: ManageLongTermMemoryTool = memory.notes.tool(user_id, agent_name)
         self._user_id = user_id
         self._agent_name = agent_name
 
     def tools(self) -> list[Tool]:
-        notes = _tool(
+        notes = self._tool(
             self.manage_long_term_memory,
             "Notes about the user",
             _NOTES,
@@ -196,7 +199,7 @@ class _UserTools:
         )
         return [
             notes.model_copy(update={"parameters": self._notes.input_schema}),
-            _tool(self.session_resolve, "The session to go on with", _REPEATABLE),
+            self._tool(self.session_resolve, "The session to go on with", _REPEATABLE),
         ]
 
     async def manage_long_term_memory(
@@ -214,7 +217,8 @@ class _UserTools:
 
 
 def _tool(
-    call: Callable[..., Awaitable[BaseModel]],
+    crossing: Crossing,
+    call: Callable[..., Coroutine[Any, Any, BaseModel]],
     title: str,
     annotations: ToolAnnotations,
     *,
@@ -223,17 +227,24 @@ def _tool(
 ) -> Tool:
     text = description or " ".join((call.__doc__ or "").split())
     return Tool.from_function(
-        _telling(call), name=name, title=title, description=text, annotations=annotations, structured_output=True
+        _telling(crossing, call),
+        name=name,
+        title=title,
+        description=text,
+        annotations=annotations,
+        structured_output=True,
     )
 
 
-def _telling(call: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """`call` with the library's errors as those that the client is told; of all others it learns nothing."""
+def _telling(crossing: Crossing, call: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """`call` on the loop of the memory, with the library's errors as those that the client is told; of all others it
+    learns nothing.
+    """
 
     @wraps(call)
     async def told(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return await call(*args, **kwargs)
+            return await crossing.acall(lambda: call(*args, **kwargs))
         except ReactorMemoryError as error:
             raise ToolError(str(error)) from None
 

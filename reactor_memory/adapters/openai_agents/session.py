@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
+from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
@@ -22,6 +23,8 @@ class ReactorMemorySession:
     turns, in at most `budget` tokens; without `budget`, as the settings say. Unless `with_memory`, they are all items.
     ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it cuts
     off of what the budget would hold is not in memory either: give a budget rather than a limit.
+
+    Every thread and event loop may use it, so `Runner.run_sync` has it, too, beside the thread of the memory.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class ReactorMemorySession:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self._memory = memory
+        self._crossing = Crossing(memory.loop)
         self._user_id = user_id
         self._agent_name = agent_name
         self._budget = budget
@@ -50,6 +54,9 @@ class ReactorMemorySession:
         """The items for a run, oldest first. Given a `limit` by anybody but a run that begins, exactly the newest
         `limit` items: so a run that has to take back what it added sees the end of the log as it is.
         """
+        return await self._crossing.acall(lambda: self._items_for(limit, wrapper))
+
+    async def _items_for(self, limit: int | None, wrapper: RunContextWrapper[Any] | None) -> list[TResponseInputItem]:
         most = limit if limit is not None else self._limit
         if self._with_memory and (limit is None or self._begins(wrapper, limit)):
             return await self._items_with_memory(most)
@@ -64,15 +71,21 @@ class ReactorMemorySession:
         if not items:
             return
         messages = [to_message(plain_item(item, position)) for position, item in enumerate(items)]
+        await self._crossing.acall(lambda: self._save(messages, wrapper))
+
+    async def _save(self, messages: Sequence[Message], wrapper: RunContextWrapper[Any] | None) -> None:
         await self._memory.save_history(self.session_id, messages, user_id=self._user_id, agent_name=self._agent_name)
         if wrapper is not None:
-            self._added[wrapper] = self._added.get(wrapper, 0) + len(items)
+            self._added[wrapper] = self._added.get(wrapper, 0) + len(messages)
 
     async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> TResponseInputItem | None:
         """Withdraw the newest message, with the facts drawn from it, and return its item; None if there is none.
 
         A message of another framework may be several items, text and calls: it goes whole, and the last is returned.
         """
+        return await self._crossing.acall(self._pop)
+
+    async def _pop(self) -> TResponseInputItem | None:
         try:
             withdrawn = await self._memory.withdraw(self.session_id, user_id=self._user_id)
         except SessionNotFoundError:
@@ -87,6 +100,9 @@ class ReactorMemorySession:
         """Destroy the content of every message and everything that came from it, in forks, too. The session goes on,
         empty. Raises `InvalidInputError` in a fork, whose first messages are another session's: delete it instead.
         """
+        await self._crossing.acall(self._clear)
+
+    async def _clear(self) -> None:
         try:
             session = await self._memory.get_session(self.session_id, user_id=self._user_id)
         except SessionNotFoundError:

@@ -32,7 +32,6 @@ from reactor_memory.adapters.langgraph import (
     label_of,
     notes_namespace,
 )
-from tests.adapters.langgraph.conftest import MemoryThread
 
 pytestmark = pytest.mark.anyio
 
@@ -85,9 +84,9 @@ def seen(result: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def fresh(memory_thread: MemoryThread) -> Callable[[], ReactorMemoryStore]:
+def fresh(memory_thread: Memory) -> Callable[[], ReactorMemoryStore]:
     """An empty store for each example: that of a new user."""
-    return lambda: ReactorMemoryStore(memory_thread.memory, user_id=uuid4().hex, loop=memory_thread.loop)
+    return lambda: ReactorMemoryStore(memory_thread, user_id=uuid4().hex)
 
 
 @given(batches)
@@ -354,8 +353,8 @@ async def test_a_graph_remembers_across_threads_and_stores(memory: Memory) -> No
     assert result["known"] == ["coffee", "tea"]
 
 
-def test_a_synchronous_graph(memory_thread: MemoryThread) -> None:
-    store = ReactorMemoryStore(memory_thread.memory, loop=memory_thread.loop)
+def test_a_synchronous_graph(memory_thread: Memory) -> None:
+    store = ReactorMemoryStore(memory_thread)
 
     def node(state: Talk) -> dict[str, Any]:
         get_store().put(("memories",), "k", {"text": state["said"]})

@@ -107,16 +107,11 @@ async def test_items_come_back_byte_for_byte_from_every_store(any_memory: Memory
     assert await session.get_items() == []
 
 
-def test_it_is_a_session_and_does_not_compact(manager_free: ReactorMemorySession) -> None:
-    assert isinstance(manager_free, Session)
-    assert not is_openai_responses_compaction_aware_session(manager_free)
-    assert manager_free.session_settings == SessionSettings()
-
-
-@pytest.fixture
-def manager_free() -> ReactorMemorySession:
-    """A session of which nothing is read."""
-    return ReactorMemorySession(None, "s")  # type: ignore[arg-type]
+async def test_it_is_a_session_and_does_not_compact(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
+    assert isinstance(session, Session)
+    assert not is_openai_responses_compaction_aware_session(session)
+    assert session.session_settings == SessionSettings()
 
 
 async def test_what_is_popped_is_forgotten(memory: Memory) -> None:
