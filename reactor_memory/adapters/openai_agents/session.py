@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -12,7 +13,7 @@ from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
-from reactor_memory.models import Message
+from reactor_memory.models import JsonObject, Message
 
 
 class ReactorMemorySession:
@@ -21,7 +22,8 @@ class ReactorMemorySession:
     `user_id` is who asks: a session with an owner raises `SessionOwnershipError` for everybody else. The items for a
     run are the blocks of memory (the notes of `agent_name`, facts, narrative, pins) and then the newest items, whole
     turns, in at most `budget` tokens; without `budget`, as the settings say. Unless `with_memory`, they are all items.
-    ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it cuts
+    ``limit`` of `session_settings` (a dict of its fields will do), or of the run, makes the newest items fewer; memory
+    does not count. What it cuts
     off of what the budget would hold is not in memory either: give a budget rather than a limit.
 
     Every thread and event loop may use it, so `Runner.run_sync` has it, too, beside the thread of the memory.
@@ -36,10 +38,10 @@ class ReactorMemorySession:
         agent_name: str | None = None,
         budget: int | None = None,
         with_memory: bool = True,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | JsonObject | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self.session_settings = session_settings
         self._memory = memory
         self._crossing = Crossing(memory.loop)
         self._user_id = user_id
@@ -47,6 +49,15 @@ class ReactorMemorySession:
         self._budget = budget
         self._with_memory = with_memory
         self._added: WeakKeyDictionary[RunContextWrapper[Any], int] = WeakKeyDictionary()
+
+    @property
+    def session_settings(self) -> SessionSettings:
+        return self._session_settings
+
+    @session_settings.setter
+    def session_settings(self, given: SessionSettings | JsonObject | None) -> None:
+        """Raises `InvalidInputError` for what are no settings."""
+        self._session_settings = _settings_of(given)
 
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
@@ -57,7 +68,7 @@ class ReactorMemorySession:
         return await self._crossing.acall(lambda: self._items_for(limit, wrapper))
 
     async def _items_for(self, limit: int | None, wrapper: RunContextWrapper[Any] | None) -> list[TResponseInputItem]:
-        most = limit if limit is not None else self._limit
+        most = limit if limit is not None else self.session_settings.limit
         if self._with_memory and (limit is None or self._begins(wrapper, limit)):
             return await self._items_with_memory(most)
         return await self._newest_items(most)
@@ -111,10 +122,6 @@ class ReactorMemorySession:
             raise InvalidInputError("session_id", "is a fork, which cannot be cleared; delete it instead")
         await self._memory.erasure.erase(self.session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
 
-    @property
-    def _limit(self) -> int | None:
-        return self.session_settings.limit if self.session_settings is not None else None
-
     def _begins(self, wrapper: RunContextWrapper[Any] | None, limit: int) -> bool:
         """Whether a run asks for its history, not for the end of the log that it added itself."""
         return wrapper is not None and self._added.get(wrapper, 0) < limit
@@ -136,6 +143,25 @@ class ReactorMemorySession:
 
     async def _read(self, *, last: int | None) -> Sequence[Message]:
         return await self._memory.read_messages(self.session_id, user_id=self._user_id, last=last)
+
+
+def _settings_of(given: object) -> SessionSettings:
+    if given is None:
+        return SessionSettings()
+    if isinstance(given, SessionSettings):
+        return given
+    known = [field.name for field in fields(SessionSettings)]
+    try:
+        return SessionSettings(**_with_keys(given, known))
+    except (TypeError, ValueError):  # pydantic's error would quote what was given
+        problem = f"must be SessionSettings or a dict of its fields ({', '.join(known)}), such as {{'limit': 20}}"
+        raise InvalidInputError("session_settings", problem) from None
+
+
+def _with_keys(given: object, known: Sequence[str]) -> JsonObject:
+    if not isinstance(given, dict) or not set(cast("JsonObject", given)) <= set(known):
+        raise TypeError
+    return cast("JsonObject", given)
 
 
 def _as_items(messages: Sequence[Message]) -> list[TResponseInputItem]:
