@@ -240,7 +240,7 @@ CREATE TABLE items (
     "key" TEXT NOT NULL, 
     value TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    updated_at BIGINT NOT NULL, 
+    updated_at BIGINT NOT NULL, terms TEXT DEFAULT '' NOT NULL, 
     CONSTRAINT items_pkey PRIMARY KEY (user_id, namespace, "key")
 );
 
@@ -388,5 +388,5 @@ CREATE TABLE embeddings (
 )
  WITHOUT ROWID;
 
-INSERT INTO reactor_memory_revision VALUES ('0005');
+INSERT INTO reactor_memory_revision VALUES ('0006');
 

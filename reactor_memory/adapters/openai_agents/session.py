@@ -41,7 +41,7 @@ class ReactorMemorySession:
         session_settings: SessionSettings | JsonObject | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings
+        self.session_settings: SessionSettings | None = _settings_of(session_settings)
         self._memory = memory
         self._crossing = Crossing(memory.loop)
         self._user_id = user_id
@@ -49,15 +49,6 @@ class ReactorMemorySession:
         self._budget = budget
         self._with_memory = with_memory
         self._added: WeakKeyDictionary[RunContextWrapper[Any], int] = WeakKeyDictionary()
-
-    @property
-    def session_settings(self) -> SessionSettings:
-        return self._session_settings
-
-    @session_settings.setter
-    def session_settings(self, given: SessionSettings | JsonObject | None) -> None:
-        """Raises `InvalidInputError` for what are no settings."""
-        self._session_settings = _settings_of(given)
 
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
@@ -68,7 +59,7 @@ class ReactorMemorySession:
         return await self._crossing.acall(lambda: self._items_for(limit, wrapper))
 
     async def _items_for(self, limit: int | None, wrapper: RunContextWrapper[Any] | None) -> list[TResponseInputItem]:
-        most = limit if limit is not None else self.session_settings.limit
+        most = limit if limit is not None else _settings_of(self.session_settings).limit
         if self._with_memory and (limit is None or self._begins(wrapper, limit)):
             return await self._items_with_memory(most)
         return await self._newest_items(most)

@@ -121,7 +121,7 @@ async def test_settings_may_be_a_dict(memory: Memory) -> None:
     items: list[Any] = [{"role": "user", "content": str(number)} for number in range(5)]
     await session.add_items(items)
     assert await session.get_items() == items[-2:]
-    session.session_settings = {"limit": 3}
+    session.session_settings = {"limit": 3}  # type: ignore[assignment]
     assert await session.get_items() == items[-3:]
     session.session_settings = None
     assert await session.get_items() == items
