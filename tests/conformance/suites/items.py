@@ -10,7 +10,7 @@ import pytest
 from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreError
 from reactor_memory.models import Item, ItemChange, JsonObject
-from reactor_memory.storage import erasing, items
+from reactor_memory.storage import erasing, items, transfer
 from reactor_memory.terms import terms
 from reactor_memory.testing.log import TEXTS
 
@@ -120,6 +120,14 @@ class ItemsRules:
         assert (await found("KOLN"))[0] == ("4", 1)
         assert [shared for _, shared in await found("sea rant %")] == [0] * 5
         assert [key for key, _ in await found("")] == ["5", "4", "3", "2", "1"]
+
+    async def test_what_was_exported_and_imported_is_found_by_its_terms(self, database: Database) -> None:
+        await put(database, "a", "k", {"text": "window seats"}, now=1)
+        exported = await database.read(transfer.export_user, USER)
+        await remove(database, "a", "k")
+        await database.write(transfer.import_user, exported)
+        found = await database.read_long(items.find_items, USER, "a", query=frozenset(terms("seat")), limit=9)
+        assert found == ((item("a", "k", {"text": "window seats"}, 1), 1),)
 
     async def test_of_those_that_the_database_selects_the_ones_that_fit(self, database: Database) -> None:
         changes = [ItemChange(namespace="a", key=f"{n:03}", value={"n": n, "of": f"x{n % 2}"}) for n in range(400)]
