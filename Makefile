@@ -69,7 +69,7 @@ test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## e
 .SECONDARY: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 
 test-adapter-%: build/adapters/%/.installed
-	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) -q
+	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) tests/adapters/test_everywhere.py -q
 
 test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q

@@ -57,7 +57,7 @@ async def main(model: str | None) -> None:
     async with open_memory("memory://") as memory:
         agent = create_agent(
             model or ScriptedModel(),
-            [find_order, LongTermMemoryTool(memory.notes.tool("u1", "desk"))],
+            [find_order, LongTermMemoryTool(memory, "u1", "desk")],
             system_prompt="Answer in one sentence.",
             middleware=[ReactorMemoryMiddleware(memory, user_id="u1", budget=1000)],
         )

@@ -240,7 +240,7 @@ CREATE TABLE items (
     "key" TEXT NOT NULL, 
     value TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    updated_at BIGINT NOT NULL, 
+    updated_at BIGINT NOT NULL, terms TEXT DEFAULT '' NOT NULL, 
     CONSTRAINT items_pkey PRIMARY KEY (user_id, namespace, "key")
 );
 
@@ -394,5 +394,5 @@ CREATE TABLE service_secrets (
     CONSTRAINT service_secrets_pkey PRIMARY KEY (name)
 );
 
-INSERT INTO reactor_memory_revision VALUES ('0006');
+INSERT INTO reactor_memory_revision VALUES ('0007');
 

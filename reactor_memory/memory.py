@@ -9,6 +9,7 @@ A `Memory` decides nothing: its calls are those of the manager, and its properti
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
 from functools import wraps
@@ -114,12 +115,14 @@ class Memory(_Calls):
     would be right.
 
     A feature that the settings have not switched on raises a `ConfigurationError` that names the setting. `container`
-    holds every part: ``memory.container.summarizer()``.
+    holds every part: ``memory.container.summarizer()``. A memory answers on the event loop on which it was opened,
+    `loop`; `reactor_memory.sync` and the adapters reach it from other threads and loops.
     """
 
     def __init__(self, container: Container) -> None:
         super().__init__(container.conversation_manager())
         self.container = container
+        self.loop = asyncio.get_running_loop()
 
     load_history = _of_manager(ConversationManager.load_history)
     save_history = _of_manager(ConversationManager.save_history)

@@ -48,6 +48,6 @@ async def answer(
 
 
 def _agent(memory: Memory, model: BaseChatModel, user_id: str, agent_id: str, session_id: str) -> Any:
-    notes = memory.notes.tool(user_id, agent_id)
+    notes = LongTermMemoryTool(memory, user_id, agent_id)
     middleware = ReactorMemoryMiddleware(memory, session_id=session_id, user_id=user_id, agent_name=agent_id)
-    return create_agent(model, [LongTermMemoryTool(notes)], system_prompt=AGENTS[agent_id], middleware=[middleware])
+    return create_agent(model, [notes], system_prompt=AGENTS[agent_id], middleware=[middleware])

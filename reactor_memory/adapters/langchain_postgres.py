@@ -11,11 +11,13 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 import asyncpg
 from msgspec.structs import replace
 
+from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.extras import require
 from reactor_memory.errors import ImportFormatError, InvalidInputError, StoreUnavailableError
 from reactor_memory.memory import Memory
@@ -65,14 +67,15 @@ async def import_chat_history(
     Raises `ImportFormatError` for a row that holds no message, naming its id, `StoreUnavailableError` if the database
     cannot be read, and what `save_history` raises.
     """
+    crossing = Crossing(memory.loop)
     async with _connected(url) as connection:
         ids = session_ids if session_ids is not None else await _session_ids(connection, table)
         for session_id in ids:
             user_id = user_of(session_id) if user_of is not None else None
-            present, last_row = await _present(memory, session_id, user_id)
+            present, last_row = await crossing.acall(partial(_present, memory, session_id, user_id))
             stored = 0
             async for batch in _batches(connection, table, session_id, after=last_row):
-                stored += await _save(memory, session_id, user_id, batch)
+                stored += await crossing.acall(partial(_save, memory, session_id, user_id, batch))
             yield ImportedSession(session_id=session_id, messages=present + stored, stored=stored)
 
 
@@ -87,7 +90,9 @@ async def read_turns(memory: Memory, session_id: str, *, k: int, user_id: str | 
     """The newest `k` turns as `ConversationBufferWindowMemory` counts them: 2 `k` messages, none of them if `k` < 1."""
     if k < 1:
         return []
-    return from_messages(await memory.read_messages(session_id, user_id=user_id, last=2 * k))
+    crossing = Crossing(memory.loop)
+    messages = await crossing.acall(lambda: memory.read_messages(session_id, user_id=user_id, last=2 * k))
+    return from_messages(messages)
 
 
 # -- the log ----------------------------------------------------------------------------------------------------------

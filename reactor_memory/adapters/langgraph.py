@@ -7,7 +7,6 @@ library knows: `notes_namespace` holds one item, ``notes``, the notes of an agen
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ import msgspec
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.extras import require
+from reactor_memory.adapters.joined import Joined
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
@@ -83,19 +83,18 @@ class ReactorMemoryStore(BaseStore):
 
     Items of the application are kept apart for each `user_id`; without one they are shared by all that have none. A
     store of a user reaches the notes and facts of that user only. Values are JSON objects and come back as they were;
-    a search gives what was changed last first, with a `query` what shares most words with it. A batch is answered in
-    its order and from before its own changes; those of items are made together. Nothing expires.
+    a search gives what was changed last first, with a `query` what shares most words with it; the database selects and
+    ranks. A batch is answered in its order and from before its own changes; those of items are made together, and so
+    are calls that are made at once. Nothing expires, and nothing is embedded: a `ttl` or paths to `index` are refused.
 
-    `loop` is the event loop on which the memory was opened, by default the one that runs now; on its thread only the
-    async methods answer. Raises `InvalidNamespaceError` for a namespace that cannot be, or not be written,
+    Every thread and event loop may use it; on the thread of the loop on which the memory was opened only the async
+    methods answer. Raises `InvalidNamespaceError` for a namespace that cannot be, or not be written,
     `InvalidInputError` for a value that cannot be kept, and `StoreError`.
     """
 
-    def __init__(
-        self, memory: Memory, *, user_id: str | None = None, loop: asyncio.AbstractEventLoop | None = None
-    ) -> None:
+    def __init__(self, memory: Memory, *, user_id: str | None = None) -> None:
         self._user_id = user_id
-        self._crossing = Crossing(loop)
+        self._crossing = Crossing(memory.loop)
         self._memory = memory
         container = memory.container
         self._items = _Items(
@@ -119,12 +118,19 @@ class ReactorMemoryStore(BaseStore):
         puts = [(self._source(op.namespace), op) for op in ops if isinstance(op, PutOp)]
         for source, op in puts:
             source.check(op)
-        answers = [await self._answer(op) for op in ops]
+        answers = await self._answers(ops)
         for source, op in puts:
             if source is not self._items:  # first, for what they are given may be refused
                 await source.write([op])
         await self._items.write([op for source, op in puts if source is self._items])
         return answers
+
+    async def _answers(self, ops: Sequence[Op]) -> list[Result]:
+        """In the order of the operations; the items of all that get one are read together."""
+        gets = [op for op in ops if isinstance(op, GetOp) and self._source(op.namespace) is self._items]
+        got = iter(await self._items.get_all(gets))
+        of_items = set(map(id, gets))
+        return [next(got) if id(op) in of_items else await self._answer(op) for op in ops]
 
     async def _answer(self, op: Op) -> Result:
         if isinstance(op, GetOp):
@@ -192,17 +198,32 @@ class _Items:
         self._user_id = user_id
         self._clock = clock
         self._limits = limits
+        self._reads = Joined(self._read)
+        self._writes = Joined(self._change)
 
     async def get(self, op: GetOp) -> Item | None:
-        (item,) = await self._database.read(items.read_items, self._user_id, [(".".join(op.namespace), op.key)])
-        return None if item is None else Item(**_fields(item))
+        (item,) = await self.get_all([op])
+        return item
+
+    async def get_all(self, ops: Sequence[GetOp]) -> list[Item | None]:
+        found = await self._reads.do([(".".join(op.namespace), op.key) for op in ops])
+        return [None if item is None else Item(**_fields(item)) for item in found]
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
-        everything = op.filter or op.query
-        limit = None if everything else op.offset + op.limit
-        found = await self._database.read(items.list_items, self._user_id, ".".join(op.namespace_prefix), limit=limit)
-        matching = [SearchItem(**_fields(item)) for item in found if _matches(item.value, op.filter)]
-        return _page(_ranked(matching, op.query) if op.query else matching, op)
+        wanted, query = op.filter, frozenset(terms(op.query or ""))
+        found = await self._database.read_long(
+            items.find_items,
+            self._user_id,
+            ".".join(op.namespace_prefix),
+            query=query,
+            fragments=_fragments(wanted or {}),
+            fits=(lambda value: _matches(value, wanted)) if wanted else None,
+            limit=op.offset + op.limit,
+        )
+        return [
+            SearchItem(**_fields(item), score=(shared / len(query) if query else 0.0) if op.query else None)
+            for item, shared in found[op.offset :]
+        ]
 
     async def namespaces(self) -> list[Namespace]:
         return [tuple(path.split(".")) for path in await self._database.read(items.list_item_namespaces, self._user_id)]
@@ -214,16 +235,38 @@ class _Items:
             check_label("key" if label is op.key else "namespace", label, self._limits)
         if op.value is not None:
             check_object("value", op.value, self._limits)
+        if op.ttl is not None:
+            raise InvalidInputError("ttl", "is not supported: items stay until they are deleted")
+        if op.index:
+            raise InvalidInputError("index", "is not supported: a query looks at all words of a value; leave it out")
 
     async def write(self, ops: Sequence[PutOp]) -> None:
-        if ops:
-            changes = [
+        await self._writes.do(
+            [
                 ItemChange(
                     namespace=".".join(op.namespace), key=op.key, value=None if op.value is None else dict(op.value)
                 )
                 for op in ops
             ]
-            await self._database.write(items.change_items, self._user_id, changes, now=self._clock())
+        )
+
+    async def _read(self, keys: Sequence[tuple[str, str]]) -> Sequence[StoredItem | None]:
+        storable = [all(map(self._is_storable, (*namespace.split("."), key))) for namespace, key in keys]
+        asked = [key for key, is_storable in zip(keys, storable, strict=True) if is_storable]
+        found = iter(await self._database.read(items.read_items, self._user_id, asked) if asked else ())
+        return [next(found) if is_storable else None for is_storable in storable]
+
+    async def _change(self, changes: Sequence[ItemChange]) -> Sequence[None]:
+        await self._database.write(items.change_items, self._user_id, changes, now=self._clock())
+        return [None] * len(changes)
+
+    def _is_storable(self, label: str) -> bool:
+        """Whether there can be an item with this label or key; a database would refuse to be asked for others."""
+        try:
+            check_label("key", label, self._limits)
+        except InvalidInputError:
+            return False
+        return True
 
 
 def _fields(item: StoredItem) -> dict[str, Any]:
@@ -358,8 +401,53 @@ def _ranked(items: Sequence[SearchItem], query: str) -> list[SearchItem]:
     return sorted(items, key=lambda item: -(item.score or 0.0))
 
 
+def _fragments(wanted: JsonObject) -> list[str]:
+    """Texts that stand in the JSON of every value that matches, so that the database leaves most others out.
+
+    Equal numbers may be written differently, so only texts are looked for, and names that must be there.
+    """
+    return [text for name, condition in wanted.items() for text in _fragments_of(name, condition)]
+
+
+def _fragments_of(name: str, condition: Any) -> list[str]:
+    if isinstance(condition, str):
+        return _written_name(name) + _written(condition)
+    if not isinstance(condition, dict):
+        return [] if condition is None else _written_name(name)
+    conditions = cast("JsonObject", condition)
+    if not any(inner.startswith("$") for inner in conditions):
+        return _written_name(name) + _fragments(conditions)
+    for operator in conditions:
+        _check_operator(operator)
+    equal = _written(conditions["$eq"]) if isinstance(conditions.get("$eq"), str) else []
+    return equal if _COMPARISONS.keys().isdisjoint(conditions) else equal + _written_name(name)
+
+
+def _written_name(name: str) -> list[str]:
+    """A name in JSON; of one with points what it has in common with the last name of the path that it may be."""
+    return [text[1:] if "." in name else text for text in _written(name.rpartition(".")[2])]
+
+
+def _written(text: str) -> list[str]:
+    """A text in JSON; nothing for one that no stored value holds."""
+    try:
+        return [msgspec.json.encode(text).decode()]
+    except UnicodeEncodeError:
+        return []
+
+
 def _matches(value: JsonObject, wanted: dict[str, Any] | None) -> bool:
-    return all(_fits(value.get(name), condition) for name, condition in (wanted or {}).items())
+    return all(_fits(_value_at(value, name), condition) for name, condition in (wanted or {}).items())
+
+
+def _value_at(value: JsonObject, name: str) -> Any:
+    """What is under a name, or under a path of names with points between them; None if nothing is."""
+    if name in value or "." not in name:
+        return value.get(name)
+    found: Any = value
+    for part in name.split("."):
+        found = cast("JsonObject", found).get(part) if isinstance(found, dict) else None
+    return found
 
 
 def _fits(value: Any, condition: Any) -> bool:
@@ -379,13 +467,16 @@ def _fits(value: Any, condition: Any) -> bool:
 def _compared(value: Any, operator: str, operand: Any) -> bool:
     if operator in ("$eq", "$ne"):
         return bool(value == operand) == (operator == "$eq")
-    compare = _COMPARISONS.get(operator)
-    if compare is None:
-        raise InvalidInputError("filter", f"has the operator {operator!r}; known are $eq $ne $gt $gte $lt $lte")
+    _check_operator(operator)
     try:
-        return compare(float(value), float(operand))
+        return _COMPARISONS[operator](float(value), float(operand))
     except (TypeError, ValueError):
         return False
+
+
+def _check_operator(operator: str) -> None:
+    if operator not in ("$eq", "$ne", *_COMPARISONS):
+        raise InvalidInputError("filter", f"has the operator {operator!r}; known are $eq $ne $gt $gte $lt $lte")
 
 
 _COMPARISONS = {

@@ -268,7 +268,7 @@ def export_user(user_id: str) -> Steps[StoredUser]:
         user_id=user_id,
         active=(yield from user_rows.list_active(user_id)),
         notes=(yield from user_rows.all_notes(user_id)),
-        items=(yield from items.list_items(user_id, "", limit=None)),
+        items=(yield from items.list_items(user_id, "")),
     )
 
 
@@ -277,8 +277,5 @@ def import_user(stored: StoredUser) -> Steps[None]:
     yield from user_rows.import_rows(stored.user_id, stored.active, stored.notes)
     yield Batch(
         "import_item",
-        [
-            structs.asdict(item) | {"user_id": stored.user_id, "value": items.value_to_json(item.value)}
-            for item in stored.items
-        ],
+        [structs.asdict(item) | {"user_id": stored.user_id} | items.value_columns(item.value) for item in stored.items],
     )

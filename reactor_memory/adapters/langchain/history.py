@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -21,9 +20,9 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
     The view does not change from the first look until this object adds something: `RunnableWithMessageHistory` takes
     its length for the messages that it need not store again. So make one object a run, as its factory does.
 
-    `budget` (tokens) holds for the view. `loop` is the event loop on which the memory was opened, by default the one
-    that runs now; the synchronous methods raise `InvalidInputError` on its thread. All methods raise what
-    `load_history` and `save_history` raise.
+    `budget` (tokens) holds for the view. Every thread and event loop may use it; on the thread of the loop on which the
+    memory was opened the synchronous methods raise `InvalidInputError`. All methods raise what `load_history` and
+    `save_history` raise.
     """
 
     def __init__(
@@ -33,14 +32,13 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
         *,
         user_id: str | None = None,
         budget: int | None = None,
-        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__()
         self._memory = memory
         self._session_id = session_id
         self._user_id = user_id
         self._budget = budget
-        self._crossing = Crossing(loop)
+        self._crossing = Crossing(memory.loop)
         self._view: list[BaseMessage] | None = None
 
     @property

@@ -7,7 +7,6 @@ added are saved, each under a key of its id, so that no retry, resumed run or cr
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, NotRequired, cast
@@ -49,8 +48,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     A run belongs to the session `session_id`; without one, to that of the run: ``session_id`` of its context or of
     ``config["configurable"]``, else the ``thread_id``. `user_id` is who asks, found alike. `budget` (tokens) holds for
     the messages; without it, system prompt and tools are counted, too. `agent_name` is whose notes the context begins
-    with, if ``notes.enabled``. `loop` is the event loop on which the memory was
-    opened, by default the one that runs now.
+    with, if ``notes.enabled``. Runs may be on any thread and event loop.
 
     A run that fails keeps nothing of its turn until a later run of its thread saves what the checkpoint has of it. A
     thread that is older than its middleware begins with the turn under way. Raises what `load_history` and
@@ -67,7 +65,6 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         user_id: str | None = None,
         agent_name: str | None = None,
         budget: int | None = None,
-        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__()
         self.tools = []
@@ -76,7 +73,7 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._user_id = user_id
         self._agent_name = agent_name
         self._budget = budget
-        self._crossing = Crossing(loop)
+        self._crossing = Crossing(memory.loop)
 
     # -- the hooks ----------------------------------------------------------------------------------------------
 

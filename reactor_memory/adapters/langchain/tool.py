@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
 from reactor_memory.adapters.crossing import Crossing
-from reactor_memory.models import JsonObject
-
-
-class BoundTool(Protocol):
-    """`LongTermMemory.tool(user, agent)`: who is meant is not among the arguments that the model gives."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def input_schema(self) -> JsonObject: ...
-
-    async def __call__(self, **arguments: Any) -> str: ...
+from reactor_memory.memory import Memory
+from reactor_memory.notes.tool import ManageLongTermMemoryTool
 
 
 class LongTermMemoryTool(BaseTool):
-    """A tool of the library, such as ``memory.notes.tool(user_id, agent_name)``, for LangChain.
+    """The tool with which an agent keeps notes about a user, ``memory.notes.tool(user_id, agent_name)``, for LangChain.
 
-    Arguments that make no sense and a database that fails are an answer to the model, never an exception. `loop` is
-    the event loop on which the memory was opened, by default the one that runs now.
+    Who is meant is not among the arguments that the model gives. Arguments that make no sense and a database that fails
+    are an answer to the model, never an exception. Every thread and event loop may use it.
     """
 
-    _tool: BoundTool = PrivateAttr()
+    _tool: ManageLongTermMemoryTool = PrivateAttr()
     _crossing: Crossing = PrivateAttr()
 
-    def __init__(self, tool: BoundTool, *, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    def __init__(self, memory: Memory, user_id: str, agent_name: str) -> None:
+        tool = memory.notes.tool(user_id, agent_name)
         super().__init__(name=tool.name, description=tool.description, args_schema=tool.input_schema)
         self._tool = tool
-        self._crossing = Crossing(loop)
+        self._crossing = Crossing(memory.loop)
 
     def _run(self, **arguments: Any) -> str:
         return self._crossing.call(lambda: self._answer(arguments))

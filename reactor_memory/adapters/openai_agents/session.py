@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
+from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
-from reactor_memory.models import Message
+from reactor_memory.models import JsonObject, Message
 
 
 class ReactorMemorySession:
@@ -20,8 +22,11 @@ class ReactorMemorySession:
     `user_id` is who asks: a session with an owner raises `SessionOwnershipError` for everybody else. The items for a
     run are the blocks of memory (the notes of `agent_name`, facts, narrative, pins) and then the newest items, whole
     turns, in at most `budget` tokens; without `budget`, as the settings say. Unless `with_memory`, they are all items.
-    ``limit`` of `session_settings`, or of the run, makes the newest items fewer; memory does not count. What it cuts
+    ``limit`` of `session_settings` (a dict of its fields will do), or of the run, makes the newest items fewer; memory
+    does not count. What it cuts
     off of what the budget would hold is not in memory either: give a budget rather than a limit.
+
+    Every thread and event loop may use it, so `Runner.run_sync` has it, too, beside the thread of the memory.
     """
 
     def __init__(
@@ -33,11 +38,12 @@ class ReactorMemorySession:
         agent_name: str | None = None,
         budget: int | None = None,
         with_memory: bool = True,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | JsonObject | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = _settings_of(session_settings)
         self._memory = memory
+        self._crossing = Crossing(memory.loop)
         self._user_id = user_id
         self._agent_name = agent_name
         self._budget = budget
@@ -50,7 +56,10 @@ class ReactorMemorySession:
         """The items for a run, oldest first. Given a `limit` by anybody but a run that begins, exactly the newest
         `limit` items: so a run that has to take back what it added sees the end of the log as it is.
         """
-        most = limit if limit is not None else self._limit
+        return await self._crossing.acall(lambda: self._items_for(limit, wrapper))
+
+    async def _items_for(self, limit: int | None, wrapper: RunContextWrapper[Any] | None) -> list[TResponseInputItem]:
+        most = limit if limit is not None else _settings_of(self.session_settings).limit
         if self._with_memory and (limit is None or self._begins(wrapper, limit)):
             return await self._items_with_memory(most)
         return await self._newest_items(most)
@@ -64,15 +73,21 @@ class ReactorMemorySession:
         if not items:
             return
         messages = [to_message(plain_item(item, position)) for position, item in enumerate(items)]
+        await self._crossing.acall(lambda: self._save(messages, wrapper))
+
+    async def _save(self, messages: Sequence[Message], wrapper: RunContextWrapper[Any] | None) -> None:
         await self._memory.save_history(self.session_id, messages, user_id=self._user_id, agent_name=self._agent_name)
         if wrapper is not None:
-            self._added[wrapper] = self._added.get(wrapper, 0) + len(items)
+            self._added[wrapper] = self._added.get(wrapper, 0) + len(messages)
 
     async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> TResponseInputItem | None:
         """Withdraw the newest message, with the facts drawn from it, and return its item; None if there is none.
 
         A message of another framework may be several items, text and calls: it goes whole, and the last is returned.
         """
+        return await self._crossing.acall(self._pop)
+
+    async def _pop(self) -> TResponseInputItem | None:
         try:
             withdrawn = await self._memory.withdraw(self.session_id, user_id=self._user_id)
         except SessionNotFoundError:
@@ -87,6 +102,9 @@ class ReactorMemorySession:
         """Destroy the content of every message and everything that came from it, in forks, too. The session goes on,
         empty. Raises `InvalidInputError` in a fork, whose first messages are another session's: delete it instead.
         """
+        await self._crossing.acall(self._clear)
+
+    async def _clear(self) -> None:
         try:
             session = await self._memory.get_session(self.session_id, user_id=self._user_id)
         except SessionNotFoundError:
@@ -94,10 +112,6 @@ class ReactorMemorySession:
         if session.forked_from_id is not None:
             raise InvalidInputError("session_id", "is a fork, which cannot be cleared; delete it instead")
         await self._memory.erasure.erase(self.session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
-
-    @property
-    def _limit(self) -> int | None:
-        return self.session_settings.limit if self.session_settings is not None else None
 
     def _begins(self, wrapper: RunContextWrapper[Any] | None, limit: int) -> bool:
         """Whether a run asks for its history, not for the end of the log that it added itself."""
@@ -120,6 +134,25 @@ class ReactorMemorySession:
 
     async def _read(self, *, last: int | None) -> Sequence[Message]:
         return await self._memory.read_messages(self.session_id, user_id=self._user_id, last=last)
+
+
+def _settings_of(given: object) -> SessionSettings:
+    if given is None:
+        return SessionSettings()
+    if isinstance(given, SessionSettings):
+        return given
+    known = [field.name for field in fields(SessionSettings)]
+    try:
+        return SessionSettings(**_with_keys(given, known))
+    except (TypeError, ValueError):  # pydantic's error would quote what was given
+        problem = f"must be SessionSettings or a dict of its fields ({', '.join(known)}), such as {{'limit': 20}}"
+        raise InvalidInputError("session_settings", problem) from None
+
+
+def _with_keys(given: object, known: Sequence[str]) -> JsonObject:
+    if not isinstance(given, dict) or not set(cast("JsonObject", given)) <= set(known):
+        raise TypeError
+    return cast("JsonObject", given)
 
 
 def _as_items(messages: Sequence[Message]) -> list[TResponseInputItem]:

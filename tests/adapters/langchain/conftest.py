@@ -21,17 +21,16 @@ async def memory() -> AsyncIterator[Memory]:
 @dataclass
 class MemoryThread:
     memory: Memory
-    loop: asyncio.AbstractEventLoop
 
     def run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.memory.loop).result()
 
 
 @contextmanager
 def memory_on_a_thread() -> Iterator[MemoryThread]:
     """A memory on the event loop of a thread of its own, as a server has it."""
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory("memory://")) as memory:
-        yield MemoryThread(memory, portal.call(asyncio.get_running_loop))
+        yield MemoryThread(memory)
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ async def test_only_its_owner_clears_a_session(memory: Memory) -> None:
 
 
 def test_synchronously(memory_thread: MemoryThread) -> None:
-    history = ReactorMemoryChatHistory(memory_thread.memory, "s", loop=memory_thread.loop)
+    history = ReactorMemoryChatHistory(memory_thread.memory, "s")
     history.add_user_message("hi")
     history.add_ai_message("hello")
     assert texts(history.messages) == ["human: hi", "ai: hello"]
@@ -187,7 +187,7 @@ class TestRunnableWithMessageHistory:
         memory = memory_thread.memory
         chain = RunnableWithMessageHistory(
             RunnableLambda(lambda messages: AIMessage(f"{len(messages)} seen")),  # pyright: ignore
-            lambda session_id: ReactorMemoryChatHistory(memory, session_id, loop=memory_thread.loop),
+            lambda session_id: ReactorMemoryChatHistory(memory, session_id),
         )
         chain.invoke([HumanMessage("one")], self.CONFIG)
         chain.invoke([HumanMessage("two")], self.CONFIG)
@@ -215,7 +215,7 @@ class TestWindowMemory:
         assert await stored(memory) == [*self.SAVED]
 
     def test_synchronously(self, memory_thread: MemoryThread) -> None:
-        window = self.window(ReactorMemoryChatHistory(memory_thread.memory, "s", loop=memory_thread.loop))
+        window = self.window(ReactorMemoryChatHistory(memory_thread.memory, "s"))
         window.save_context({"input": "one"}, {"output": "first"})
         window.save_context({"input": "two"}, {"output": "second"})
         assert texts(window.load_memory_variables({})["chat_history"]) == [*self.SAVED[2:]]

@@ -338,7 +338,7 @@ class TestWhoseSession:
 class TestSynchronously:
     def test_an_agent_on_a_thread_of_its_own(self, memory_thread: MemoryThread) -> None:
         model = ScriptedModel(answers=[TWO_CALLS, "both found", "bye"])
-        middleware = ReactorMemoryMiddleware(memory_thread.memory, loop=memory_thread.loop)
+        middleware = ReactorMemoryMiddleware(memory_thread.memory)
         agent = agent_of(model, middleware)
         agent.invoke(said("hello"), THREAD)
         result = agent.invoke(said("thanks"), THREAD)
@@ -346,7 +346,7 @@ class TestSynchronously:
         assert memory_thread.run(stored(memory_thread.memory)) == result["messages"]
 
     async def test_inside_a_running_loop_with_the_memory_on_another(self, memory_thread: MemoryThread) -> None:
-        middleware = ReactorMemoryMiddleware(memory_thread.memory, loop=memory_thread.loop)
+        middleware = ReactorMemoryMiddleware(memory_thread.memory)
         agent = agent_of(ScriptedModel(answers=["hi", "again"]), middleware)
         agent.invoke(said("hello"), THREAD)
         result = await agent.ainvoke(said("more"), THREAD)
@@ -356,10 +356,6 @@ class TestSynchronously:
         agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory))
         with pytest.raises(InvalidInputError, match="async methods"):
             agent.invoke(said("hello"), THREAD)
-
-    def test_without_a_loop_it_cannot_be_made(self, memory_thread: MemoryThread) -> None:
-        with pytest.raises(InvalidInputError, match="loop"):
-            ReactorMemoryMiddleware(memory_thread.memory)
 
 
 async def test_runs_of_many_threads_do_not_mix(memory: Memory) -> None:

@@ -27,7 +27,7 @@ def memory() -> Iterator[MemoryThread]:
 
 
 def tool_of(memory: MemoryThread) -> LongTermMemoryTool:
-    return LongTermMemoryTool(memory.memory.notes.tool("ann", "desk"), loop=memory.loop)
+    return LongTermMemoryTool(memory.memory, "ann", "desk")
 
 
 class Suite:
@@ -49,8 +49,7 @@ class Suite:
 
     @property
     def tool_constructor_params(self) -> dict[str, Any]:
-        notes = Suite.memory.memory.notes
-        return {"tool": notes.tool("ann", "desk"), "loop": Suite.memory.loop}
+        return {"memory": Suite.memory.memory, "user_id": "ann", "agent_name": "desk"}
 
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
@@ -107,11 +106,10 @@ def results(messages: list[Any]) -> list[str]:
 @pytest.mark.anyio
 async def test_an_agent_uses_it() -> None:
     async with open_memory("memory://") as memory:
-        notes = memory.notes
-        agent = create_agent(ScriptedModel(answers=answers()), [LongTermMemoryTool(notes.tool("ann", "desk"))])
+        agent = create_agent(ScriptedModel(answers=answers()), [LongTermMemoryTool(memory, "ann", "desk")])
         result = await agent.ainvoke(TURN)
         assert results(result["messages"])[1:] == ["likes tea", "likes tea"]
-        assert (await notes.read("ann", "desk")).text == "likes tea"
+        assert (await memory.notes.read("ann", "desk")).text == "likes tea"
 
 
 def test_a_synchronous_agent_uses_it(memory_thread: MemoryThread) -> None:
@@ -123,7 +121,7 @@ def test_a_synchronous_agent_uses_it(memory_thread: MemoryThread) -> None:
 async def test_each_user_has_notes_of_their_own() -> None:
     async with open_memory("memory://") as opened:
         for user_id in ("ann", "bob"):
-            tool = LongTermMemoryTool(opened.notes.tool(user_id, "desk"))
+            tool = LongTermMemoryTool(opened, user_id, "desk")
             await tool.ainvoke({"operation": "append", "content": f"of {user_id}"})
         assert [await note(opened, user_id) for user_id in ("ann", "bob")] == ["of ann", "of bob"]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,14 +22,8 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield memory
 
 
-@dataclass
-class MemoryThread:
-    memory: Memory
-    loop: asyncio.AbstractEventLoop
-
-
 @pytest.fixture(scope="session")
-def memory_thread() -> Iterator[MemoryThread]:
+def memory_thread() -> Iterator[Memory]:
     settings = Settings(store={"url": "memory://"})  # pyright: ignore
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_memory(settings)) as memory:
-        yield MemoryThread(memory, portal.call(asyncio.get_running_loop))
+        yield memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 from uuid import uuid4
@@ -32,7 +33,6 @@ from reactor_memory.adapters.langgraph import (
     label_of,
     notes_namespace,
 )
-from tests.adapters.langgraph.conftest import MemoryThread
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ values = st.dictionaries(
     leaves | st.lists(leaves, max_size=2) | st.dictionaries(st.just("i"), leaves, max_size=1),
     max_size=3,
 )
-puts = st.builds(PutOp, namespaces, keys, st.none() | values)
+puts = st.builds(PutOp, namespaces, keys, st.none() | values, index=st.sampled_from([None, False]), ttl=st.none())
 gets = st.builds(GetOp, namespaces, keys)
 filters = st.dictionaries(st.sampled_from(["n", "o"]), leaves | st.just({"$eq": 1}) | st.just({"$ne": "x"}), max_size=2)
 searches = st.builds(
@@ -85,9 +85,9 @@ def seen(result: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def fresh(memory_thread: MemoryThread) -> Callable[[], ReactorMemoryStore]:
+def fresh(memory_thread: Memory) -> Callable[[], ReactorMemoryStore]:
     """An empty store for each example: that of a new user."""
-    return lambda: ReactorMemoryStore(memory_thread.memory, user_id=uuid4().hex, loop=memory_thread.loop)
+    return lambda: ReactorMemoryStore(memory_thread, user_id=uuid4().hex)
 
 
 @given(batches)
@@ -176,6 +176,103 @@ async def test_a_query_ranks_by_the_words_that_are_shared(memory: Memory) -> Non
     assert [item.key for item in await store.asearch(("m",), query="train seat")] == ["seat", "food"]
 
 
+async def test_a_filter_looks_below_a_path_of_names(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
+    values: dict[str, Any] = {
+        "nested": {"a": {"b": {"c": "x"}}, "n": {"m": 5}},
+        "literal": {"a.b.c": "x", "n.m": 1},
+        "other": {"a": {"b": {"c": "y"}}, "n": "m"},
+        "short": {"a": "x", "n": [5]},
+    }
+    for key, value in values.items():
+        await store.aput(("a",), key, value)
+
+    async def found(wanted: dict[str, Any]) -> list[str]:
+        return sorted(item.key for item in await store.asearch(("a",), filter=wanted))
+
+    assert await found({"a.b.c": "x"}) == ["literal", "nested"]
+    assert await found({"a.b": {"c": "y"}}) == ["other"]
+    assert await found({"a": {"b.c": "x"}}) == ["nested"]
+    assert await found({"n.m": {"$gte": 1}}) == ["literal", "nested"]
+    assert await found({"n.m": {"$eq": 5}, "a.b.c": {"$ne": "y"}}) == ["nested"]
+    assert await found({"a.b.c": {"$eq": "y"}}) == ["other"]
+    assert await found({"n.m": None}) == ["other", "short"]
+
+
+async def test_filters_over_many_items_find_each_one(memory: Memory) -> None:
+    store, theirs = ReactorMemoryStore(memory), InMemoryStore()
+    ops = [
+        PutOp(("a",), str(n), {"n": n, "of": f'say "{n % 7}" \né', "o": {"l": ["x", n % 2]}, "t": float(n)})
+        for n in range(300)
+    ]
+    await store.abatch(ops)
+    theirs.batch(ops)
+    filters: list[dict[str, Any]] = [
+        {"of": 'say "3" \né'},
+        {"o": {"l": ["x", 1]}},
+        {"n": 7.0},
+        {"t": True},
+        {"n": {"$lt": 250}, "of": {"$eq": 'say "6" \né'}},
+        {"of": {"$ne": 'say "3" \né'}, "missing": None},
+        {"missing": "x"},
+        {"of": "\ud800"},
+    ]
+    for wanted in filters:
+        search = SearchOp(("a",), filter=wanted, limit=EVERYTHING)
+        assert seen((await store.abatch([search]))[0]) == seen(theirs.batch([search])[0]), wanted
+    first = await store.asearch(("a",), filter={"n": {"$gte": 0}}, limit=70, offset=220)
+    assert [item.value["n"] for item in first] == [
+        item.value["n"] for item in await store.asearch(("a",), limit=70, offset=220)
+    ]
+
+
+async def test_calls_that_are_made_at_once_are_done_together(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = memory.container.needed_database()
+    asked: list[str] = []
+    for verb in ("read", "write"):
+        monkeypatch.setattr(database, verb, counted(getattr(database, verb), asked))
+    store = ReactorMemoryStore(memory)
+    await asyncio.gather(*(store.aput(("a",), str(n), {"n": n}) for n in range(100)))
+    found = await asyncio.gather(*(store.aget(("a",), str(n % 150)) for n in range(200)))
+    assert [item and item.value["n"] for item in found] == [n % 150 if n % 150 < 100 else None for n in range(200)]
+    assert asked.count("change_items") <= 2
+    assert asked.count("read_items") <= 2
+
+
+def counted(verb: Callable[..., Any], asked: list[str]) -> Callable[..., Any]:
+    async def call(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        asked.append(operation.__name__)
+        return await verb(operation, *args, **kwargs)
+
+    return call
+
+
+async def test_of_calls_made_at_once_the_one_that_is_refused_fails_alone(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
+    results = await asyncio.gather(
+        store.aput(("a",), "k", {"n": 1}),
+        store.aput(("a",), "l", {"n": object()}),
+        store.aget(("a",), "\0"),
+        return_exceptions=True,
+    )
+    assert results[::2] == [None, None]
+    assert isinstance(results[1], InvalidInputError)
+    assert [item.key for item in await store.asearch(("a",))] == ["k"]
+
+
+async def test_what_would_expire_or_be_embedded_is_refused(memory: Memory) -> None:
+    store = ReactorMemoryStore(memory)
+    with pytest.raises(NotImplementedError, match="TTL"):
+        await store.aput(("a",), "k", {}, ttl=1)
+    with pytest.raises(InvalidInputError, match="ttl"):
+        await store.abatch([PutOp(("a",), "k", {}, ttl=1)])
+    with pytest.raises(InvalidInputError, match="index"):
+        await store.aput(("a",), "k", {}, index=["text"])
+    assert await store.asearch(("a",)) == []
+    await store.aput(("a",), "k", {}, index=False)
+    assert await store.aget(("a",), "k") is not None
+
+
 async def test_each_bound_user_has_a_store_of_their_own(memory: Memory) -> None:
     ann, bob, shared = (ReactorMemoryStore(memory, user_id=user) for user in ("ann", "bob", None))
     for store, of in ((ann, "ann"), (bob, "bob"), (shared, "all")):
@@ -217,14 +314,14 @@ async def test_a_key_that_no_store_keeps_is_refused(memory: Memory) -> None:
             await ReactorMemoryStore(memory).aput(("a",), key, {})
 
 
-async def test_an_unknown_operator_is_refused_and_nothing_expires(memory: Memory) -> None:
+async def test_an_unknown_operator_is_refused(memory: Memory) -> None:
     store = ReactorMemoryStore(memory)
     await store.aput(("a",), "k", {"n": "text"})
     assert await store.asearch(("a",), filter={"n": {"$gt": 1}}) == []
     with pytest.raises(InvalidInputError, match="filter"):
         await store.asearch(("a",), filter={"n": {"$like": 1}})
-    with pytest.raises(NotImplementedError):
-        await store.aput(("a",), "k", {}, ttl=1)
+    with pytest.raises(InvalidInputError, match="filter"):
+        await store.asearch(("nothing",), filter={"n": {"$like": 1}})
 
 
 # -- notes and facts --------------------------------------------------------------------------------------------------
@@ -354,8 +451,8 @@ async def test_a_graph_remembers_across_threads_and_stores(memory: Memory) -> No
     assert result["known"] == ["coffee", "tea"]
 
 
-def test_a_synchronous_graph(memory_thread: MemoryThread) -> None:
-    store = ReactorMemoryStore(memory_thread.memory, loop=memory_thread.loop)
+def test_a_synchronous_graph(memory_thread: Memory) -> None:
+    store = ReactorMemoryStore(memory_thread)
 
     def node(state: Talk) -> dict[str, Any]:
         get_store().put(("memories",), "k", {"text": state["said"]})

@@ -23,7 +23,7 @@ CALL = {
     "jsonrpc": "2.0",
     "id": 2,
     "method": "tools/call",
-    "params": {"name": "memory_search", "arguments": {"session_id": "secret-session", "query": "secret-query"}},
+    "params": {"name": "memory_search", "arguments": {"session_id": "secret-session" * 99, "query": "secret-query"}},
 }
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from tests.adapters.documents import run_example, run_snippets
 
 def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_snippets("openai-agents.md") == 1
-    assert capsys.readouterr().out == "I was given 1 items.\nI was given 3 items.\n"
+    assert run_snippets("openai-agents.md") == 2
+    asyncio.get_event_loop_policy().get_event_loop().close()  # `run_sync` keeps it for the next run
+    asyncio.set_event_loop(None)
+    assert capsys.readouterr().out == "I was given 1 items.\nI was given 3 items.\nI was given 1 items.\n"
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from agents import Session, SessionSettings, SQLiteSession
+from agents.extensions.memory import EncryptedSession
 from agents.memory.session import is_openai_responses_compaction_aware_session
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,16 +108,41 @@ async def test_items_come_back_byte_for_byte_from_every_store(any_memory: Memory
     assert await session.get_items() == []
 
 
-def test_it_is_a_session_and_does_not_compact(manager_free: ReactorMemorySession) -> None:
-    assert isinstance(manager_free, Session)
-    assert not is_openai_responses_compaction_aware_session(manager_free)
-    assert manager_free.session_settings == SessionSettings()
+async def test_it_is_a_session_and_does_not_compact(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
+    assert isinstance(session, Session)
+    assert not is_openai_responses_compaction_aware_session(session)
+    assert session.session_settings == SessionSettings()
 
 
-@pytest.fixture
-def manager_free() -> ReactorMemorySession:
-    """A session of which nothing is read."""
-    return ReactorMemorySession(None, "s")  # type: ignore[arg-type]
+async def test_settings_may_be_a_dict(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s", session_settings={"limit": 2})
+    assert session.session_settings == SessionSettings(limit=2)
+    items: list[Any] = [{"role": "user", "content": str(number)} for number in range(5)]
+    await session.add_items(items)
+    assert await session.get_items() == items[-2:]
+    session.session_settings = {"limit": 3}  # type: ignore[assignment]
+    assert await session.get_items() == items[-3:]
+    session.session_settings = None
+    assert await session.get_items() == items
+
+
+@pytest.mark.parametrize("given", [{"limits": 2}, {"limit": "two"}, {"limit": [2]}, {1: 2}, [("limit", 2)], 2, "limit"])
+async def test_what_is_no_setting_is_refused_at_once(memory: Memory, given: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"session_settings.*limit"):
+        ReactorMemorySession(memory, "s", session_settings=given)
+
+
+@pytest.mark.parametrize(("with_memory", "shown"), [(False, 60), (True, 20)])
+async def test_an_encrypted_session_shows_every_item_without_memory(
+    memory: Memory, with_memory: bool, shown: int
+) -> None:
+    session = EncryptedSession("s", ReactorMemorySession(memory, "s", with_memory=with_memory), "a key" * 8)
+    items: list[Any] = [{"role": "user", "content": f"My order number is A-{number}."} for number in range(60)]
+    await session.add_items(items)
+    await memory.drain()
+    assert await session.get_items() == items[-shown:]
+    assert await memory.facts.list("s") == ()
 
 
 async def test_what_is_popped_is_forgotten(memory: Memory) -> None:

@@ -10,7 +10,8 @@ import pytest
 from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreError
 from reactor_memory.models import Item, ItemChange, JsonObject
-from reactor_memory.storage import erasing, items
+from reactor_memory.storage import erasing, items, transfer
+from reactor_memory.terms import terms
 from reactor_memory.testing.log import TEXTS
 
 USER = "ann"
@@ -85,15 +86,72 @@ class ItemsRules:
         for now, namespace in enumerate(["a", "a.b", "a.b.c", "ab", "a-b", "a/b", "a b", "b", "b.a"], start=1):
             await put(database, namespace, "k", {"at": namespace}, now=now)
 
-        async def listed(namespace: str, limit: int | None = None) -> list[str]:
-            return [each.namespace for each in await database.read(items.list_items, USER, namespace, limit=limit)]
+        async def listed(namespace: str) -> list[str]:
+            return [each.namespace for each in await database.read(items.list_items, USER, namespace)]
+
+        async def found(namespace: str, limit: int = 99) -> list[str]:
+            hits = await database.read_long(items.find_items, USER, namespace, limit=limit)
+            return [each.namespace for each, _ in hits]
 
         assert await listed("a") == ["a.b.c", "a.b", "a"]
         assert await listed("a.b") == ["a.b.c", "a.b"]
-        assert await listed("a", limit=2) == ["a.b.c", "a.b"]
+        assert await found("a", limit=2) == ["a.b.c", "a.b"]
+        assert await found("a", limit=0) == []
+        for namespace in ("", "a", "a.b", "c"):
+            assert await found(namespace) == await listed(namespace)
         assert await listed("c") == []
         assert await listed("") == ["b.a", "b", "a b", "a/b", "a-b", "ab", "a.b.c", "a.b", "a"]
         assert sorted(await database.read(items.list_item_namespaces, USER)) == sorted(await listed(""))
+
+    async def test_those_that_share_most_terms_come_first(self, database: Database) -> None:
+        texts = ["window seats on trains", "vegetarian restaurants", "a seat in a restaurant", "Zug nach Köln", "none"]
+        for now, text in enumerate(texts, start=1):
+            await put(database, "a", str(now), {"text": text}, now=now)
+        await put(database, "b", "6", {"text": "a seat in a restaurant"}, now=6)
+        await put(database, "a", "5", {"text": "nothing"}, now=7)
+
+        async def found(query: str, limit: int = 99) -> list[tuple[str, int]]:
+            wanted = frozenset(terms(query))
+            hits = await database.read_long(items.find_items, USER, "a", query=wanted, limit=limit)
+            return [(each.key, shared) for each, shared in hits]
+
+        assert await found("seats, restaurant") == [("3", 2), ("2", 1), ("1", 1), ("5", 0), ("4", 0)]
+        assert await found("seats, restaurant", limit=2) == [("3", 2), ("2", 1)]
+        assert (await found("KOLN"))[0] == ("4", 1)
+        assert [shared for _, shared in await found("sea rant %")] == [0] * 5
+        assert [key for key, _ in await found("")] == ["5", "4", "3", "2", "1"]
+
+    async def test_what_was_exported_and_imported_is_found_by_its_terms(self, database: Database) -> None:
+        await put(database, "a", "k", {"text": "window seats"}, now=1)
+        exported = await database.read(transfer.export_user, USER)
+        await remove(database, "a", "k")
+        await database.write(transfer.import_user, exported)
+        found = await database.read_long(items.find_items, USER, "a", query=frozenset(terms("seat")), limit=9)
+        assert found == ((item("a", "k", {"text": "window seats"}, 1), 1),)
+
+    async def test_of_those_that_the_database_selects_the_ones_that_fit(self, database: Database) -> None:
+        changes = [ItemChange(namespace="a", key=f"{n:03}", value={"n": n, "of": f"x{n % 2}"}) for n in range(400)]
+        await database.write(items.change_items, USER, changes, now=1)
+        await put(database, "a", "nul", {"of": "\0 %", "n": -1}, now=2)
+        asked: list[int] = []
+
+        def fits(value: JsonObject) -> bool:
+            asked.append(value["n"])
+            return value["n"] % 3 == 0
+
+        async def found(fragments: list[str], limit: int) -> list[int]:
+            asked.clear()
+            hits = await database.read_long(items.find_items, USER, "a", fragments=fragments, fits=fits, limit=limit)
+            return [each.value["n"] for each, _ in hits]
+
+        every_sixth = list(range(3, 400, 6))
+        assert await found(['"of"', '"x1"'], limit=2) == every_sixth[:2]
+        assert len(asked) < 100
+        assert await found(['"x1"'], limit=999) == every_sixth
+        assert asked == list(range(1, 400, 2))
+        assert await found(['"x1"', '"x0"'], limit=9) == asked == []
+        assert await found(['"\\u0000 %"'], limit=9) == []
+        assert asked == [-1]
 
     async def test_items_of_one_moment_are_in_the_order_of_their_names(self, database: Database) -> None:
         for namespace, key in [("b", "1"), ("a", "2"), ("a", "1"), ("a", "B"), ("a", "é")]:

@@ -222,6 +222,37 @@ class TestPostgres:
             await postgres_store(empty_postgres_dsn, auto_migrate=True).open()
 
 
+BEFORE_TERMS = (
+    "ALTER TABLE items DROP COLUMN terms",
+    f"UPDATE {REVISION_TABLE} SET version_num = '0005'",
+    """INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)
+    VALUES ('u1', 'a', 'k', '{"text":"Window seat; 7:30"}', 1, 1)""",
+)
+TERMS = "SELECT terms FROM items"
+WORDS = ["text", "window", "seat", "7", "30"]
+
+
+class TestWordsOfItemsThatWereThere:
+    async def test_on_sqlite(self, tmp_path: Path) -> None:
+        path = tmp_path / "memory.db"
+        await opened_and_closed(sqlite_store(path))
+        for statement in BEFORE_TERMS:
+            query(path, statement)
+        await opened_and_closed(sqlite_store(path))
+        assert query(path, TERMS)[0][0].split() == WORDS
+
+    @pytest.mark.postgres
+    async def test_on_postgres(self, postgres_dsn: str) -> None:
+        connection = await asyncpg.connect(postgres_dsn)
+        try:
+            for statement in BEFORE_TERMS:
+                await connection.execute(statement)
+            await opened_and_closed(postgres_store(postgres_dsn, auto_migrate=True))
+            assert (await connection.fetchval(TERMS)).split() == WORDS
+        finally:
+            await connection.close()
+
+
 def test_the_prepared_schema_is_the_one_that_the_migrations_make() -> None:
     """If not: make schema."""
     assert prepared_schema() == schema_of_migrations()
