@@ -307,3 +307,22 @@ async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int)
             assert await state(container, session_id, ERASE_USER) is None
         assert len(await manager.read_messages("other", user_id="bob")) == 2
         assert await container.background_work().run_once() == 0
+
+
+async def test_what_was_deleted_is_removed_when_its_grace_time_is_over() -> None:
+    clock = FakeClock()
+
+    def configure(container: Container) -> None:
+        container.clock.override(providers.Object(clock))
+
+    async def stored(container: Container) -> str:
+        return dict((await container.message_store().check()).details)["messages"]
+
+    async with open_container(settings(store={"delete_grace_days": 1}), configure=configure) as container:
+        await save(container.conversation_manager(), "s", talk(4))
+        await container.conversation_manager().delete("s", user_id=USER)
+        await container.background_work().run_once()
+        assert await stored(container) == "4"
+        clock.advance(25 * HOUR)
+        await container.background_work().run_once()
+        assert await stored(container) == "0"
