@@ -224,7 +224,7 @@ class TestPostgres:
 
 BEFORE_TERMS = (
     "ALTER TABLE items DROP COLUMN terms",
-    f"UPDATE {REVISION_TABLE} SET version_num = '0005'",
+    f"UPDATE {REVISION_TABLE} SET version_num = '0006'",
     """INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)
     VALUES ('u1', 'a', 'k', '{"text":"Window seat; 7:30"}', 1, 1)""",
 )
