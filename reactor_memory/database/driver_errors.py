@@ -22,7 +22,8 @@ from reactor_memory.errors import (
 )
 
 FULL = "the disk or the quota of the database is full; free space and save again"
-CORRUPT = "the database is damaged or was not written by this library; restore a backup"
+NO_DATABASE = "the file is no SQLite database, or its header is damaged; name another one, or restore a backup"
+CORRUPT = "the database is damaged; restore a backup"
 BUSY = "the database is locked by another process; try again"
 UNREACHABLE = "the database cannot be reached; check that it runs and that the address is right"
 BROKEN = "the connection to the database broke; try again"
@@ -39,7 +40,7 @@ _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_READONLY: (StoreReadOnlyError, READ_ONLY),
     sqlite3.SQLITE_FULL: (StoreFullError, FULL),
     sqlite3.SQLITE_CORRUPT: (StoreCorruptError, CORRUPT),
-    sqlite3.SQLITE_NOTADB: (StoreCorruptError, CORRUPT),
+    sqlite3.SQLITE_NOTADB: (StoreCorruptError, NO_DATABASE),
 }
 
 _POSTGRES_CODES: dict[str, tuple[type[StoreError], str]] = {

@@ -305,7 +305,13 @@ def _as_outcome(error: Exception) -> StoreError:
 
 
 def _create(path: Path, mode: int) -> None:
-    """SQLite takes an empty file for a new database. Where none can be made, it says itself what is wrong."""
+    """SQLite takes an empty file for a new database. Where none can be made for another reason than its path, SQLite
+    itself says what is wrong.
+    """
+    if path.is_dir():
+        raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise StoreUnavailableError(f"store: the folder {path.parent} does not exist; make it, or name another file")
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         path.chmod(mode)  # past the umask, which may take bits away

@@ -156,9 +156,14 @@ class TestConnections:
         ]
         assert len({*threads, threading.get_ident()}) == 3
 
-    async def test_a_missing_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreUnavailableError, match="cannot be opened"):
-            await sqlite_store(tmp_path / "no folder" / "memory.db").open()
+    async def test_a_path_that_names_no_file_is_told(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").write_text("no database " * 100)
+        told = {"no folder/memory.db": "no folder does not exist; make it", ".": "is a folder; name a file in it"}
+        for path, reason in told.items():
+            with pytest.raises(StoreUnavailableError, match=reason):
+                await sqlite_store(tmp_path / path).open()
+        with pytest.raises(StoreCorruptError, match="is no SQLite database, or its header is damaged"):
+            await sqlite_store(tmp_path / "notes.txt").open()
 
     async def test_opened_in_one_task_and_closed_in_another(self, tmp_path: Path) -> None:
         store = sqlite_store(tmp_path / "memory.db")
