@@ -75,7 +75,7 @@ class Aftermath:
 
 
 class Eraser:
-    """Destroys messages, or all there is of a user. Owners are checked by the stores, as everywhere."""
+    """Destroys messages, or all there is of a user. The operations check owners, as everywhere."""
 
     def __init__(
         self,

@@ -214,7 +214,7 @@ def _facts_text(found: Sequence[TracedFact]) -> str:
         f"message {each.fact.source_seq}: {each.fact.anchor} · {each.fact.key}: {excerpt(each.fact.value)}"
         for each in found
     ]
-    return "\n".join(lines) or "no facts yet: they are found in the background when summary.enabled is true"
+    return "\n".join(lines) or "no facts yet: they are found in the background, once the session is long enough"
 
 
 def _pin_text(pin: Pin) -> str:

@@ -1,6 +1,6 @@
 """How a branch is put together: session ids, ranges of messages, and the segments that a branch shows.
 
-Pure functions of values, shared by all stores.
+Pure functions of values, for stores with and without a database.
 """
 
 from __future__ import annotations

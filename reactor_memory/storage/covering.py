@@ -1,6 +1,6 @@
 """Which ranges of a branch have a summary that stands for them, and where a new one may stand.
 
-Pure functions of values, shared by all stores.
+Pure functions of values, for stores with and without a database.
 """
 
 from __future__ import annotations

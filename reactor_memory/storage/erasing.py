@@ -1,4 +1,4 @@
-"""Content destroyed for good, written once for all SQL stores: a tombstone stays for each message, so that no position
+"""Content destroyed for good: a tombstone stays for each message, so that no position
 is used again.
 
 Each generator is one transaction, or a part of one that the log began.

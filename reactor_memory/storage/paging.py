@@ -1,6 +1,6 @@
 """The rows of a list of sessions: cursors between pages, and the preview of a session.
 
-Pure functions of values, shared by all stores.
+Pure functions of values, for stores with and without a database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pins of a session as values: where a new one stands, what it may take. Pure; shared by all stores."""
+"""The pins of a session as values: where a new one stands, what it may take. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries that agents post, written once for all SQL stores."""
+"""Summaries that agents post."""
 
 from __future__ import annotations
 
