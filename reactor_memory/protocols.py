@@ -401,7 +401,9 @@ class MessageStore(Protocol):
 
 
 class Ahead(Value, frozen=True, kw_only=True):
-    """How far ahead of now a lease and a pause can end. What seems to end later was written by a wrong clock."""
+    """How far ahead of now a lease and a pause can end. What seems to end more than twice as far ahead was
+    written by a wrong clock. Twice, since who waits for a lock has looked at the clock before who holds it.
+    """
 
     lease_microseconds: int
     wait_microseconds: int

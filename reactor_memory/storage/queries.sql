@@ -741,6 +741,8 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :ki
 FOR UPDATE
 
 -- name: claim
+-- What ends more than twice as far ahead as it can was written by a wrong clock. Twice, as who waited for a lock looked
+-- at the clock before who held it.
 -- A claim makes the work due, so that who dies with the lease leaves it to be found. Of a deleted conversation there is
 -- nothing left to do but to erase it.
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
@@ -750,9 +752,9 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_a
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
-WHERE (background_work.lease_until <= :now OR background_work.lease_until > :now + :lease_microseconds)
+WHERE (background_work.lease_until <= :now OR background_work.lease_until > :now + 2 * :lease_microseconds)
   AND (:by_name = 1 OR (background_work.parked = 0 AND (background_work.due_at IS NULL OR background_work.due_at <= :now
-                                                        OR background_work.due_at > :now + :wait_microseconds)))
+                                                        OR background_work.due_at > :now + :wait_microseconds + :wait_microseconds)))
 RETURNING fence, lease_until, attempts
 -- name: claim [postgres]
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
@@ -765,10 +767,10 @@ ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = LEAST(background_work.due_at, excluded.due_at)
 WHERE (background_work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR background_work.lease_until > excluded.lease_until)
+       OR background_work.lease_until > excluded.lease_until + :lease_microseconds::bigint)
   AND (:by_name::bigint = 1
        OR (background_work.parked = 0 AND (background_work.due_at IS NULL OR background_work.due_at <= excluded.due_at
-                                           OR background_work.due_at > excluded.due_at + :wait_microseconds::bigint)))
+                                           OR background_work.due_at > excluded.due_at + 2 * :wait_microseconds::bigint)))
 RETURNING fence, lease_until, attempts
 
 -- name: renew
@@ -826,7 +828,7 @@ FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
 WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
   AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
+  AND (work.lease_until <= :now OR work.lease_until > :now + 2 * :lease_microseconds)
 ORDER BY work.due_at, work.conversation_id
 LIMIT :limit
 -- name: due_work [postgres]
@@ -837,7 +839,7 @@ JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_i
 WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
   AND (own.deleted_at IS NULL OR :kind = 'erase_user')
   AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint)
+       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
 ORDER BY work.due_at, work.conversation_id
 LIMIT :limit
 
@@ -847,9 +849,9 @@ LIMIT :limit
 SELECT work.conversation_id
 FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at > :now + :wait_microseconds AND work.parked = 0
+WHERE work.kind = :kind AND work.due_at > :now + 2 * :wait_microseconds AND work.parked = 0
   AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
+  AND (work.lease_until <= :now OR work.lease_until > :now + 2 * :lease_microseconds)
 ORDER BY work.due_at, work.conversation_id
 LIMIT :limit
 -- name: misdated_work [postgres]
@@ -857,10 +859,10 @@ LIMIT :limit
 SELECT work.conversation_id
 FROM background_work AS work
 JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at > :now::bigint + :wait_microseconds::bigint AND work.parked = 0
+WHERE work.kind = :kind AND work.due_at > :now::bigint + 2 * :wait_microseconds::bigint AND work.parked = 0
   AND (own.deleted_at IS NULL OR :kind = 'erase_user')
   AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint)
+       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
 ORDER BY work.due_at, work.conversation_id
 LIMIT :limit
 
@@ -2105,8 +2107,9 @@ LEFT JOIN background_work AS work
 WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
   AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
   AND own.last_seq > COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)
-  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds)
-  AND (work.lease_until IS NULL OR work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now
+       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
 ORDER BY own.group_id, own.conversation_id
 LIMIT :limit
 
@@ -2122,8 +2125,9 @@ WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
   AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
   AND own.last_seq > COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
                               own.forked_at_seq - 1, 0)
-  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds)
-  AND (work.lease_until IS NULL OR work.lease_until <= :now OR work.lease_until > :now + :lease_microseconds)
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now
+       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
 ORDER BY own.group_id, own.conversation_id
 LIMIT :limit
 

@@ -72,6 +72,12 @@ class Leases:
                 tasks.start_soon(take)
         assert len([lease for lease in leases if lease]) == 1
 
+    async def test_who_looked_at_the_clock_before_the_holder_did_does_not_get_it(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(4))
+        await sure_claim(store, ahead=1_000_000)
+        assert await claim(store) is None
+        assert await claim(store, wait=MINUTE) is None
+
     async def test_an_expired_lease_is_free(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         fences = [(await sure_claim(store, lease=1, ahead=number * MINUTE)).fence for number in range(4)]

@@ -115,7 +115,7 @@ class SampleSummaries:
         if not self._state.lives(session_id):
             return None
         work = self._state.work[session_id, kind]
-        if now < work.lease_until <= now + lease_microseconds:
+        if now < work.lease_until <= now + 2 * lease_microseconds:
             return None
         if wait_microseconds is not None and (work.is_parked or _is_put_off(work, now, wait_microseconds)):
             return None
@@ -196,7 +196,7 @@ class SampleSummaries:
 
 
 def _is_due(work: Work, now: int, ahead: Ahead) -> bool:
-    is_free = not now < work.lease_until <= now + ahead.lease_microseconds
+    is_free = not now < work.lease_until <= now + 2 * ahead.lease_microseconds
     return (
         is_free
         and not work.is_parked
@@ -207,7 +207,7 @@ def _is_due(work: Work, now: int, ahead: Ahead) -> bool:
 
 def _is_put_off(work: Work, now: int, wait_microseconds: int) -> bool:
     """What is put off for longer was so by a wrong clock."""
-    return work.due_at is not None and now < work.due_at <= now + wait_microseconds
+    return work.due_at is not None and now < work.due_at <= now + 2 * wait_microseconds
 
 
 def make_summaries(settings: Settings) -> SampleSummaries:
