@@ -135,6 +135,8 @@ async def test_agents_alone_are_no_users_and_users_are_no_agents(service: Servic
     user = await service.get(f"/v1/agent/conversations/{conversation}/context")
     assert (alone.status_code, user.status_code) == (403, 403)
     assert alone.json()["code"] == user.json()["code"] == "forbidden"
+    assert "X-On-Behalf-Of" in alone.json()["detail"]
+    assert "X-API-Key" in user.json()["detail"]
 
 
 async def test_the_same_404_for_what_is_absent_deleted_or_somebody_elses(service: Service) -> None:
