@@ -125,7 +125,7 @@ async def test_an_import_that_was_interrupted_goes_on(
 async def test_what_was_erased_does_not_come_back(dsn: str, memory: Memory) -> None:
     await asyncio.to_thread(theirs, dsn, SESSION, *talk(3))
     await imported(memory, dsn)
-    await memory.erase(SESSION, seq=3)
+    await memory.erasure.erase(SESSION, seq=3)
     await asyncio.to_thread(theirs, dsn, SESSION, HumanMessage("later"))
     assert await imported(memory, dsn) == [ImportedSession(session_id=SESSION, messages=3, stored=1)]
     assert [message.text for message in await ours(memory, SESSION) if message.text] == ["q0", "a1", "later"]
