@@ -6,7 +6,8 @@ DEV := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
-PYTEST := $(PY) -m pytest -n auto --dist worksteal
+# AGAIN=1 runs what failed last time once more, nothing beside it.
+PYTEST := $(PY) -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal)
 # Hundreds of processes would compile the package and the tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 # The versions of Python that the package says it supports, the oldest first.
@@ -41,7 +42,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test coverage test-slow test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -60,8 +61,12 @@ coverage: $(DEV)  ## how much of the package the tests of `make test` run throug
 	$(PYTEST) --ignore=tests/adapters -m 'not slow' -q --cov --cov-report=json:build/coverage/report.json --cov-report=
 	@$(PY) tests/coverage_percentages.py build/coverage/report.json
 
-test-slow: $(DEV)  ## the long proofs, and more examples of every property
+test-slow: test-proofs test-properties  ## the long proofs, and more examples of every property
+
+test-proofs: $(DEV)
 	$(PYTEST) --ignore=tests/adapters -m slow
+
+test-properties: $(DEV)
 	$(PYTEST) --ignore=tests/adapters -m 'hypothesis and not slow' --hypothesis-profile thorough
 
 test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## each adapter with its framework, in an environment of its own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeAlias, cast
 
@@ -40,16 +41,32 @@ class Claim:
 
 
 class _Closure(Generic[T]):
-    """Work on its way to the thread. Its repr, which aiosqlite writes into its debug log, says nothing of messages."""
+    """Work on its way to the thread, which tells its caller how it ended. The caller's event loop may be closed by
+    then; aiosqlite, which tells the callers of its own calls, would end its thread and leave the connection open.
 
-    __slots__ = ("claim", "work")
+    Its repr, which aiosqlite writes into its debug log, says nothing of messages.
+    """
 
-    def __init__(self, work: Callable[[], T]) -> None:
+    __slots__ = ("claim", "future", "work")
+
+    def __init__(self, work: Callable[[], T], future: asyncio.Future[T]) -> None:
         self.work = work
+        self.future = future
         self.claim = Claim()
 
-    def __call__(self) -> T | None:
-        return self.work() if self.claim.take() else None
+    def __call__(self) -> None:
+        if not self.claim.take():
+            return
+        try:
+            answer = self.work()
+        except BaseException as error:
+            self._tell(_fail, error)
+        else:
+            self._tell(_succeed, answer)
+
+    def _tell(self, how: Callable[[asyncio.Future[T], Any], None], outcome: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self.future.get_loop().call_soon_threadsafe(how, self.future, outcome)
 
 
 class SqliteThread:
@@ -90,13 +107,11 @@ class SqliteThread:
         """The answer of `work`, or an error by `ends`: of a write that has begun `OutcomeUnknownError`."""
         if self._connection is None:
             raise StoreClosedError
+        closure = self._put(work)
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        closure = _Closure(work)
-        timer = loop.call_later(seconds_until(ends), _leave, future, closure.claim, writes)
-        self._queue.put_nowait((future, closure))
+        timer = loop.call_later(seconds_until(ends), _leave, closure.future, closure.claim, writes)
         try:
-            return await future
+            return await closure.future
         except asyncio.CancelledError:
             closure.claim.take()
             raise
@@ -107,11 +122,21 @@ class SqliteThread:
         """After what was asked for before. Cancelled, it interrupts what runs, and the thread ends by itself."""
         connection, self._connection = self._connection, None
         if connection is not None:
+
+            def close() -> None:
+                self.session.connection.close()
+                connection.stop()  # from its own thread, where it finds no event loop to tell
+
             try:
-                await connection.close()
+                await self._put(close).future
             except asyncio.CancelledError:
                 self.session.interrupt()
                 raise
+
+    def _put(self, work: Callable[[], T]) -> _Closure[T]:
+        closure = _Closure(work, asyncio.get_running_loop().create_future())
+        self._queue.put_nowait((None, closure))
+        return closure
 
 
 def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:
@@ -123,6 +148,11 @@ def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:
         future.get_loop().call_later(GRACE_SECONDS, _fail, future, error)
 
 
-def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
+
+
+def _succeed(future: asyncio.Future[T], answer: T) -> None:
+    if not future.done():
+        future.set_result(answer)
