@@ -53,7 +53,7 @@ def source_of(facts: list[Fact]) -> int:
 
 
 def check_value(value: object) -> None:
-    """Raises `InvalidInputError` for what is no value of a fact."""
+    """Raises `InvalidInputError` if the text cannot be the value of a fact."""
     check_text("value", value)
     if not str(value).strip():
         raise InvalidInputError("value", "says nothing; retract the fact if it is none")

@@ -312,7 +312,7 @@ class MessageStore(Protocol):
     async def append(self, request: AppendRequest) -> Appended:
         """Store the batch durably, whole or not at all; the first batch creates the session and fixes its owner.
 
-        A known `idempotency_key` with the same fingerprint returns the first answer for ever, with another one
+        A known `idempotency_key` with the same fingerprint always returns the first answer; with another one
         raises `IdempotencyConflictError`. An unknown fork id raises `SessionNotFoundError`.
         """
         ...

@@ -28,7 +28,9 @@ async def in_time(pieces: AsyncGenerator[T], seconds: float) -> AsyncGenerator[T
 async def or_chat_model_error(
     pieces: AsyncGenerator[str], failure_of: Callable[[Exception], SummarizationError]
 ) -> AsyncGenerator[str]:
-    """`pieces`, with whatever they raise as a `ChatModelError`. `failure_of` reads what is no `SummarizationError`."""
+    """`pieces`, with whatever they raise as a `ChatModelError`. `failure_of` turns the errors of a client library into
+    `SummarizationError`.
+    """
     async with aclosing(pieces):
         failure = None
         try:

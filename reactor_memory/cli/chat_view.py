@@ -57,7 +57,7 @@ class Screen:
             self.note(text)
 
     def note(self, text: str) -> None:
-        """What is no answer, on stderr."""
+        """Notices, which go to stderr: stdout holds the answers."""
         _printed(console(stderr=True), Text(printable(text), style="dim"))
 
     def fail(self, problem: str) -> None:

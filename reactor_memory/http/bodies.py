@@ -49,7 +49,7 @@ def decoder_of(handler: HTTPRouteHandler) -> msgspec.json.Decoder[Any]:
 
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
-    """Raises `ProblemError`: 400 for what is no JSON, 422 for JSON that is not what was asked for."""
+    """Raises `ProblemError`: 400 for a body that is not JSON, 422 for JSON of another shape than the model."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:

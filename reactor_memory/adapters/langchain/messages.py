@@ -37,8 +37,8 @@ _APART = {"content", "name", "tool_calls", "invalid_tool_calls", "tool_call_id",
 def to_message(message: BaseMessage) -> Message:
     """The message as the library keeps it.
 
-    What is no JSON is kept in the form that JSON has for it, an `artifact` that is none is left out, and so is the
-    largest of what only LangChain knows if that is more than `MOST_CHARACTERS` together. Raises
+    Values that JSON lacks are kept in JSON's nearest form; an `artifact` that has none is left out. If the fields that
+    only LangChain knows exceed `MOST_CHARACTERS` together, the largest of them is left out. Raises
     `InvalidMessageError` for a `RemoveMessage`, which is an order and no message.
     """
     if isinstance(message, RemoveMessage):

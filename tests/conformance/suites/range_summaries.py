@@ -1,4 +1,4 @@
-"""Summaries of ranges: what stands for what, who sees it, and how it is undone."""
+"""Summaries of ranges: the range each one replaces, who sees it, and how it is undone."""
 
 from __future__ import annotations
 
