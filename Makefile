@@ -42,7 +42,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,10 @@ install: $(DEV)  ## .venv with everything for development
 
 test: $(DEV)  ## all tests but the long proofs
 	$(PYTEST) --ignore=tests/adapters -m 'not slow'
+
+test-busy: $(DEV)  ## the same beside eight processes that never rest: no test may fail because the machine is busy
+	@for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & busy="$$busy $$!"; done; trap "kill $$busy" EXIT INT TERM; \
+		$(MAKE) --no-print-directory test
 
 coverage: $(DEV)  ## how much of the package the tests of `make test` run through, in percent of lines and of branches
 	@rm -rf build/coverage && mkdir -p build/coverage
