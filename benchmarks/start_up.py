@@ -3,25 +3,29 @@
 ``python -m benchmarks.start_up [--runs N]``
 
 Cold: a new process saves and loads one turn on a new SQLite file and ends. Warm: one process opens an existing file,
-loads once and closes. Milliseconds of the clock and of the processor (user and system, threads included), the least and
-the median of N runs; on a busy machine only the least says much, and only beside another version measured by turns.
+loads once and closes. Both run in an empty folder, without a configuration file. Milliseconds of the clock and of the
+processor (user and system, threads included), the least and the median of N runs; on a busy machine only the least says
+much, and only beside another version measured by turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 from reactor_memory import Message, open_memory
 
+ROOT = Path(__file__).parents[1]
 QUESTION = Message(role="user", content="What was my order number?")
 ANSWER = Message(role="assistant", content="It is 4711.")
 
@@ -34,8 +38,9 @@ async def load_once(file: Path, *, save: bool) -> None:
 
 
 def cold(folder: Path, run: int) -> None:
-    command = [sys.executable, "-m", "benchmarks.start_up", "--first-turn", str(folder / f"{run}.db")]
-    subprocess.run(command, check=True)
+    command = [sys.executable, "-m", "benchmarks.start_up", "--first-turn", f"{run}.db"]
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run(command, check=True, cwd=folder, env={**os.environ, "PYTHONPATH": path})
 
 
 def processor_of_children() -> float:
@@ -73,7 +78,7 @@ def main() -> None:
     if asked.first_turn:
         asyncio.run(load_once(asked.first_turn, save=True))
         return
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, chdir(folder):
         compare(Path(folder), asked.runs)
 
 

@@ -835,7 +835,10 @@ def _defaults_beside(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment(settings_type: type[Settings]) -> dict[str, Any]:
-    _check_variables(name.upper() for name in os.environ)
+    names = [name for name in map(str.upper, os.environ) if name.startswith(ENVIRONMENT_PREFIX)]
+    if not names:
+        return {}  # looking every setting up takes longer than opening a database
+    _check_variables(names)
     try:
         return EnvSettingsSource(settings_type)()
     except SettingsError as error:
@@ -891,7 +894,7 @@ def _check_variables(names: Iterable[str]) -> None:
     """Refuse variables of ours that name no section; what stands below a section is checked with its values."""
     sections = [ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields]
     for name in names:
-        if name.startswith(ENVIRONMENT_PREFIX) and name != CONFIG_VARIABLE and name.split("__")[0] not in sections:
+        if name != CONFIG_VARIABLE and name.split("__")[0] not in sections:
             known = [ENVIRONMENT_PREFIX + key.upper().replace(".", "__") for key in _known_keys()]
             raise ConfigurationError(name, f"is no setting{_suggestion(name, [*known, CONFIG_VARIABLE])}")
 
