@@ -140,10 +140,19 @@ class ConversationController(Controller):
         return showing.conversation(fork)
 
     @get("/{conversationId:str}/forks", operation_id="listForks")
-    async def list_forks(self, principal: Caller, conversation_id: ConversationId) -> models.ForkList:
+    async def list_forks(
+        self, principal: Caller, conversation_id: ConversationId, after: After = None, limit: Limit = 20
+    ) -> models.ForkPage:
         """The conversation that all are forks of, then its forks in the order of their creation."""
-        group = await self.conversations.forks(principal, conversation_id)
-        return models.ForkList(data=[showing.fork(one, conversation_id) for one in group])
+        tokens = await self.tokens.of(principal, "listForks", conversation_id)
+        rows = await self.conversations.forks(
+            principal, conversation_id, after=tokens.after(after, tuple[int, str]), limit=limit + 1
+        )
+        shown, more = page(rows, limit)
+        return models.ForkPage(
+            data=[showing.fork(row, conversation_id) for row in shown],
+            next_cursor=tokens.before((shown[-1].session.created_at, shown[-1].conversation_id)) if more else None,
+        )
 
 
 def group_of(conversation_id: str) -> str:

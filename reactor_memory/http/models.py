@@ -87,8 +87,9 @@ class ConversationFork(Answer, frozen=True, kw_only=True):
     is_current_fork: bool
 
 
-class ForkList(Answer, frozen=True, kw_only=True):
+class ForkPage(Answer, frozen=True, kw_only=True):
     data: list[ConversationFork]
+    next_cursor: str | None
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------

@@ -227,11 +227,18 @@ class Conversations:
             self._scheduler.messages_saved(new.fork_id, appended.last_seq)
         return replace(fork, access_level=parent.access_level)
 
-    async def forks(self, principal: Principal, conversation_id: str) -> tuple[Conversation, ...]:
-        """The conversations of the group, the root first, in the order of their creation."""
+    async def forks(
+        self, principal: Principal, conversation_id: str, *, after: tuple[int, str] | None = None, limit: int = 20
+    ) -> tuple[Conversation, ...]:
+        """The conversations of the group, the root first, in the order of their creation, behind `after` (created_at
+        and id of the last one seen).
+        """
         user_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
-        return await self._database.read(conversations.list_group, conversation.session.group_id, principal.user_id)
+        group_id = conversation.session.group_id
+        return await self._database.read(
+            conversations.list_group, group_id, principal.user_id, after=after, limit=limit
+        )
 
 
 def _checked_title(title: str | None) -> str | None:

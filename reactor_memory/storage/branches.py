@@ -5,7 +5,8 @@ Pure functions of values, for stores with and without a database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reactor_memory.models import BranchRange, PostedSummary, Segment, Session
 
@@ -37,11 +38,28 @@ def ranges_between(branch: Sequence[BranchRange], after: int, until: int | None)
 
     The last part ends with None if neither the branch nor `until` bounds it.
     """
-    clipped = (_clip(part, after, until) for part in branch)
-    return tuple(part for part in clipped if part.end_seq is None or part.start_seq <= part.end_seq)
+    return tuple(part for _, part in clipped_between(branch, after, until))
+
+
+def clipped_between(
+    branch: Sequence[BranchRange], after: int, until: int | None
+) -> Iterator[tuple[BranchRange, BranchRange]]:
+    """As `ranges_between`, each part behind the one of `branch` that it was cut out of."""
+    first = max(0, bisect_right(branch, after + 1, key=_start) - 1)
+    end = None if until is None else bisect_right(branch, until, key=_start)
+    for whole in branch[first:end]:
+        part = _clip(whole, after, until)
+        if part.end_seq is None or part.start_seq <= part.end_seq:
+            yield whole, part
+
+
+def _start(part: BranchRange) -> int:
+    return part.start_seq
 
 
 def _clip(part: BranchRange, after: int, until: int | None) -> BranchRange:
+    if part.start_seq > after and (until is None or (part.end_seq is not None and part.end_seq <= until)):
+        return part
     ends = [end for end in (part.end_seq, until) if end is not None]
     return BranchRange(
         conversation_id=part.conversation_id,
@@ -110,11 +128,6 @@ def called(titles: Iterable[str | None], group: Iterable[Session]) -> tuple[Sess
     """The sessions of the group that have one of these titles."""
     known = {title for title in titles if title is not None}
     return tuple(session for session in group if session.title in known)
-
-
-def ruling(posted: Iterable[PostedSummary]) -> PostedSummary | None:
-    """The one that reaches furthest, of equals the newest. So a late one of less never takes the place of more."""
-    return max(posted, key=lambda each: (each.until_seq, each.seq), default=None)
 
 
 def indexed_ranges(branch: Sequence[BranchRange], ranges: Mapping[str, tuple[int, int]]) -> tuple[BranchRange, ...]:

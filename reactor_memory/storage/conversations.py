@@ -32,11 +32,14 @@ from reactor_memory.searching import INDEX_SEARCH
 from reactor_memory.storage import log
 from reactor_memory.storage.memberships import add_audit
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
-from reactor_memory.storage.rows import key_of, object_from, session_from, to_json
+from reactor_memory.storage.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.storage.user_rows import name_user
 
 SCANNED = 500
 """Conversations that are read at a time when only some of them count."""
+
+_FIRST_PARTS = 2
+"""Of a branch, newest first: its own messages and the newest that it shares."""
 
 # Reading
 
@@ -56,11 +59,17 @@ def get_conversation(
     return (yield from _described([found]))[0] if described else found
 
 
-def list_group(group_id: str, user_id: str | None) -> Steps[tuple[Conversation, ...]]:
-    """The conversations of a group, in the order of their creation, the root first."""
+def list_group(
+    group_id: str, user_id: str | None, *, after: tuple[int, str] | None = None, limit: int = log.EVERYTHING
+) -> Steps[tuple[Conversation, ...]]:
+    """The conversations of a group, in the order of their creation, the root first, behind `after`: creation and id of
+    the last one seen.
+    """
     if user_id is not None:
         yield from name_user(user_id)
-    rows = yield Step("shared_group", {"group_id": group_id, "user_id": user_id})
+    created_at, conversation_id = after or (0, "")
+    values = {"user_id": user_id, "created_at": created_at, "conversation_id": conversation_id, "limit": limit}
+    rows = yield Step("shared_group", {"group_id": group_id} | values)
     return (yield from _described([_conversation(row, user_id) for row in rows]))
 
 
@@ -138,18 +147,31 @@ def _conversation(row: Row, user_id: str | None) -> Conversation:
 
 
 def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]:
-    """With previews, and with the last message that each fork shares: one statement for all of them."""
-    parts = [
-        [number, part["group_id"], part["conversation_id"], part["start_seq"], part["end_seq"]]
-        for number, conversation in enumerate(found)
-        for part in log.stored_parts(conversation.session.branch, 0, None)
-    ]
+    """With previews, and with the last message that each fork shares: a few statements for all of them.
+
+    Of each branch the newest parts are asked first, and twice as many more while they show too little.
+    """
     newest: list[list[Row]] = [[] for _ in found]
-    if parts:
+    asked, count = 0, _FIRST_PARTS
+    while wanted := [number for number, each in enumerate(found) if _is_wanting(each, newest[number], asked)]:
+        parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
         for row in (yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
-            number: int = row[0]
-            newest[number].append(row)
+            newest[row[0]].append(row)
+        asked, count = asked + count, count * 2
     return tuple(map(_describe, found, newest))
+
+
+def _is_wanting(conversation: Conversation, newest: Sequence[Row], asked: int) -> bool:
+    """Whether older parts of the branch may show what is not known yet."""
+    session = conversation.session
+    return asked < len(session.branch) and not any(row[1] < (session.forked_at_seq or log.EVERYTHING) for row in newest)
+
+
+def _newest_parts(number: int, session: Session, asked: int, count: int) -> list[list[object]]:
+    """Behind the `asked` newest ones."""
+    end = len(session.branch) - asked
+    parts = log.stored_parts(session.branch[max(0, end - count) : end], 0, None)
+    return [[number, part["group_id"], part["conversation_id"], part["start_seq"], part["end_seq"]] for part in parts]
 
 
 def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation:
@@ -173,14 +195,15 @@ def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
         for part in log.stored_parts(query.session.branch, query.after, query.until)
         if query.inherit or part["conversation_id"] == own
     ]
-    return (yield from log.read_parts("visible_messages", parts, query.limit))
+    return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit))
 
 
 def find_message(session: Session, message_id: str) -> Steps[Message | None]:
-    """The message of this id on the branch, whoever may see it. Newest first: it is more often there."""
-    parts = [part | {"message_id": message_id} for part in log.stored_parts(session.branch, 0, None)]
-    found = yield from log.read_parts("message_of_id", parts[::-1], 1)
-    return found[0] if found else None
+    """The message of this id on the branch, whoever may see it."""
+    ranges = log.ranges_of(log.stored_parts(session.branch, 0, None))
+    values = {"group_id": session.group_id, "ranges": ranges, "message_id": message_id}
+    rows = yield Step("message_of_id", values)
+    return message_from(rows[0]) if rows else None
 
 
 # Creating and naming
@@ -254,8 +277,9 @@ def title_conversation(conversation_id: str) -> Steps[str | None]:
 
 
 def _first_text(session: Session) -> Steps[str]:
-    for part in log.stored_parts(session.branch, 0, None):
-        rows = yield Step("first_shown_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
+    for part in session.branch:
+        (values,) = log.stored_parts([part], part.start_seq - 1, None)
+        rows = yield Step("first_shown_text", {**values, "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""

@@ -5,7 +5,7 @@ Each generator is one transaction, or a part of one that the log began.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -33,7 +33,7 @@ from reactor_memory.models import (
 )
 from reactor_memory.protocols import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
 from reactor_memory.storage import recall, search
-from reactor_memory.storage.branches import called, posted_about, ranges_between, ruling, segments_of_branch
+from reactor_memory.storage.branches import called, group_of, posted_about, ranges_between, segments_of_branch
 from reactor_memory.storage.rows import (
     correction_about,
     correction_from,
@@ -102,11 +102,11 @@ def _hold(session_id: str) -> Steps[bool]:
 def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
     segments: dict[str, list[Segment]] = {}
     facts: dict[tuple[str, int], list[Fact]] = {}
-    for part in branch:
-        owner = part.conversation_id
-        segments[owner] = yield from _segments(owner)
-        for row in (yield Step("facts", key_of(owner))):
-            facts.setdefault((owner, row[0]), []).append(fact_from(row[1:]))
+    parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
+    for row in (yield Step("segments_of_branch", _group(branch) | {"parts": parts})):
+        segments.setdefault(row[0], []).append(segment_from(row))
+    for row in (yield Step("facts_of_branch", _group(branch) | {"parts": parts})):
+        facts.setdefault((row[0], row[1]), []).append(fact_from(row[2:]))
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
     return Ledger(
@@ -117,16 +117,22 @@ def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
     )
 
 
+def _group(branch: Sequence[BranchRange]) -> dict[str, str]:
+    return {"group_id": group_of(branch[-1].conversation_id)}
+
+
+def _up_to(ends: Iterable[tuple[str, int | None]]) -> str | None:
+    """Conversations, each with the last seq that counts, as one value of a query."""
+    return to_json([(owner, LAST_POSITION if end is None else end) for owner, end in ends])
+
+
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
-    """One statement for each conversation of the branch; that of the branch itself gives its corrections, too."""
-    found: list[Fact] = []
-    corrections: list[FactCorrection] = []
-    for owner, last_end in (yield from _ends_of_segments(branch)):
-        values = {"end_seq": last_end, "anchors": to_json(anchors)}
-        rows = yield Step("facts_about", key_of(owner) | values)
-        found += (fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None)
-        if owner == branch[-1].conversation_id:
-            corrections += (correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None)
+    """With the corrections of the branch itself."""
+    parts = _up_to((yield from _ends_of_segments(branch)))
+    values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
+    rows = yield Step("facts_about", values)
+    found = [fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None]
+    corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
     return amended(found, corrections)
 
 
@@ -134,17 +140,22 @@ def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
     return tuple(map(correction_from, (yield Step("corrections", key_of(session_id)))))
 
 
-def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int]]]:
-    """Until where the segments of each conversation of the branch count (`segments_of_branch`), oldest first."""
-    ends: list[tuple[str, int]] = []
+def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int | None]]]:
+    """Until where the segments of each conversation of the branch that has some count (`segments_of_branch`)."""
+    if len(branch) == 1:
+        return [(branch[0].conversation_id, None)]
+    parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
+    rows = yield Step("first_segments", _group(branch) | {"parts": parts})
+    firsts = {row[0]: (row[1], row[2]) for row in rows}
+    ends: list[tuple[str, int | None]] = []
     next_start = LAST_POSITION
     for part in reversed(branch):
         last_end = min(next_start - 1, LAST_POSITION if part.end_seq is None else part.end_seq)
-        ends.append((part.conversation_id, last_end))
-        if part is not branch[0]:
-            first = yield Step("first_segment", key_of(part.conversation_id) | {"end_seq": last_end})
-            next_start = first[0][0] if first else next_start
-    return ends[::-1]
+        start, end = firsts.get(part.conversation_id, (0, LAST_POSITION))
+        if end <= last_end:
+            ends.append((part.conversation_id, last_end))
+            next_start = start
+    return ends
 
 
 def _segments(conversation_id: str) -> Steps[list[Segment]]:
@@ -277,13 +288,10 @@ def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> S
 
 
 def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
-    """Of each conversation the one that reaches furthest within its range."""
-    found: list[PostedSummary] = []
-    for part in branch:
-        values = {"end_seq": LAST_POSITION if part.end_seq is None else part.end_seq}
-        rows = yield Step("ruling_posted", key_of(part.conversation_id) | values)
-        found += (PostedSummary(seq=seq, until_seq=until, text=text) for seq, until, text in rows)
-    return ruling(found)
+    """The one that reaches furthest, of equals the newest: so a late one of less never takes the place of more."""
+    parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
+    rows = yield Step("ruling_posted", _group(branch) | {"parts": parts})
+    return PostedSummary(seq=rows[0][0], until_seq=rows[0][1], text=rows[0][2]) if rows else None
 
 
 def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> Steps[None]:

@@ -5,12 +5,12 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice, takewhile
+from typing import Any, TypeAlias
 
 from reactor_memory.context.pinning import not_in_view
-from reactor_memory.database.operations import Batch, Rows, Step, Steps, Values, bounded
+from reactor_memory.database.operations import Batch, Rows, Step, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -41,7 +41,7 @@ from reactor_memory.protocols import (
     Withdrawn,
 )
 from reactor_memory.storage import derived, responses, search
-from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, ranges_between
+from reactor_memory.storage.branches import branch_for_fork, clipped_between, group_of, is_fork
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 from reactor_memory.storage.rows import (
@@ -212,10 +212,10 @@ def read_along(
     limit: int | None = None,
     with_archived: bool = False,
 ) -> Steps[tuple[Message, ...]]:
-    parts = stored_parts(branch, after, until, with_archived=with_archived)
     if last is None:
-        return (yield from read_parts("messages_oldest_first", parts, EVERYTHING if limit is None else limit))
-    newest = yield from read_parts("messages_newest_first", parts[::-1], last)
+        most = EVERYTHING if limit is None else limit
+        return (yield from _oldest(branch, most, after=after, until=until, with_archived=with_archived))
+    newest = yield from _newest(branch, last, after=after, until=until, with_archived=with_archived)
     return newest[::-1][:limit]
 
 
@@ -224,8 +224,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     if session is None or not ranges:
         return ()
     parts = [part for start, end in ranges for part in stored_parts(session.branch, start - 1, end)]
-    wanted = [[part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts]
-    rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": to_json(wanted) or "[]"})
+    rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": ranges_of(parts)})
     return tuple({row[0]: message_from(row) for row in rows}.values())
 
 
@@ -270,23 +269,23 @@ def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[S
         raise SessionNotFoundError(session_id)
     if session.deleted_at is not None:
         raise SessionDeletedError(session_id)
-    parts = stored_parts(session.branch, after, None, with_archived=True)
-    return session, (yield from read_parts("messages_oldest_first", parts, limit))
+    return session, (yield from _oldest(session.branch, limit, after=after, with_archived=True))
 
 
 def stored_parts(
     branch: Sequence[BranchRange], after: int, until: int | None, *, with_archived: bool = False
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Where the messages with `after` < seq <= `until` are stored, as the values of a query."""
-    ends = {part.conversation_id: part.end_seq for part in branch}
+    group_id = group_of(branch[0].conversation_id)
     return [
         {
-            **key_of(part.conversation_id),
+            "group_id": group_id,
+            "conversation_id": part.conversation_id,
             "start_seq": part.start_seq,
             "end_seq": _or_everything(part.end_seq),
-            "hidden_until": 0 if with_archived else _or_everything(ends[part.conversation_id]),
+            "hidden_until": 0 if with_archived else _or_everything(whole.end_seq),
         }
-        for part in ranges_between(branch, after, until)
+        for whole, part in clipped_between(branch, after, until)
     ]
 
 
@@ -294,20 +293,61 @@ def _or_everything(end_seq: int | None) -> int:
     return EVERYTHING if end_seq is None else end_seq
 
 
+def ranges_of(parts: Iterable[Mapping[str, Any]]) -> str:
+    """Stored parts as one value of a query."""
+    wanted = [[part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts]
+    return to_json(wanted) or "[]"
+
+
+def _oldest(
+    branch: Sequence[BranchRange],
+    limit: int,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    with_archived: bool = False,
+) -> Steps[tuple[Message, ...]]:
+    """Oldest first."""
+    parts = stored_parts(branch, after, until, with_archived=with_archived)
+    return (yield from read_parts("messages_oldest_first", "messages_of_ranges", parts, limit))
+
+
 def _newest(
-    branch: Sequence[BranchRange], limit: int, *, after: int = 0, until: int | None = None
+    branch: Sequence[BranchRange],
+    limit: int,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    with_archived: bool = False,
 ) -> Steps[tuple[Message, ...]]:
     """Newest first."""
-    return (yield from read_parts("messages_newest_first", stored_parts(branch, after, until)[::-1], limit))
+    parts = stored_parts(branch, after, until, with_archived=with_archived)
+    return (yield from read_parts("messages_newest_first", "messages_of_ranges", parts[::-1], limit))
 
 
-def read_parts(query: str, parts: Sequence[Values], limit: int) -> Steps[tuple[Message, ...]]:
+def read_parts(alone: str, together: str, parts: Sequence[Mapping[str, Any]], limit: int) -> Steps[tuple[Message, ...]]:
+    """The first `limit` messages of `parts`, which are in the order of the messages that are wanted. `alone` is the
+    query of one part, `together`, oldest first, of several: those that an ancestor stores are read in a few statements,
+    whatever their number.
+    """
     found: list[Message] = []
-    for part in parts:
-        if len(found) >= limit:
-            break
-        found += map(message_from, (yield Step(query, {**part, "limit": limit - len(found)})))
-    return tuple(found)
+    size = limit
+    while parts and len(found) < limit:
+        count = _how_many_within(parts, size)
+        if count > 1:
+            rows = yield Step(together, {**parts[0], "ranges": ranges_of(parts[:count])})
+            in_order = rows if parts[0]["start_seq"] < parts[1]["start_seq"] else rows[::-1]
+        else:
+            in_order = yield Step(alone, {**parts[0], "limit": limit - len(found)})
+        found += map(message_from, in_order)
+        parts, size = parts[max(1, count) :], size * 2
+    return tuple(found[:limit])
+
+
+def _how_many_within(parts: Sequence[Mapping[str, Any]], size: int) -> int:
+    """Of how many of the first parts all positions together are no more than `size`."""
+    taken = accumulate(part["end_seq"] - part["start_seq"] + 1 for part in parts)
+    return sum(1 for _ in takewhile(lambda positions: positions <= size, taken))
 
 
 def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[tuple[Message, ...]]:
@@ -364,8 +404,10 @@ def _preview(session: Session) -> Steps[SessionPreview]:
 
 
 def _first_user_text(session: Session) -> Steps[str]:
-    for part in stored_parts(session.branch, 0, None):
-        rows = yield Step("first_user_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
+    """One statement for each part of the branch until one gives it: nearly always the first."""
+    for part in session.branch:
+        (values,) = stored_parts([part], part.start_seq - 1, None)
+        rows = yield Step("first_user_text", {**values, "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""

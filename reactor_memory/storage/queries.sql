@@ -502,25 +502,61 @@ FROM segments
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY end_seq
 
--- name: facts
-SELECT end_seq, anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
-       salience
-FROM facts
-WHERE group_id = :group_id AND conversation_id = :conversation_id
+-- name: segments_of_branch
+-- `parts` is JSON: lists of conversation and the last seq that counts.
+SELECT conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version, narrative, headline,
+       tokens_read, tokens_written, created_at, stale
+FROM json_each(:parts) AS wanted
+CROSS JOIN segments
+WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
+  AND end_seq <= json_extract(wanted.value, '$[1]')
+-- name: segments_of_branch [postgres]
+SELECT conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version, narrative, headline,
+       tokens_read, tokens_written, created_at, stale
+FROM json_array_elements(:parts::json) AS wanted
+CROSS JOIN segments
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0 AND end_seq <= (wanted ->> 1)::bigint
+
+-- name: facts_of_branch
+SELECT conversation_id, end_seq, anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by,
+       act, failed, verified, salience
+FROM json_each(:parts) AS wanted
+CROSS JOIN facts
+WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
+  AND end_seq <= json_extract(wanted.value, '$[1]')
+ORDER BY end_seq, ordinal
+-- name: facts_of_branch [postgres]
+SELECT conversation_id, end_seq, anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by,
+       act, failed, verified, salience
+FROM json_array_elements(:parts::json) AS wanted
+CROSS JOIN facts
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0 AND end_seq <= (wanted ->> 1)::bigint
 ORDER BY end_seq, ordinal
 
--- name: first_segment
-SELECT start_seq FROM segments
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq
-ORDER BY end_seq
-LIMIT 1
+-- name: first_segments
+-- Of each conversation that has any.
+SELECT conversation_id, start_seq, end_seq
+FROM json_each(:parts) AS wanted
+CROSS JOIN segments
+WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
+  AND end_seq = (SELECT MIN(first.end_seq) FROM segments AS first
+                 WHERE first.group_id = :group_id AND first.conversation_id = json_extract(wanted.value, '$[0]'))
+-- name: first_segments [postgres]
+SELECT conversation_id, start_seq, end_seq
+FROM json_array_elements(:parts::json) AS wanted
+CROSS JOIN segments
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0
+  AND end_seq = (SELECT MIN(first.end_seq) FROM segments AS first
+                 WHERE first.group_id = :group_id AND first.conversation_id = wanted ->> 0)
 
 -- name: facts_about
--- `anchors` is a JSON list. Left to choose, SQLite would read all facts of the conversation.
-SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
+-- `anchors` is a JSON list. Left to choose, SQLite would read all facts of the conversations.
+SELECT anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
        salience, NULL AS corrected_seq, ordinal, end_seq
-FROM facts INDEXED BY facts_by_anchor
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
+FROM json_each(:parts) AS wanted
+CROSS JOIN facts INDEXED BY facts_by_anchor
+WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
+  AND end_seq <= json_extract(wanted.value, '$[1]') AND verified = 1
   AND anchor IN (SELECT value FROM json_each(:anchors))
 UNION ALL
 SELECT anchor, key, value, NULL, source_seq, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, ordinal, 0
@@ -529,10 +565,11 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND anchor IN (SELECT value FROM json_each(:anchors))
 ORDER BY end_seq, ordinal
 -- name: facts_about [postgres]
-SELECT anchor, key, value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
+SELECT anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
        salience, NULL::bigint AS corrected_seq, ordinal, end_seq
-FROM facts
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq <= :end_seq AND verified = 1
+FROM json_array_elements(:parts::json) AS wanted
+CROSS JOIN facts
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0 AND end_seq <= (wanted ->> 1)::bigint AND verified = 1
   AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
 UNION ALL
 SELECT anchor, key, value, NULL, source_seq, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, ordinal, 0
@@ -639,6 +676,14 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 -- name: recall_range
 SELECT start_seq, end_seq FROM recall_ranges WHERE group_id = :group_id AND conversation_id = :conversation_id
 
+-- name: recall_ranges
+-- `conversations` is a JSON list of ids.
+SELECT conversation_id, start_seq, end_seq FROM recall_ranges
+WHERE group_id = :group_id AND conversation_id IN (SELECT value FROM json_each(:conversations))
+-- name: recall_ranges [postgres]
+SELECT conversation_id, start_seq, end_seq FROM recall_ranges
+WHERE group_id = :group_id AND conversation_id = ANY(ARRAY(SELECT json_array_elements_text(:conversations::json)))
+
 -- name: store_recall_range
 INSERT INTO recall_ranges (group_id, conversation_id, start_seq, end_seq)
 VALUES (:group_id, :conversation_id, :start_seq, :end_seq)
@@ -656,7 +701,8 @@ VALUES (:group_id, :conversation_id, :seq, :anchor, :turn_start, :turn_end, :len
         array_to_tsvector(string_to_array(:terms, ' ')))
 
 -- name: recall_frequencies
--- `terms` is JSON: lists of a term and its weight. How many entries hold each term.
+-- `terms` is JSON: lists of what matches a term behind the key of any of the conversations, its weight, and the term.
+-- How many entries hold each term.
 -- across groups, were it not for the key in the terms: reading the group of every hit would cost ten times as much
 SELECT wanted.key, COUNT(*)
 FROM json_each(:terms) AS wanted
@@ -665,19 +711,25 @@ WHERE recall_entries MATCH json_extract(wanted.value, '$[0]')
 GROUP BY wanted.key
 -- name: recall_frequencies [postgres]
 -- `any_term` is the query for all terms at once: the index is asked for it alone, each term only of what it found.
-WITH hits AS MATERIALIZED (
-    SELECT terms FROM recall_entries
-    WHERE terms @@ :any_term::text::tsquery AND group_id = :group_id AND conversation_id = :conversation_id
+WITH needed AS MATERIALIZED (
+    SELECT part ->> 0 AS conversation_id, (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq,
+           part ->> 3 AS key
+    FROM json_array_elements(:parts::json) AS part
+), hits AS MATERIALIZED (
+    SELECT needed.key, seq, anchor, turn_start, turn_end, length, terms
+    FROM recall_entries
+    JOIN needed ON needed.conversation_id = recall_entries.conversation_id
+    WHERE terms @@ :any_term::text::tsquery AND group_id = :group_id
 )
 SELECT wanted.number - 1, COUNT(*)
 FROM hits
 JOIN json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
-  ON hits.terms @@ quote_literal(wanted.term ->> 0)::tsquery
+  ON hits.terms @@ quote_literal(hits.key || (wanted.term ->> 2))::tsquery
 GROUP BY wanted.number
 
 -- name: recall_search
--- The entries whose terms weigh most together. Only of these more than the number is read, unless only a part of the
--- conversation counts (`is_whole` 0): then the limit must not be used up by the rest.
+-- The entries of whole conversations whose terms weigh most together: only of these more than the number is read.
+-- `parts` is JSON: lists of conversation, first and last seq, and key.
 SELECT entry.seq, entry.anchor, entry.turn_start, entry.turn_end, entry.length, best.numbers
 FROM (
     SELECT recall_entries.rowid AS id, SUM(json_extract(wanted.value, '$[1]')) AS weight,
@@ -685,27 +737,58 @@ FROM (
     FROM json_each(:terms) AS wanted
     CROSS JOIN recall_entries
     WHERE recall_entries MATCH json_extract(wanted.value, '$[0]')
-      AND (:is_whole = 1 OR recall_entries.seq BETWEEN :start_seq AND :end_seq)
     GROUP BY recall_entries.rowid
     ORDER BY weight DESC, id DESC
     LIMIT :limit
 ) AS best
 CROSS JOIN recall_entries AS entry ON entry.rowid = best.id
-WHERE entry.group_id = :group_id AND entry.conversation_id = :conversation_id
-  AND entry.seq >= :start_seq AND entry.seq <= :end_seq
+WHERE entry.group_id = :group_id
+  AND entry.conversation_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:parts))
 -- name: recall_search [postgres]
-WITH hits AS MATERIALIZED (
-    SELECT seq, anchor, turn_start, turn_end, length, terms FROM recall_entries
-    WHERE terms @@ :any_term::text::tsquery AND group_id = :group_id AND conversation_id = :conversation_id
-      AND seq >= :start_seq AND seq <= :end_seq
+-- include: recall_best
+
+-- name: recall_best [postgres]
+WITH needed AS MATERIALIZED (
+    SELECT part ->> 0 AS conversation_id, (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq,
+           part ->> 3 AS key
+    FROM json_array_elements(:parts::json) AS part
+), hits AS MATERIALIZED (
+    SELECT needed.key, seq, anchor, turn_start, turn_end, length, terms
+    FROM recall_entries
+    JOIN needed ON needed.conversation_id = recall_entries.conversation_id
+    WHERE terms @@ :any_term::text::tsquery AND group_id = :group_id
+      AND seq >= needed.start_seq AND seq <= needed.end_seq
 )
 SELECT seq, anchor, turn_start, turn_end, length, STRING_AGG((wanted.number - 1)::text, ',')
 FROM hits
 JOIN json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
-  ON hits.terms @@ quote_literal(wanted.term ->> 0)::tsquery
-GROUP BY seq, anchor, turn_start, turn_end, length
+  ON hits.terms @@ quote_literal(hits.key || (wanted.term ->> 2))::tsquery
+GROUP BY hits.key, seq, anchor, turn_start, turn_end, length
 ORDER BY SUM((wanted.term ->> 1)::bigint) DESC, seq DESC, anchor
 LIMIT :limit
+
+-- name: recall_search_within
+-- As `recall_search`, where only parts of conversations count: the limit must not be used up by the rest of them.
+WITH needed AS MATERIALIZED (
+    SELECT json_extract(value, '$[0]') AS conversation_id, json_extract(value, '$[1]') AS start_seq,
+           json_extract(value, '$[2]') AS end_seq
+    FROM json_each(:parts)
+)
+SELECT seq, anchor, turn_start, turn_end, length, GROUP_CONCAT(number)
+FROM (
+    SELECT recall_entries.rowid AS id, recall_entries.*, wanted.key AS number,
+           json_extract(wanted.value, '$[1]') AS weight
+    FROM json_each(:terms) AS wanted
+    CROSS JOIN recall_entries
+    WHERE recall_entries MATCH json_extract(wanted.value, '$[0]')
+) AS hit
+CROSS JOIN needed ON needed.conversation_id = hit.conversation_id
+WHERE group_id = :group_id AND seq >= needed.start_seq AND seq <= needed.end_seq
+GROUP BY id
+ORDER BY SUM(weight) DESC, id DESC
+LIMIT :limit
+-- name: recall_search_within [postgres]
+-- include: recall_best
 
 -- name: delete_recall_entries
 DELETE FROM recall_entries
@@ -1505,7 +1588,11 @@ SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, 
 FROM conversations AS own
 LEFT JOIN memberships AS member ON member.group_id = own.group_id AND member.user_id = :user_id
 WHERE own.group_id = :group_id AND own.deleted_at IS NULL
+  AND (:conversation_id = '' OR (own.conversation_id <> own.group_id AND (
+      :conversation_id = own.group_id OR own.created_at > :created_at
+      OR (own.created_at = :created_at AND own.conversation_id > :conversation_id))))
 ORDER BY own.conversation_id <> own.group_id, own.created_at, own.conversation_id
+LIMIT :limit
 
 -- name: conversations_of_user
 -- Those that the user owns in the order of an index, and all that others share with them.
@@ -1596,15 +1683,53 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq
 LIMIT :limit
 
+-- name: visible_messages_of_ranges
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_each(:ranges) AS wanted
+CROSS JOIN messages
+WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
+  AND seq >= json_extract(wanted.value, '$[1]') AND seq <= json_extract(wanted.value, '$[2]')
+  AND (state IS NULL OR state = 'archived')
+  AND ((visibility = 'user' AND role <> 'summary') OR
+       (CAST(:client_id AS TEXT) IS NOT NULL AND (role = 'summary' OR author_id = CAST(:client_id AS TEXT))))
+  AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
+       CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
+ORDER BY seq
+-- name: visible_messages_of_ranges [postgres]
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_array_elements(:ranges::json) AS wanted
+CROSS JOIN messages
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0
+  AND seq >= (wanted ->> 1)::bigint AND seq <= (wanted ->> 2)::bigint
+  AND (state IS NULL OR state = 'archived')
+  AND ((visibility = 'user' AND role <> 'summary') OR
+       (CAST(:client_id AS TEXT) IS NOT NULL AND (role = 'summary' OR author_id = CAST(:client_id AS TEXT))))
+  AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
+       CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
+ORDER BY seq
+
 -- name: message_of_id
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
-FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq
+FROM json_each(:ranges) AS wanted
+CROSS JOIN messages
+WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
+  AND seq >= json_extract(wanted.value, '$[1]') AND seq <= json_extract(wanted.value, '$[2]')
   AND message_id = :message_id AND (state IS NULL OR state = 'archived')
 ORDER BY seq DESC
-LIMIT :limit
+LIMIT 1
+-- name: message_of_id [postgres]
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_array_elements(:ranges::json) AS wanted
+CROSS JOIN messages
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0
+  AND seq >= (wanted ->> 1)::bigint AND seq <= (wanted ->> 2)::bigint
+  AND message_id = :message_id AND (state IS NULL OR state = 'archived')
+ORDER BY seq DESC
+LIMIT 1
 
 -- name: first_shown_text
 SELECT SUBSTR(content, 1, :length) FROM messages
@@ -2169,12 +2294,23 @@ INSERT INTO posted_summaries (group_id, conversation_id, seq, until_seq)
 VALUES (:group_id, :conversation_id, :seq, :until_seq)
 
 -- name: ruling_posted
--- One whose content was deleted to save space tells nothing.
+-- One whose content was deleted to save space tells nothing. `parts` as in `segments_of_branch`.
 SELECT posted.seq, posted.until_seq, message.content
-FROM posted_summaries AS posted
+FROM json_each(:parts) AS wanted
+CROSS JOIN posted_summaries AS posted
 JOIN messages AS message ON message.group_id = posted.group_id AND message.conversation_id = posted.conversation_id
      AND message.seq = posted.seq
-WHERE posted.group_id = :group_id AND posted.conversation_id = :conversation_id AND posted.seq <= :end_seq
+WHERE posted.group_id = :group_id AND posted.conversation_id = json_extract(wanted.value, '$[0]')
+  AND posted.seq <= json_extract(wanted.value, '$[1]') AND message.content <> ''
+ORDER BY posted.until_seq DESC, posted.seq DESC
+LIMIT 1
+-- name: ruling_posted [postgres]
+SELECT posted.seq, posted.until_seq, message.content
+FROM json_array_elements(:parts::json) AS wanted
+CROSS JOIN posted_summaries AS posted
+JOIN messages AS message ON message.group_id = posted.group_id AND message.conversation_id = posted.conversation_id
+     AND message.seq = posted.seq
+WHERE posted.group_id = :group_id AND posted.conversation_id = wanted ->> 0 AND posted.seq <= (wanted ->> 1)::bigint
   AND message.content <> ''
 ORDER BY posted.until_seq DESC, posted.seq DESC
 LIMIT 1

@@ -16,8 +16,8 @@ from reactor_memory.context.ranking import rarity, scored
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.protocols import Findings, Found, IndexEntry, IndexPart, RecallQuery
-from reactor_memory.storage.branches import indexed_ranges
-from reactor_memory.storage.rows import key_of
+from reactor_memory.storage.branches import group_of, indexed_ranges
+from reactor_memory.storage.rows import key_of, to_json
 from reactor_memory.terms import terms
 
 CANDIDATES = 300
@@ -78,37 +78,49 @@ def _entry_values(conversation_id: str, entry: IndexEntry) -> dict[str, Any]:
 
 
 def search(query: RecallQuery) -> Steps[Findings]:
-    held: dict[str, tuple[int, int]] = {}
-    for part in query.branch:
-        indexed = yield from _range(part.conversation_id)
-        if indexed:
-            held[part.conversation_id] = indexed
+    held = yield from _ranges(query.branch)
     parts = indexed_ranges(query.branch, held)
+    if not parts:
+        return Findings(frequencies=dict.fromkeys(query.terms, 0))
     frequencies = dict.fromkeys(query.terms, 0)
-    for part in parts:
-        for number, count in (yield Step("recall_frequencies", _search_values(part, dict.fromkeys(query.terms, 0)))):
-            frequencies[query.terms[number]] += count
-    until = (parts[-1].end_seq or 0) if parts else 0
+    for number, count in (yield Step("recall_frequencies", _search_values(parts, frequencies))):
+        frequencies[query.terms[number]] = count
+    until = parts[-1].end_seq or 0
     weights = {term: round(WEIGHT_UNIT * rarity(count, until)) for term, count in frequencies.items() if count}
     found: list[Found] = []
-    for part in parts if weights else ():
-        is_whole = (part.start_seq, part.end_seq) == held[part.conversation_id]
-        rows = yield Step("recall_search", _search_values(part, weights) | {"is_whole": int(is_whole)})
-        found += (_found(row, tuple(weights)) for row in rows)
+    if weights:
+        whole = [part for part in parts if (part.start_seq, part.end_seq) == held[part.conversation_id]]
+        rest = [part for part in parts if part not in whole]
+        found += yield from _best("recall_search", whole, weights)
+        found += yield from _best("recall_search_within", rest, weights)
     answer = Findings(found=tuple(found), frequencies=frequencies, total=until, indexed_until=until)
     best = scored(answer)
     return msgspec.structs.replace(best, found=best.found[: query.limit])
 
 
-def _search_values(part: BranchRange, weights: Mapping[str, int]) -> dict[str, Any]:
-    key = term_key(part.conversation_id)
+def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int]]]:
+    """What the index holds of each conversation of the branch."""
+    ids = [part.conversation_id for part in branch]
+    values = {"group_id": group_of(ids[-1]), "conversations": to_json(ids)}
+    return {row[0]: (row[1], row[2]) for row in (yield Step("recall_ranges", values))}
+
+
+def _best(query: str, parts: Sequence[BranchRange], weights: Mapping[str, int]) -> Steps[list[Found]]:
+    if not parts:
+        return []
+    rows = yield Step(query, _search_values(parts, weights) | {"limit": CANDIDATES})
+    return [_found(row, tuple(weights)) for row in rows]
+
+
+def _search_values(parts: Sequence[BranchRange], weights: Mapping[str, int]) -> dict[str, Any]:
+    keys = [term_key(part.conversation_id) for part in parts]
+    wanted = [(" OR ".join([key + term for key in keys]), weight, term) for term, weight in weights.items()]
+    needed = [(part.conversation_id, part.start_seq, part.end_seq, key) for part, key in zip(parts, keys, strict=True)]
     return {
-        **key_of(part.conversation_id),
-        "start_seq": part.start_seq,
-        "end_seq": part.end_seq,
-        "terms": msgspec.json.encode([(key + term, weight) for term, weight in weights.items()]).decode(),
-        "any_term": " | ".join(f"'{key}{term}'" for term in weights),
-        "limit": CANDIDATES,
+        "group_id": group_of(parts[0].conversation_id),
+        "terms": to_json(wanted) or "[]",
+        "any_term": " | ".join(f"'{key}{term}'" for key in keys for term in weights),
+        "parts": to_json(needed),
     }
 
 

@@ -196,8 +196,16 @@ class MemoryServiceClient:
         path = _user(conversation_id, "messages", message_id, "fork")
         return await self._post(models.Conversation, path, body, idempotency_key)
 
-    async def list_forks(self, conversation_id: str) -> models.ForkList:
-        return await self._get(models.ForkList, _user(conversation_id, "forks"), about=conversation_id)
+    async def list_forks(
+        self, conversation_id: str, *, after: str | None = None, limit: int | None = None
+    ) -> models.ForkPage:
+        """A page of the conversation that all are forks of and its forks, in the order of their creation."""
+        params = {"after": after, "limit": limit}
+        return await self._get(models.ForkPage, _user(conversation_id, "forks"), params, about=conversation_id)
+
+    def forks(self, conversation_id: str, *, page_size: int | None = None) -> AsyncGenerator[models.ConversationFork]:
+        """All of them, page by page."""
+        return _items(lambda after: self.list_forks(conversation_id, after=after, limit=page_size))
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 

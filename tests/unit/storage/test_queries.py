@@ -89,6 +89,7 @@ class TestTheFile:
         used = {one or other for one, other in CALLS.findall(sources)}
         used |= set(re.findall(r'"(delete_\w+|forget_work)"', sources))
         used |= set(re.findall(r'"(read_\w*context\w*)"', sources)) | INCLUDED
+        used |= set(re.findall(r'"(recall_search\w*|\w+_of_ranges)"', sources))
         used |= set(re.findall(r'"(merge_\w+|rewrite|checkpoint)"', sources))
         assert used == {block.name for block in QUERIES.blocks}
 
