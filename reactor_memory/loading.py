@@ -19,7 +19,7 @@ from reactor_memory.context.trimming import assemble, trim
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
-from reactor_memory.models import Layout, Message, SearchHit, Session, Value
+from reactor_memory.models import Layout, Message, SearchHit, Session, Value, is_kept_by_author
 from reactor_memory.protocols import (
     ContextQuery,
     ContextRows,
@@ -73,6 +73,7 @@ class LoadRequest(Value, frozen=True, kw_only=True):
     session_id: str
     user_id: str | None = None
     agent_name: str | None = None
+    reader_id: str | None = None
     current: tuple[Message, ...] = ()
     budget: int | None = None
     system: str | None = None
@@ -147,7 +148,8 @@ class ContextLoader:
         session, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
-        loaded = Loaded(draft=plan.draft, limits=limits, counter=counter, system=request.system)
+        draft = _readable_by(request.reader_id, plan.draft)
+        loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
         return await self._with_recalled(request, session, loaded)
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
@@ -328,7 +330,28 @@ class ContextLoader:
             return loaded
         context = await self.context(loaded, request.current)
         draft = await self._recaller.recall(question, session, request.user_id, loaded.draft, context)
-        return msgspec.structs.replace(loaded, draft=draft)
+        return msgspec.structs.replace(loaded, draft=_readable_by(request.reader_id, draft))
+
+
+def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
+    """The draft without the messages that other agents keep for themselves; as it is for a reader of None.
+
+    Where the window begins is decided with them, so that it is the same for all readers.
+    """
+    if reader_id is None or not any(map(is_kept_by_author, (*draft.window, *draft.recalled))):
+        return draft
+    window, recalled = _of_reader(reader_id, draft.window), _of_reader(reader_id, draft.recalled)
+    hidden = len(draft.window) - len(window)
+    notes = (
+        (*draft.notes, f"messages of the window that other agents keep for themselves: {hidden}")
+        if hidden
+        else draft.notes
+    )
+    return msgspec.structs.replace(draft, window=window, recalled=recalled, notes=notes)
+
+
+def _of_reader(reader_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple(each for each in messages if each.author_id == reader_id or not is_kept_by_author(each))
 
 
 def _most_messages(limits: ContextLimits, max_tokens: int | None) -> int:

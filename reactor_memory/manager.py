@@ -184,6 +184,7 @@ class ConversationManager:
         history: MessagesLike | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         traffic: MessagesLike = (),
+        reader_id: str | None = None,
     ) -> Context:
         """The context for the next call of the model.
 
@@ -194,7 +195,8 @@ class ConversationManager:
         With a `query`, facts and older turns that answer it come back; without one (None), those that hold what
         `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
         the stored session, however long or empty it is, and nothing is read. An unknown session is an empty one: a
-        conversation may begin.
+        conversation may begin. With a `reader_id`, messages that other agents keep for themselves (visibility
+        ``agent``, another `author_id`) are left out.
 
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
@@ -209,6 +211,7 @@ class ConversationManager:
             tools=tools,
             query=query,
             overflow=on_overflow,
+            reader_id=reader_id,
         )
         if traffic:
             request = self._with_traffic(request, traffic)
@@ -818,6 +821,7 @@ class ConversationManager:
         query: str | None,
         overflow: Literal["raise", "drop_memory"],
         agent_name: str | None = None,
+        reader_id: str | None = None,
     ) -> LoadRequest:
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
@@ -839,6 +843,7 @@ class ConversationManager:
             session_id=session_id,
             user_id=user_id,
             agent_name=agent_name,
+            reader_id=reader_id,
             current=tuple(map(_as_given, current)),
             budget=budget,
             system=system,

@@ -112,9 +112,9 @@ class ConversationsQuery(Value, frozen=True, kw_only=True):
 class MessagesQuery(Value, frozen=True, kw_only=True):
     """The messages of a branch that somebody may see, `after` < seq <= `until`, oldest first: archived ones, too.
 
-    `client_id` None: those for users (the channel HISTORY). Else those, summaries, and what this client wrote for
-    itself; of these only the ones of `channel`, if given. With `inherit` False the conversation's own only. `user_id`
-    is for whom they are read, if for anybody.
+    `client_id` None: those for users (the channel HISTORY). Else those, summaries, what is for all agents (visibility
+    ``system``), and what this client wrote for itself; of these only the ones of `channel`, if given. With `inherit`
+    False the conversation's own only. `user_id` is for whom they are read, if for anybody.
     """
 
     session: Session

@@ -93,6 +93,20 @@ def is_posted_summary(message: Message) -> bool:
     return message.role == "summary" and message.visibility == "agent"
 
 
+def is_instruction(message: Message) -> bool:
+    """Whether the message steers a model as its system does, or unseen by users: whoever talks with a model, and the
+    model itself, must not write such messages unasked.
+    """
+    return message.role == "system" or message.visibility != "user"
+
+
+def is_kept_by_author(message: Message) -> bool:
+    """Whether an agent keeps the message for itself: no other agent is shown it, and no memory is made of it. One with
+    the visibility ``system`` is for all agents, and so is a posted summary.
+    """
+    return message.visibility == "agent" and message.author_id is not None and message.role != "summary"
+
+
 class BranchRange(Value, frozen=True, kw_only=True):
     """The messages `start_seq`..`end_seq` of a branch are stored under `conversation_id`.
 

@@ -6,10 +6,12 @@ from typing import Literal, TypeAlias
 
 from reactor_memory.models import Value
 
-Operation: TypeAlias = Literal["read", "append", "summarize", "respond", "on-behalf-of"]
-"""What a key may be granted. ``read``: contexts, messages, search. ``on-behalf-of``: name a user without a token."""
+Operation: TypeAlias = Literal["read", "append", "instruct", "summarize", "respond", "on-behalf-of"]
+"""What a key may be granted. ``read``: contexts, messages, search. ``instruct``: append messages that are system text
+or that users do not see. ``on-behalf-of``: name a user without a token.
+"""
 
-OPERATIONS: tuple[Operation, ...] = ("read", "append", "summarize", "respond", "on-behalf-of")
+OPERATIONS: tuple[Operation, ...] = ("read", "append", "instruct", "summarize", "respond", "on-behalf-of")
 
 ANY_AGENT = "*"
 """As an agent name in a grant: conversations of every agent, and of none."""

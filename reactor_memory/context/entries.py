@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reactor_memory.models import Fact, Message, Segment, is_posted_summary
+from reactor_memory.models import Fact, Message, Segment, is_kept_by_author, is_posted_summary
 from reactor_memory.protocols import IndexEntry, IndexPart
 from reactor_memory.reading import arguments_of, leaves
 
@@ -24,15 +24,15 @@ def part_of(segment: Segment, messages: Sequence[Message], facts: Iterable[Fact]
 
 
 def message_entries(messages: Sequence[Message]) -> Iterator[IndexEntry]:
-    """An entry for each message but what agents posted, with the turn that it comes back in: from a user message to the
-    next one.
+    """An entry for each message but what agents posted or keep for themselves, with the turn that it comes back in:
+    from a user message to the next one.
     """
     begin = 0
     for end in range(1, len(messages) + 1):
         if end == len(messages) or messages[end].role == "user":
             turn = messages[begin].seq or 0, messages[end - 1].seq or 0
             for message in messages[begin:end]:
-                if is_posted_summary(message):
+                if is_posted_summary(message) or is_kept_by_author(message):
                     continue
                 yield IndexEntry(seq=message.seq or 0, turn=turn, text=searchable(message))
             begin = end

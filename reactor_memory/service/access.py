@@ -46,7 +46,7 @@ class Access:
         nothing that a key may do). With `deleted` also one that was deleted and can be restored.
 
         An agent is checked as the user on whose behalf it calls; without one it reaches the conversations of the agents
-        that its grant covers, and leaves an audit record.
+        that its grant covers, and leaves an audit record. Instructions leave one either way.
 
         Raises `NotGrantedError`, `AccessDeniedError`, and `SessionNotFoundError` for what is not there, was deleted,
         or is none of the caller's business: these are told apart by nobody.
@@ -59,8 +59,8 @@ class Access:
         if conversation is None or not is_visible(principal, conversation):
             raise SessionNotFoundError(conversation_id)
         check_level(principal, conversation, needs)
-        if principal.user_id is None and principal.client_id is not None and operation is not None:
-            await self._audit.note(principal.client_id, conversation, operation)
+        if principal.is_agent and operation is not None and (principal.user_id is None or operation == "instruct"):
+            await self._audit.note(principal, conversation, operation)
         return conversation
 
     async def check_visible(self, principal: Principal, conversation_id: str) -> None:

@@ -19,7 +19,10 @@ HOUR = 3_600_000_000
 REMEMBERED = 10_000
 """Notes of this hour that one process remembers, so that it does not write them again."""
 
-_Note: TypeAlias = tuple[str, str, str, int]
+EACH: tuple[Operation, ...] = ("append", "instruct", "summarize")
+"""What is noted each time: it writes."""
+
+_Note: TypeAlias = tuple[str | None, str, str, int]
 
 
 class Audit:
@@ -53,20 +56,20 @@ class Audit:
             created_at=now,
         )
 
-    async def note(self, client_id: str, conversation: Conversation, operation: Operation) -> None:
-        """An agent without a user does this: each writing is a record, the rest one for each hour."""
+    async def note(self, principal: Principal, conversation: Conversation, operation: Operation) -> None:
+        """An agent does this: each writing is a record, the rest one for each hour."""
         now = self._clock()
-        if operation in ("append", "summarize"):
+        if operation in EACH:
             await self._database.write(
-                memberships.add_audit, self._of_agent(client_id, conversation, operation, now, new_message_id(now))
+                memberships.add_audit, self._of_agent(principal, conversation, operation, now, new_message_id(now))
             )
             return
-        note = (client_id, conversation.conversation_id, operation, now // HOUR)
+        note = (principal.client_id, conversation.conversation_id, operation, now // HOUR)
         if note in self._noted:
             return
         hour = note[-1] * HOUR
         await self._database.write(
-            memberships.add_audit, self._of_agent(client_id, conversation, operation, hour, _note_id(note))
+            memberships.add_audit, self._of_agent(principal, conversation, operation, hour, _note_id(note))
         )
         self._remember(note)
 
@@ -76,14 +79,14 @@ class Audit:
         self._noted.add(note)
 
     def _of_agent(
-        self, client_id: str, conversation: Conversation, operation: Operation, now: int, record_id: str
+        self, principal: Principal, conversation: Conversation, operation: Operation, now: int, record_id: str
     ) -> AuditRecord:
         return AuditRecord(
             record_id=record_id,
             group_id=conversation.session.group_id,
             conversation_id=conversation.conversation_id,
-            actor_id=None,
-            client_id=client_id,
+            actor_id=principal.user_id,
+            client_id=principal.client_id,
             action=operation,
             created_at=now,
         )

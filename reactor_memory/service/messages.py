@@ -18,9 +18,19 @@ from reactor_memory.memberships import (
     Conversation,
     MessagesQuery,
 )
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, Value, Visibility, is_posted_summary
-from reactor_memory.principals import Principal
-from reactor_memory.service.access import Access, client_of, user_of
+from reactor_memory.models import (
+    JsonObject,
+    Message,
+    Role,
+    ToolCall,
+    Value,
+    Visibility,
+    is_instruction,
+    is_kept_by_author,
+    is_posted_summary,
+)
+from reactor_memory.principals import Operation, Principal
+from reactor_memory.service.access import Access, check_granted, client_of, user_of
 from reactor_memory.service.requests import batch_key
 from reactor_memory.storage import conversations
 from reactor_memory.validation import MAX_ID_LENGTH, check_text
@@ -84,7 +94,9 @@ class Messages:
         limit: int = 50,
         channel: Channel | None = None,
     ) -> tuple[Message, ...]:
-        """Those for users, summaries, and what the calling agent wrote for itself; or of these, those of `channel`."""
+        """Those for users, summaries, what is for all agents, and what the calling agent wrote for itself; or of these,
+        those of `channel`.
+        """
         client_id = client_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="reader", operation="read")
         query = MessagesQuery(
@@ -115,7 +127,8 @@ class Messages:
         request_key: str | None = None,
     ) -> tuple[Message, ...]:
         """The messages as they are stored, all or none of them. A repetition with the same `request_key` returns those
-        of them that were not erased since; raises `MessageNotFoundError` if all were.
+        of them that were not erased since; raises `MessageNotFoundError` if all were. Raises `NotGrantedError` for
+        messages that are system text or that users do not see, unless the key is granted ``instruct``.
         """
         return await self._append(
             principal, conversation_id, [said_by_agent(principal, each) for each in messages], request_key
@@ -127,7 +140,9 @@ class Messages:
         async def act(conversation: Conversation) -> tuple[Message, ...]:
             return await self._append_to(conversation, messages, batch_key(principal, request_key))
 
-        return await self._access.acting(principal, conversation_id, act, needs="writer", operation="append")
+        check_granted(principal, "append")
+        operation: Operation = "instruct" if any(map(is_instruction, messages)) else "append"
+        return await self._access.acting(principal, conversation_id, act, needs="writer", operation=operation)
 
     async def _append_to(
         self, conversation: Conversation, messages: Sequence[Message], key: str | None
@@ -160,17 +175,17 @@ class Messages:
         report: bool = False,
     ) -> SharedContext:
         """The context of `ConversationManager.load_history`, with at most the newest `limit` messages of its window;
-        with `after_message_id` instead the messages of the log behind that one, in order, without posted summaries. The
-        notes about the owner, which other conversations are the source of, are not for an agent that calls on behalf of
-        another member.
+        with `after_message_id` instead the messages of the log behind that one, in order, without posted summaries.
+        What other agents keep for themselves is in neither. The notes about the owner, which other conversations are
+        the source of, are not for an agent that calls on behalf of another member.
         """
-        client_of(principal)
+        client_id = client_of(principal)
         if after_message_id is not None:
             check_text("after_message_id", after_message_id)
 
         async def act(conversation: Conversation) -> SharedContext:
             if after_message_id is not None:
-                return await self._continued(conversation, after_message_id, limit or CONTINUED)
+                return await self._continued(conversation, client_id, after_message_id, limit or CONTINUED)
             session = conversation.session
             has_notes = principal.user_id in (None, session.owner_id)
             context = await self._manager.load_history(
@@ -179,12 +194,15 @@ class Messages:
                 agent_name=conversation.agent_name if has_notes else None,
                 budget=budget,
                 query=query,
+                reader_id=client_id,
             )
             return shared_context(session.session_id, context, limit=limit, report=report)
 
         return await self._access.acting(principal, conversation_id, act, needs="reader", operation="read")
 
-    async def _continued(self, conversation: Conversation, message_id: str, limit: int) -> SharedContext:
+    async def _continued(
+        self, conversation: Conversation, client_id: str, message_id: str, limit: int
+    ) -> SharedContext:
         session = conversation.session
         last = await self._database.read(conversations.find_message, session, message_id)
         if last is None:
@@ -192,7 +210,7 @@ class Messages:
         messages = await self._manager.read_messages(
             session.session_id, user_id=session.owner_id, after=last.seq or 0, limit=limit
         )
-        shown = tuple(each for each in messages if not is_posted_summary(each))
+        shown = tuple(each for each in messages if _is_shown_to(client_id, each))
         return SharedContext(
             conversation_id=session.session_id,
             messages=shown,
@@ -201,14 +219,19 @@ class Messages:
         )
 
 
+def _is_shown_to(client_id: str, message: Message) -> bool:
+    return not is_posted_summary(message) and (message.author_id == client_id or not is_kept_by_author(message))
+
+
 def said_by_user(principal: Principal, new: NewMessage) -> Message:
     """What a user says, themselves or through an agent. Raises `InvalidInputError` for reserved metadata."""
     return Message.user(new.content, metadata=stored_metadata(new), author_id=user_of(principal))
 
 
 def said_by_agent(principal: Principal, new: NewMessage) -> Message:
-    """What an agent writes: in the name of a user only what that user said. Raises `InvalidInputError`."""
+    """What an agent writes: in the name of a user only what that user said, and can see. Raises `InvalidInputError`."""
     client_id = client_of(principal)
+    said_by_user = new.role == "user" and new.visibility == "user"
     return Message(
         role=new.role,
         content=new.content,
@@ -217,7 +240,7 @@ def said_by_agent(principal: Principal, new: NewMessage) -> Message:
         tool_calls=new.tool_calls,
         tool_call_id=new.tool_call_id,
         name=new.name,
-        author_id=(principal.user_id or client_id) if new.role == "user" else client_id,
+        author_id=(principal.user_id or client_id) if said_by_user else client_id,
     )
 
 

@@ -1669,7 +1669,7 @@ FROM json_array_elements(:parts::json) AS part, LATERAL (
 ) AS message
 
 -- name: visible_messages
--- Without a client those that users see; with one, summaries and its own, too.
+-- Without a client those that users see; with one, summaries, what is for all agents, and its own, too.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
 FROM messages
@@ -1677,7 +1677,8 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq
   AND (state IS NULL OR state = 'archived')
   AND ((visibility = 'user' AND role <> 'summary') OR
-       (CAST(:client_id AS TEXT) IS NOT NULL AND (role = 'summary' OR author_id = CAST(:client_id AS TEXT))))
+       (CAST(:client_id AS TEXT) IS NOT NULL AND
+        (role = 'summary' OR visibility = 'system' OR author_id = CAST(:client_id AS TEXT))))
   AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
        CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
 ORDER BY seq

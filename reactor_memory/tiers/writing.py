@@ -8,7 +8,7 @@ from functools import partial
 import anyio.to_thread
 
 from reactor_memory.errors import SummarizationError
-from reactor_memory.models import Message, Usage, Value
+from reactor_memory.models import Message, Usage, Value, is_kept_by_author
 from reactor_memory.protocols import Condensed, Condenser
 from reactor_memory.tiers.classification import Level
 from reactor_memory.tiers.planning import Writing
@@ -18,6 +18,9 @@ from reactor_memory.workers.guarding import ProviderGuard
 
 MOST_ROUNDS = 4
 """So often texts of texts are made of what is too long for one question; each round shortens at least by half."""
+
+
+KEPT = "An agent kept something for itself."
 
 
 class TextForm(Value, frozen=True, kw_only=True):
@@ -90,9 +93,13 @@ class TierWriter:
 
 
 def _to_read(writing: Writing) -> list[Message]:
-    """Earlier texts and messages, oldest first."""
+    """Earlier texts and messages, oldest first; instead of what an agent keeps for itself only that it does."""
     earlier = [Message(role="summary", content=each.text, seq=each.start_seq) for each in writing.replaced]
-    return sorted((*earlier, *writing.messages), key=lambda message: message.seq or 0)
+    shown = (
+        Message(role="summary", content=KEPT, seq=each.seq) if is_kept_by_author(each) else each
+        for each in writing.messages
+    )
+    return sorted((*earlier, *shown), key=lambda message: message.seq or 0)
 
 
 def _newest(runs: Sequence[tuple[Message, ...]]) -> tuple[Message, ...]:

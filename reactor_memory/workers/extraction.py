@@ -8,7 +8,7 @@ import anyio.to_thread
 import msgspec
 
 from reactor_memory.ledger.evidence import verify_facts, verify_narrative
-from reactor_memory.models import Extraction, Fact, Message, Value
+from reactor_memory.models import Extraction, Fact, Message, Value, is_kept_by_author
 from reactor_memory.protocols import Summarizer
 from reactor_memory.workers.guarding import ProviderGuard
 
@@ -45,12 +45,12 @@ class Extractor:
         """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays.
 
         Facts are looked up in the redacted messages, and their spans count the characters of these. Summaries among
-        the messages are not read: they are no originals. Raises
-        `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
+        the messages are not read: they are no originals. Nor is what an agent keeps for itself: memory is shown to all.
+        Raises `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
         """
         summarizer = self._summarizer
         extraction, read = Extraction(), tuple[Message, ...]()
-        originals = [message for message in messages if message.role != "summary"]
+        originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
         if originals:
             read, known = await self._guard.redacted(originals, existing_facts)
             if await self._guard.is_spent(session_id):

@@ -55,7 +55,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceP
     folder = tmp_path_factory.mktemp("process")
     url = f"sqlite:///{folder}/log.db"
     create = [sys.executable, "-m", "reactor_memory", "keys", "create", "--store", url, "--client", "assistant"]
-    grant = ["--agent", "*", "--allow", "read,append,summarize,respond,on-behalf-of", "--json"]
+    grant = ["--agent", "*", "--allow", "read,append,instruct,summarize,respond,on-behalf-of", "--json"]
     with service(url, folder) as process:
         made = subprocess.run([*create, *grant], env=environment(folder), capture_output=True, text=True, check=True)
         found = re.search(r"rm_\w{8}_\w+", made.stdout)

@@ -26,7 +26,8 @@ class Call(BaseModel):
 class NewMessage(BaseModel):
     """A message to keep. One of role `tool` names the call that it answers. `parts` are images, files or reasoning.
 
-    None can be the system's: a client is a model, and what it was talked into must not come back as an order.
+    None can be an instruction (`is_instruction`): a client is a model, and what it was talked into must not come back
+    as an order.
     """
 
     role: Literal["user", "assistant", "tool"]

@@ -121,6 +121,7 @@ class _SessionTools:
             session_id,
             user_id=self._user_id,
             agent_name=self._agent_name,
+            reader_id=self._agent_name,
             message=message,
             budget=budget,
             query=query,

@@ -295,13 +295,14 @@ class Branches:
 
 
 class Seeing:
-    """Users see what is meant for them; an agent that, summaries, and what it wrote for itself."""
+    """Users see what is meant for them; an agent that, summaries, what is for all agents, and what it wrote itself."""
 
     async def test_who_sees_what(self, store: Store) -> None:
         await create(store, "c")
         await say(store, "c", "for all")
         await say(store, "c", "of A", visibility="agent", by="A")
-        await say(store, "c", "of B", visibility="system", by="B")
+        await say(store, "c", "of B", visibility="agent", by="B")
+        await say(store, "c", "for agents", visibility="system", by="B")
         summary = Message(role="summary", content="sum", author_id="B")
         await append_messages(store, "c", [summary], user_id=OWNER)
         session = (await found(store, "c")).session
@@ -309,8 +310,9 @@ class Seeing:
             "for all"
         ]
         seen = await store.database.read(conversations.read_visible, MessagesQuery(session=session, client_id="A"))
-        assert texts(seen) == ["for all", "of A", "sum"]
-        channels: dict[Channel, list[str]] = {"HISTORY": ["for all"], "MEMORY": ["of A"], "SUMMARY": ["sum"]}
+        assert texts(seen) == ["for all", "of A", "for agents", "sum"]
+        memory = ["of A", "for agents"]
+        channels: dict[Channel, list[str]] = {"HISTORY": ["for all"], "MEMORY": memory, "SUMMARY": ["sum"]}
         for channel, expected in channels.items():
             seen = await store.database.read(
                 conversations.read_visible, MessagesQuery(session=session, client_id="A", channel=channel)
