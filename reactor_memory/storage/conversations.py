@@ -151,11 +151,12 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
 
     Of each branch the newest parts are asked first, and twice as many more while they show too little.
     """
-    newest: list[list[Row]] = [[] for _ in found]
+    newest: list[list[Row]] = [list[Row]() for _ in found]
     asked, count = 0, _FIRST_PARTS
     while wanted := [number for number, each in enumerate(found) if _is_wanting(each, newest[number], asked)]:
         parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
-        for row in (yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
+        rows: Rows = yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})
+        for row in rows:
             newest[row[0]].append(row)
         asked, count = asked + count, count * 2
     return tuple(map(_describe, found, newest))
