@@ -281,7 +281,7 @@ class ContextLoader:
         return ContextQuery(
             session_id=request.session_id,
             user_id=request.user_id,
-            last_count=limits.take_last_count,
+            last_count=limits.take_last_count + 1,  # the one before tells whether the first begins a unit
             trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
             max_messages=_most_messages(limits, most if by_tokens else None),
             max_tokens=max(most, 1),

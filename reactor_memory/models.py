@@ -7,7 +7,7 @@ Positions (`seq`) count from 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias, cast, overload
 
 import msgspec
@@ -105,6 +105,48 @@ def is_kept_by_author(message: Message) -> bool:
     the visibility ``system`` is for all agents, and so is a posted summary.
     """
     return message.visibility == "agent" and message.author_id is not None and message.role != "summary"
+
+
+def is_reasoning(part: JsonObject) -> bool:
+    return part.get("type") in ("thinking", "redacted_thinking", "reasoning") or bool(part.get("thought"))
+
+
+def is_models(message: Message) -> bool:
+    """Whether a model said it."""
+    return message.role in ("assistant", "agent")
+
+
+def holds_reasoning(message: Message) -> bool:
+    return bool(message.parts) and is_models(message) and any(map(is_reasoning, message.parts))
+
+
+def is_bare_reasoning(message: Message) -> bool:
+    """Whether the message holds reasoning and nothing else: what it led to is in the messages behind it."""
+    has_more = message.content or message.tool_calls or not all(map(is_reasoning, message.parts))
+    return holds_reasoning(message) and not has_more
+
+
+def reasoned_runs(messages: Sequence[Message], positions: Iterable[int], end: int) -> Iterator[range]:
+    """What a model gave with its reasoning, wherever one of `positions` (ascending) holds some: that message, and
+    what the model says directly behind it before `end`, up to its next reasoning.
+
+    A provider takes such a run whole or not at all: reasoning only before what it led to, and that only behind its
+    reasoning. A framework may keep each piece as a message of its own.
+    """
+    stop = 0
+    for first in positions:
+        if first >= stop and holds_reasoning(messages[first]):
+            stop = first + 1
+            while stop < end and _goes_on(messages[stop - 1], messages[stop]):
+                stop += 1
+            yield range(first, stop)
+
+
+def _goes_on(before: Message, message: Message) -> bool:
+    """Whether the message belongs to the run of the one before. What was taken back in between is missing for good."""
+    if not is_models(message) or (holds_reasoning(message) and not is_bare_reasoning(before)):
+        return False
+    return before.seq is None or message.seq is None or message.seq == before.seq + 1
 
 
 class BranchRange(Value, frozen=True, kw_only=True):

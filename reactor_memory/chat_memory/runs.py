@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reactor_memory.context.turns import find_pairs, units
-from reactor_memory.models import Message
+from reactor_memory.models import Message, is_bare_reasoning
 from reactor_memory.tiers.classification import CONDENSED
 from reactor_memory.tiers.planning import Step, Writing
 
@@ -37,10 +37,12 @@ def next_run(messages: Sequence[Message], every: int) -> Sequence[Message]:
 
 
 def _first_waiting(messages: Sequence[Message]) -> int:
-    """The place of the first call whose results may still come: the model has not gone on without them."""
+    """The place of the first call whose results may still come: the model has not gone on without them. Of what came
+    with reasoning, too, more may come.
+    """
     for pair in find_pairs(messages):
         if not pair.complete and all(
             later.role in ("tool", "system", "summary") for later in messages[pair.call + 1 :]
         ):
             return pair.call
-    return len(messages)
+    return len(messages) - 1 if messages and is_bare_reasoning(messages[-1]) else len(messages)

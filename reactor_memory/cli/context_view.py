@@ -22,6 +22,7 @@ REASONS: dict[Reason, str] = {
     "low_value": "worth less than the lines that were kept",
     "orphan_result": "a result whose call is not there",
     "open_call": "a call whose result is not there",
+    "open_reasoning": "reasoning that lost what came with it",
     "posted_summary": "an agent's summary, told as memory",
     "already_shown": "shown by the window already",
     "too_long": "its text was cut",

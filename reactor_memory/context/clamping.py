@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from reactor_memory.context.turns import is_traffic, units
-from reactor_memory.models import Message
+from reactor_memory.models import Message, reasoned_runs
 
 Count = Callable[[Message], int]
 CountText = Callable[[str], int]
@@ -85,6 +85,12 @@ class TurnClamp:
         return [min(cost, self._cost(self._cut_text(index, 0))) for index, cost in enumerate(self.costs)]
 
     @cached_property
+    def _reasoned(self) -> set[int]:
+        """What stands beside its reasoning in a message of its own: a provider takes it back as it was."""
+        runs = reasoned_runs(self._messages, range(len(self._messages)), len(self._messages))
+        return {index for run in runs if len(run) > 1 for index in run}
+
+    @cached_property
     def _text_tokens(self) -> list[int]:
         return [self._count_text(message.content) for message in self._messages]
 
@@ -127,7 +133,7 @@ class TurnClamp:
         """A message with `characters` of its text, two thirds of them from its beginning, and the mark."""
         message = self._messages[index]
         text = message.content
-        if not text:
+        if not text or index in self._reasoned:
             return message
         tail = characters // 3
         head, end = text[: characters - tail], text[len(text) - tail :]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from reactor_memory.models import JsonObject
+from reactor_memory.models import JsonObject, is_reasoning
 
 NOT_SHOWN = "[content that cannot be shown here]"
 """Stands for a part that a provider does not take, or not in this place."""
@@ -58,10 +58,6 @@ class Form(NamedTuple):
             return self.text(words) if words.strip() else None
         picture = _picture(part)
         return (self.picture(picture) if picture else None) or self.text(NOT_SHOWN)
-
-
-def is_reasoning(part: JsonObject) -> bool:
-    return part.get("type") in ("thinking", "redacted_thinking", "reasoning") or bool(part.get("thought"))
 
 
 def _words(part: JsonObject) -> str | None:

@@ -73,21 +73,21 @@ def _turns_back(
     Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so a stored message costs
     it no call, and most turns no more than their messages.
     """
-    tokens, traffic = 0, list[int]()
+    tokens, traffic, turn_end = 0, list[int](), end
     for index in range(end - 1, start - 1, -1):
         message = messages[index]
         role = message.role
         stored = message.token_count
         tokens += (stored if stored is not None and message.tokenizer == tokenizer else count(message)) + overhead
-        if role != "user" and (role == "tool" or message.tool_calls or role == "summary"):
+        if role != "user" and (role == "tool" or message.tool_calls or message.parts or role == "summary"):
             traffic.append(index)
         if role == "user" or index == start:
             lost: dict[int, OrphanReason] = {}
             if traffic:
-                lost, traffic = orphans_among(messages, traffic), []
+                lost, traffic = orphans_among(messages, traffic, turn_end), []
                 tokens -= sum([count(messages[orphan]) + overhead for orphan in lost])
             yield index, tokens, lost
-            tokens = 0
+            tokens, turn_end = 0, index
         elif tokens > room and not traffic:
             break
 

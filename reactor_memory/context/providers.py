@@ -1,8 +1,9 @@
 """Messages in the forms that providers take.
 
-`agent` is shown as assistant, `summary` as system, one that an agent posted as assistant. The results of a call follow
-it directly and several results of one call become one, as every provider demands. Ids of calls and names of tools stay
-as they are unless the provider would refuse them: then the same history always gives the same other ones.
+`agent` is shown as assistant, `summary` as system, one that an agent posted as assistant. What came with reasoning in
+several messages becomes one. The results of a call follow it directly and several results of one call become one, as
+every provider demands. Ids of calls and names of tools stay as they are unless the provider would refuse them: then the
+same history always gives the same other ones.
 """
 
 from __future__ import annotations
@@ -23,10 +24,17 @@ from reactor_memory.context.content_parts import (
     OPENAI_USER,
     RESPONSES_INPUT,
     Form,
-    is_reasoning,
 )
 from reactor_memory.context.turns import find_pairs
-from reactor_memory.models import JsonObject, Message, ToolCall, is_posted_summary
+from reactor_memory.models import (
+    JsonObject,
+    Message,
+    ToolCall,
+    is_bare_reasoning,
+    is_posted_summary,
+    is_reasoning,
+    reasoned_runs,
+)
 
 _ASSISTANT = ("assistant", "agent")
 _SYSTEM = ("system", "summary")
@@ -95,20 +103,29 @@ def _openai_call(call: ToolCall) -> JsonObject:
 def to_openai_responses(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
     """The `input` of the Responses API (https://platform.openai.com/docs/api-reference/responses).
 
-    Reasoning that the API gave goes back as an item of its own, before what it led to.
+    Reasoning that the API gave goes back as an item of its own, before what it led to. It has no id: by that the API
+    would look for the very items that it gave, and those have ids, too, which a message does not keep.
     """
     items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
     for exchange in _exchanges(messages):
         message = exchange.message
-        items += [part for part in message.parts if part.get("type") == "reasoning" and "summary" in part]
+        items += map(_without_id, filter(_is_responses_reasoning, message.parts))
         content = _responses_content(exchange)
-        if content or not exchange.calls:
+        if content or not (exchange.calls or is_bare_reasoning(message)):
             items.append({"role": exchange.role, "content": content})
         items += [_responses_call(call) for call in exchange.calls]
         for call_id, answers in exchange.results.items():
             output = _content(RESPONSES_INPUT, *_joined(answers))
             items.append({"type": "function_call_output", "call_id": call_id, "output": output})
     return items
+
+
+def _is_responses_reasoning(part: JsonObject) -> bool:
+    return part.get("type") == "reasoning" and "summary" in part
+
+
+def _without_id(part: JsonObject) -> JsonObject:
+    return {key: value for key, value in part.items() if key != "id"}
 
 
 def _responses_content(exchange: Exchange) -> str | list[JsonObject]:
@@ -232,6 +249,7 @@ def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | Non
     Only the assistant calls tools; what stands as calls of others is not shown.
     """
     ids = _CallIds(not_in_ids)
+    messages = _joined_runs(messages)
     results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
     for index, message in enumerate(messages):
         if message.role == "tool":
@@ -240,6 +258,25 @@ def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | Non
         names = {call.id: ids.of(call.id) for call in made}
         calls = [msgspec.structs.replace(call, id=names[call.id]) for call in made]
         yield Exchange(message, calls, _by_call(results.get(index, ()), names))
+
+
+def _joined_runs(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages, those that came with reasoning in several put together."""
+    runs = [run for run in reasoned_runs(messages, range(len(messages)), len(messages)) if len(run) > 1]
+    joined: list[Message] = []
+    for run, after in zip([range(0), *runs], [*runs, range(len(messages), len(messages))], strict=True):
+        joined += [_as_one(messages[run.start : run.stop])] if run else []
+        joined += messages[run.stop : after.start]
+    return joined
+
+
+def _as_one(messages: Sequence[Message]) -> Message:
+    return msgspec.structs.replace(
+        messages[0],
+        content="\n".join(message.content for message in messages if message.content),
+        parts=tuple(part for message in messages for part in message.parts),
+        tool_calls=tuple(call for message in messages for call in message.tool_calls),
+    )
 
 
 class _CallIds:

@@ -36,6 +36,7 @@ Reason: TypeAlias = Literal[
     "low_value",  # dropped: a line of memory worth less than those that were kept
     "orphan_result",  # dropped: a tool result whose call is not there
     "open_call",  # dropped: a tool call whose result is not there
+    "open_reasoning",  # dropped: reasoning, with what came with it, of which a call or an answer is not there
     "posted_summary",  # dropped: an agent's summary, which is told as memory
     "already_shown",  # dropped: recalled, but the window shows it
     "too_long",  # clamped: its text was cut

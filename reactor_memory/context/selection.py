@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from reactor_memory.context.turns import first_certain, units
 from reactor_memory.models import Message
 
 Count = Callable[[Message], int]
@@ -16,33 +17,43 @@ def window_start(
     """Index where the smallest window begins: at least `message_count` messages, cut at a turn border.
 
     Whole turns are added, newest first, while they fit into `max_tokens`; the newest turn is always there. A turn of
-    more than `longest_turn` messages is cut at a pair border, so that it can be sealed while it goes on.
+    more than `longest_turn` messages is cut between its units, so that it can be sealed while it goes on.
     """
-    start, tokens = len(messages), 0
+    start, tokens, borders = len(messages), 0, _borders(messages)
     for index in range(len(messages) - 1, -1, -1):
         tokens += count(messages[index])
-        if not _may_begin(messages, index, start, longest_turn):
+        if not _may_begin(messages[index], start - index > longest_turn and index in borders):
             continue
         if tokens > max_tokens and start < len(messages):
             break
         start = index
         if len(messages) - start >= message_count:
             break
-    return start if start < len(messages) else 0
+    return start if start < len(messages) else first_certain(messages)
 
 
-def _may_begin(messages: Sequence[Message], index: int, start: int, longest_turn: int) -> bool:
-    """A window may begin with a user message, or inside an over-long turn with a message that is no tool result."""
-    role = messages[index].role
-    return role == "user" or (start - index > longest_turn and role != "tool")
+def _may_begin(message: Message, is_border_of_a_long_turn: bool) -> bool:
+    return message.role == "user" or (is_border_of_a_long_turn and message.role != "tool")
 
 
 def newest(messages: Sequence[Message], message_count: int) -> Sequence[Message]:
-    """Take-last: the newest `message_count` messages, begun at a turn border if one is among them."""
-    tail = messages[-message_count:]
-    if len(tail) == len(messages) and (not tail or tail[0].seq == 1):
-        return tail
-    for index, message in enumerate(tail):
-        if message.role == "user":
-            return tail[index:]
-    return tail
+    """Take-last: the newest `message_count` messages, begun at a turn border if one is among them, else between units;
+    a unit of more messages is whole, or not there.
+
+    Older messages may be given with them: they tell where a unit begins.
+    """
+    first = max(0, len(messages) - message_count)
+    if not first and (not messages or messages[0].seq == 1):
+        return messages
+    turn = next((index for index in range(first, len(messages)) if messages[index].role == "user"), None)
+    if turn is not None:
+        return messages[turn:]
+    borders = _borders(messages)
+    inside = [border for border in borders if border >= first]
+    return messages[min(inside) if inside else max(borders, default=len(messages)) :]
+
+
+def _borders(messages: Sequence[Message]) -> set[int]:
+    """Where a unit begins for certain."""
+    first = first_certain(messages)
+    return {first + run.start for run in units(messages[first:])}

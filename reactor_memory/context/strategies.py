@@ -18,6 +18,7 @@ from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
+from reactor_memory.context.turns import first_certain
 from reactor_memory.models import (
     BlockLine,
     Fact,
@@ -281,9 +282,11 @@ def _memory_room(request: PlanRequest) -> int:
 def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     window = _from(request.rows.messages, layout.window_start_seq)
     summary = request.rows.summary or SummaryHead()
-    first = (window[0].seq or 1) if window else layout.window_start_seq
     reads_on = bool(request.rows.messages) and (request.rows.messages[0].seq or 0) < layout.window_start_seq
-    hole = ((layout.window_start_seq, first - 1),) if first > layout.window_start_seq and not reads_on else ()
+    is_cut = bool(window) and (window[0].seq or 1) > layout.window_start_seq and not reads_on
+    window = window[first_certain(window) :] if is_cut else window
+    first = (window[0].seq or 1) if window else layout.window_start_seq
+    hole = ((layout.window_start_seq, first - 1),) if is_cut else ()
     stale = tuple((start, min(end, first - 1)) for start, end in summary.stale_ranges if start < first)
     return Draft(
         strategy="hierarchical",

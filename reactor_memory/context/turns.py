@@ -1,18 +1,26 @@
-"""Where a list of messages may be cut: turns, pairs and orphans; and which messages no context shows.
+"""Where a list of messages may be cut: turns, pairs, units and orphans; and which messages no context shows.
 
 A turn is a user message and everything up to the next one. A pair is an assistant message with its tool calls and
 all results, wherever they follow within the turn. A result answers the nearest earlier call of the turn that carries
-its id: providers reuse ids.
+its id: providers reuse ids. Reasoning makes one unit of what the model gave with it (`models.reasoned_runs`) and of all
+pairs in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from reactor_memory.models import Message, is_posted_summary
+from reactor_memory.models import (
+    Message,
+    holds_reasoning,
+    is_bare_reasoning,
+    is_models,
+    is_posted_summary,
+    reasoned_runs,
+)
 
-OrphanReason: TypeAlias = Literal["orphan_result", "open_call", "posted_summary"]
+OrphanReason: TypeAlias = Literal["orphan_result", "open_call", "open_reasoning", "posted_summary"]
 
 
 class Pair(NamedTuple):
@@ -78,31 +86,44 @@ def find_orphans(
 
     Results without a call; messages whose calls lack a result, with the results that they do have. Such a message is
     dropped whole, text included: without its calls the text announces an action that the context no longer shows,
-    and a call with a made-up result would state what never happened. With `open_tail` the very last message may have
-    calls without any result: they were just made.
+    and a call with a made-up result would state what never happened. So is a whole run with reasoning of which a call
+    is open, or that says nothing yet. With `open_tail` the very last message, or the run with reasoning that it ends,
+    may have calls without any result: they were just made.
     """
     end = len(messages) if end is None else end
     if open_tail and start < end and messages[end - 1].role != "tool":
-        end -= 1
+        end = _tail_start(messages, start, end)
     traffic: list[int] = []
     orphans: dict[int, OrphanReason] = {}
     for index in range(end - 1, start - 1, -1):
         message = messages[index]
-        if is_traffic(message) or message.role == "summary":
+        if message.role == "user":
+            if traffic:
+                orphans |= orphans_among(messages, traffic, end)
+                traffic.clear()
+        elif message.role in ("tool", "summary") or message.tool_calls or message.parts:
             traffic.append(index)
-        elif message.role == "user" and traffic:
-            orphans |= orphans_among(messages, traffic)
-            traffic.clear()
-    orphans |= orphans_among(messages, traffic)
+    orphans |= orphans_among(messages, traffic, end)
     return dict(sorted(orphans.items()))
 
 
-def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[int, OrphanReason]:
-    """`find_orphans` for one turn, given the positions of its tool traffic and of summaries, newest first.
+def _tail_start(messages: Sequence[Message], start: int, end: int) -> int:
+    """Where the last message begins, or the run with reasoning that it ends."""
+    first = end - 1
+    while first > start and is_models(messages[first]) and is_models(messages[first - 1]):
+        first -= 1
+    last = end - 1
+    return next((run.start for run in reasoned_runs(messages, range(first, end), end) if last in run), last)
+
+
+def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int) -> dict[int, OrphanReason]:
+    """`find_orphans` for one turn that ends before `end`, given the positions of its tool traffic, of summaries and of
+    messages with parts, newest first.
 
     Read backwards, a call finds its results among those that no later call took.
     """
     waiting: dict[str | None, list[int]] = {}
+    answers: dict[int, list[int]] = {}
     orphans: dict[int, OrphanReason] = {}
     for index in traffic:
         message = messages[index]
@@ -112,14 +133,21 @@ def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[i
         if is_posted_summary(message):
             orphans[index] = "posted_summary"
             continue
+        if not message.tool_calls:
+            continue
         taken = {call.id: waiting.get(call.id, ()) for call in message.tool_calls}
         for key in taken:
             waiting.pop(key, None)
+        answers[index] = [result for results in taken.values() for result in results]
         if not all(taken.values()):
             orphans[index] = "open_call"
-            orphans.update((result, "orphan_result") for results in taken.values() for result in results)
+            orphans.update(dict.fromkeys(answers[index], "orphan_result"))
     if waiting:
         orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
+    for run in reasoned_runs(messages, reversed(traffic), end):
+        if is_bare_reasoning(messages[run[-1]]) or any(index in orphans for index in run):
+            lost = [result for index in run for result in answers.get(index, ())]
+            orphans = dict.fromkeys(run, "open_reasoning") | dict.fromkeys(lost, "orphan_result") | orphans
     return orphans
 
 
@@ -135,16 +163,34 @@ def in_exchanges(messages: Sequence[Message]) -> list[Message]:
 
 
 def units(messages: Sequence[Message]) -> list[range]:
-    """The smallest runs of messages that can leave without splitting a pair, oldest first.
+    """The smallest runs of messages that can leave without splitting a pair or what came with reasoning, oldest first.
 
-    Pairs that overlap, and whatever stands between a call and its last result, are one run.
+    Those that overlap, and whatever stands between a call and its last result, are one run.
     """
+    everything = range(len(messages))
     reach = {pair.call: pair.results[-1] for pair in find_pairs(messages) if pair.results}
+    for run in reasoned_runs(messages, everything, len(messages)):
+        reach |= {index: max(reach.get(index, 0), run[-1]) for index in run}
     runs: list[range] = []
     start, last = 0, -1
-    for index in range(len(messages)):
+    for index in everything:
         last = max(last, index, reach.get(index, index))
         if index == last:
             runs.append(range(start, index + 1))
             start = index + 1
     return runs
+
+
+def first_certain(messages: Sequence[Message]) -> int:
+    """Where messages that were read out of a log can begin: what the model says first may need reasoning that was not
+    read. 0 where everything is said by models.
+    """
+    if not messages or messages[0].seq == 1:
+        return 0
+    return next((index for index, message in enumerate(messages) if _begins_unit(messages, index, message)), 0)
+
+
+def _begins_unit(messages: Sequence[Message], index: int, message: Message) -> bool:
+    if not is_models(message):
+        return True
+    return index > 0 and holds_reasoning(message) and not is_bare_reasoning(messages[index - 1])

@@ -38,15 +38,23 @@ _FIRST_LINE: dict[Part, str] = {
 }
 _OWN_ROLE: tuple[Part, ...] = ("compressed", "condensed")
 _LOGGED: tuple[Part, ...] = ("window", "recalled", "current")
+_REASONING = ("reasoning", "thinking", "redacted_thinking")
 _ROLES = ("user", "assistant", "system", "tool", "agent", "summary")
 
 
-def verify(context: Context, *, count: Callable[[Message], int], pins: Sequence[Pin] | None = None) -> list[str]:
+def verify(
+    context: Context,
+    *,
+    count: Callable[[Message], int],
+    pins: Sequence[Pin] | None = None,
+    log: Sequence[Message] = (),
+) -> list[str]:
     """What is wrong with `context`, in plain words; an empty list when nothing is.
 
     `count` gives the tokens of a message without overhead: the function that made the context, or a more exact one.
     `pins`, if given, are those of the session: each must stand in the context as it was pinned, or the report must say
-    that it was dropped. Without them, those that the report names. No problem quotes a message.
+    that it was dropped. Without them, those that the report names. `log`, if given, has the messages of the session:
+    what a model gave with its reasoning stands in the context whole or not at all. No problem quotes a message.
     """
     if len(context.report.parts) != len(context.messages):
         return ["parts: do not name a part for each message"]
@@ -55,6 +63,8 @@ def verify(context: Context, *, count: Callable[[Message], int], pins: Sequence[
         _check_order(context),
         _check_roles(context),
         _check_pairs(context.messages),
+        _check_reasoning(context),
+        _check_steps(context, log),
         _check_account(context),
         _check_sources(context),
         _check_clamped(context),
@@ -138,13 +148,71 @@ def _check_pairs(messages: Sequence[Message]) -> Iterator[str]:
             ids = {call.id for call in message.tool_calls}
             yield from _unanswered({key: value for key, value in waiting.items() if key in ids})
             waiting.update(dict.fromkeys(ids, (index, False)))
-    last = len(messages) - 1
-    yield from _unanswered({key: value for key, value in waiting.items() if value[0] != last})
+    just_made = _just_made(messages)
+    yield from _unanswered({key: value for key, value in waiting.items() if value[0] < just_made})
+
+
+def _just_made(messages: Sequence[Message]) -> int:
+    """Where the last message begins, or the step of a model that it belongs to: its calls may still be open."""
+    for index in range(len(messages) - 1, -1, -1):
+        if not _is_said(messages[index]):
+            break
+        if _thinks(messages[index]) and not (index and _only_thinks(messages[index - 1])):
+            return index
+    return len(messages) - 1
 
 
 def _unanswered(waiting: dict[str, tuple[int, bool]]) -> Iterator[str]:
     for index in sorted({index for index, answered in waiting.values() if not answered}):
         yield f"pairs: message {index} has a call without a result"
+
+
+def _check_reasoning(context: Context) -> Iterator[str]:
+    """Reasoning on its own stands directly before what it led to, unless the current turn has come no further."""
+    for index, (message, after) in enumerate(pairwise(context.messages)):
+        if _only_thinks(message) and not (_is_said(after) and _is_next(message, after)):
+            yield f"reasoning: message {index} is not followed by what it led to"
+    if context.messages and _only_thinks(context.messages[-1]) and context.report.parts[-1] != "current":
+        yield f"reasoning: message {len(context.messages) - 1} is not followed by what it led to"
+
+
+def _check_steps(context: Context, log: Sequence[Message]) -> Iterator[str]:
+    shown = {seq for part in _LOGGED for seq in _seqs(context, part)}
+    for step in _steps(log):
+        if 0 < sum(seq in shown for seq in step) < len(step):
+            yield f"reasoning: of messages {step[0]} to {step[-1]}, which came with one reasoning, only some are shown"
+
+
+def _steps(log: Sequence[Message]) -> Iterator[list[int]]:
+    """The positions of what models gave with each reasoning."""
+    step: list[int] = []
+    before: Message | None = None
+    for message in log:
+        begins = _thinks(message) and not (before and _only_thinks(before) and _is_next(before, message))
+        if begins or not (before and _is_said(message) and _is_next(before, message)):
+            yield step
+            step = []
+        if begins or step:
+            step.append(message.seq or 0)
+        before = message
+    yield step
+
+
+def _is_said(message: Message) -> bool:
+    return message.role in ("assistant", "agent")
+
+
+def _is_next(message: Message, after: Message) -> bool:
+    return message.seq is None or after.seq is None or after.seq - message.seq == 1
+
+
+def _thinks(message: Message) -> bool:
+    return _is_said(message) and any(part.get("thought") or part.get("type") in _REASONING for part in message.parts)
+
+
+def _only_thinks(message: Message) -> bool:
+    others = [part for part in message.parts if not part.get("thought") and part.get("type") not in _REASONING]
+    return _thinks(message) and not (message.content or message.tool_calls or others)
 
 
 def _check_account(context: Context) -> Iterator[str]:

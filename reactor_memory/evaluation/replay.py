@@ -138,8 +138,9 @@ class _Replay:
                 await self._manager.delete(self._session_id, user_id=self._user_id)
 
     async def _replay(self, advance: Advance) -> None:
+        numbered = [msgspec.structs.replace(each, seq=seq) for seq, each in enumerate(self._session.messages, start=1)]
         for tally in self._tallies.values():
-            tally.begin_session()
+            tally.begin_session(numbered)
         for turn in split_turns(self._session.messages):
             await self._measure_turn(turn[0])
             await self._manager.save_history(self._session_id, turn, user_id=self._user_id)

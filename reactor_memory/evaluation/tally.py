@@ -59,12 +59,14 @@ class Tally:
         self._violations = 0
         self._behind = 0
         self._problems: list[str] = []
+        self._log: Sequence[Message] = ()
         self._sheet = ScoreSheet()
         self._kinds: defaultdict[str, ScoreSheet] = defaultdict(ScoreSheet)
 
-    def begin_session(self) -> None:
-        """The next turn has no previous one."""
+    def begin_session(self, log: Sequence[Message] = ()) -> None:
+        """The next turn has no previous one. `log` has the messages of the session with their positions."""
         self._before = None
+        self._log = log if any(message.parts for message in log) else ()
 
     def add_turn(self, context: Context, microseconds: int) -> None:
         """A context that a turn begins with."""
@@ -91,7 +93,7 @@ class Tally:
         self._times.append(microseconds)
         self._digest.update(context.report.digest.encode())
         self._behind += context.report.freshness in BEHIND
-        problems = [*verify(context, count=self._count.of), *role_order_breaks(context)]
+        problems = [*verify(context, count=self._count.of, log=self._log), *role_order_breaks(context)]
         self._violations += len(problems)
         self._problems += problems[: SHOWN_PROBLEMS - len(self._problems)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, is_models, reasoned_runs
 
 
 def next_segment(messages: Sequence[Message], segment_message_count: int) -> int | None:
@@ -35,19 +35,28 @@ def _first_pair_border(messages: Sequence[Message], at_least: int) -> int | None
 
 
 def _borders(messages: Sequence[Message]) -> Iterator[tuple[int, bool]]:
-    """Every count of messages after which no pair is open, and whether a turn ends there too.
+    """Every count of messages after which no unit is open, and whether a turn ends there too.
 
-    A model that speaks again has given up the calls that are still unanswered: no provider accepts a result later.
+    A model that speaks again has given up the calls that are still unanswered, unless it speaks on: no provider accepts
+    a result later. What came with reasoning ends where something else follows it.
     """
+    going_on = set(_going_on(messages))
     open_calls: set[str] = set()
     for index, message in enumerate(messages):
-        if message.role in ("assistant", "agent"):
-            open_calls = {call.id for call in message.tool_calls}
+        if is_models(message):
+            made = {call.id for call in message.tool_calls}
+            open_calls = open_calls | made if index - 1 in going_on else made
         elif message.role == "tool":
             open_calls.discard(message.tool_call_id or "")
         user_next = index + 1 < len(messages) and messages[index + 1].role == "user"
-        if user_next or not open_calls:
-            yield index + 1, user_next or (message.role in ("assistant", "agent") and not message.tool_calls)
+        if user_next or not (open_calls or index in going_on):
+            yield index + 1, user_next or (is_models(message) and not message.tool_calls)
+
+
+def _going_on(messages: Sequence[Message]) -> Iterator[int]:
+    """The positions behind which a run with reasoning goes on, or may yet."""
+    for run in reasoned_runs(messages, range(len(messages)), len(messages)):
+        yield from run if run.stop == len(messages) else run[:-1]
 
 
 def _size(messages: Sequence[Message], end: int) -> int:

@@ -157,7 +157,8 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
         parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
         rows: Rows = yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})
         for row in rows:
-            newest[row[0]].append(row)
+            number: int = row[0]
+            newest[number].append(row)
         asked, count = asked + count, count * 2
     return tuple(map(_describe, found, newest))
 

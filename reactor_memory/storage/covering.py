@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reactor_memory.context.turns import find_pairs
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, Message, RangeSummary, Session
+from reactor_memory.models import BranchRange, Message, RangeSummary, Session, reasoned_runs
 
 
 def shown(
@@ -87,8 +87,15 @@ def is_current(summary: RangeSummary, replaced: Sequence[RangeSummary], in_view:
 
 def check_border(turn: Sequence[Message], after: int) -> None:
     """A summary begins or ends behind message `after`; `turn` is the turn around it, the user message that follows
-    included. `InvalidInputError` if the border parts a call from a result, or from one that may still come.
+    included. `InvalidInputError` if the border parts a call from a result, or from one that may still come, or
+    reasoning from what it led to.
     """
+    for run in reasoned_runs(turn, range(len(turn)), len(turn)):
+        start, last = turn[run[0]].seq or 0, turn[run[-1]].seq or 0
+        if start <= after < last:
+            raise InvalidInputError(
+                "end_seq", f"reasoning at {start} and what it led to stand on both sides of {after}"
+            )
     for pair in find_pairs(turn):
         call = turn[pair.call].seq or 0
         last = max((turn[index].seq or 0 for index in pair.results), default=call)

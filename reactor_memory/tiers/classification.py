@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.context.turns import units
-from reactor_memory.models import Message, Value
+from reactor_memory.models import Message, Value, is_bare_reasoning, is_models
 
 Level: TypeAlias = Literal["condensed", "compressed"]
 
@@ -77,7 +77,10 @@ def cuts(messages: Sequence[Message], longest_turn: int) -> Iterator[int]:
 
 def is_complete(messages: Sequence[Message]) -> bool:
     """Whether the last turn ended: with an answer that calls no tool."""
-    return bool(messages) and messages[-1].role in ("assistant", "agent") and not messages[-1].tool_calls
+    if not messages:
+        return False
+    last = messages[-1]
+    return is_models(last) and not (last.tool_calls or is_bare_reasoning(last))
 
 
 def _first_open_call(messages: Sequence[Message], start: int) -> int:

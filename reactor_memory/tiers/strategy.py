@@ -96,9 +96,9 @@ class RangedContextSource:
 
 def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Message]:
     """The messages in view that no summary covers. Where older ones were not read, it begins at a turn border."""
-    window = uncovered(request.rows.messages, live)
-    if window and (window[0].seq or 0) > covered_until(live) + 1:
-        return newest(window, request.limits.take_last_count)
+    window, most = uncovered(request.rows.messages, live), request.limits.take_last_count
+    if window and (len(window) > most or (window[0].seq or 0) > covered_until(live) + 1):
+        return newest(window, most)
     return window
 
 

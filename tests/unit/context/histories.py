@@ -57,13 +57,30 @@ def pairs(draw: st.DrawFn) -> list[Message]:
     return [Message.assistant(text(draw(st.integers(0, 80))), tool_calls=calls), *results]
 
 
+THOUGHT = Message.assistant(parts=({"type": "reasoning", "id": "rs_1", "summary": []},))
+
+
+@st.composite
+def responses(draw: st.DrawFn) -> list[Message]:
+    """What the Responses API gives at once, each item a message of its own: reasoning, perhaps a text, perhaps calls,
+    then their results, of which one may be missing.
+    """
+    ids = draw(st.lists(short_ids, max_size=3, unique=True))
+    said = [Message.assistant(text(draw(sizes)))] if not ids or draw(st.booleans()) else []
+    calls = [Message.assistant(tool_calls=[ToolCall(id=key, name="look_up")]) for key in ids]
+    results = [Message.tool(text(draw(sizes)), tool_call_id=key) for key in draw(st.permutations(ids))]
+    missing = draw(st.integers(0, 9)) == 0
+    return [*[THOUGHT] * draw(st.sampled_from([1, 1, 2])), *said, *calls, *results[missing:]]
+
+
 strays = st.one_of(
     st.builds(lambda key: [Message.tool("late", tool_call_id=key)], short_ids),
     st.builds(lambda key: [Message.assistant(tool_calls=[ToolCall(id=key, name="lost")])], short_ids),
     st.builds(lambda size: [Message.system(text(size))], sizes),
+    st.just([THOUGHT]),
 )
 answers = st.builds(lambda size: [Message.assistant(text(size))], sizes)
-steps = st.one_of(answers, answers, pairs(), pairs(), strays)
+steps = st.one_of(answers, answers, pairs(), pairs(), responses(), responses(), strays)
 
 
 @st.composite

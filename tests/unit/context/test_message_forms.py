@@ -41,7 +41,7 @@ REASONING = {
     "OpenAI": None,
     "Anthropic": {"type": "thinking", "thinking": "hm", "signature": "s"},
     "Gemini": {"text": "hm", "thought": True},
-    "Responses": {"type": "reasoning", "id": "rs_1", "summary": []},
+    "Responses": {"type": "reasoning", "summary": []},
 }
 WRITTEN: dict[str, Written] = {
     "OpenAI": to_openai,

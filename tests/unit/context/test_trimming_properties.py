@@ -211,7 +211,8 @@ def test_traffic_alone_continues_the_last_turn(
 def test_an_unlimited_budget_gives_up_nothing_but_orphans(draft: Draft, given_limits: ContextLimits) -> None:
     current = [Message.user("and now?")]
     context = assemble(draft, current, replace(given_limits, budget=10**9), count=count, count_text=count_text)
-    assert {entry.reason for entry in context.report.dropped} <= {"orphan_result", "open_call", "already_shown"}
+    reasons = {entry.reason for entry in context.report.dropped}
+    assert reasons <= {"orphan_result", "open_call", "open_reasoning", "already_shown"}
     assert not context.report.clamped
 
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.turns import Pair, find_orphans, find_pairs, in_exchanges, last_turn_start, units
-from reactor_memory.models import Message, ToolCall
-from tests.unit.context.histories import turns
+from reactor_memory.context.turns import (
+    Pair,
+    find_orphans,
+    find_pairs,
+    first_certain,
+    in_exchanges,
+    last_turn_start,
+    units,
+)
+from reactor_memory.models import Message, ToolCall, reasoned_runs
+from tests.unit.context.histories import THOUGHT, stored, turns
 
 USER, ANSWER = Message.user("u"), Message.assistant("a")
+
+
+def thinking(text: str) -> Message:
+    return Message.assistant(text, parts=THOUGHT.parts)
 
 
 def call(*ids: str) -> Message:
@@ -83,7 +95,7 @@ def test_two_calls_of_one_message_may_share_an_id() -> None:
 
 @given(log=st.lists(turns(), max_size=3), start=st.integers(0, 3), open_tail=st.booleans())
 def test_orphans_are_what_no_complete_pair_holds(log: list[list[Message]], start: int, open_tail: bool) -> None:
-    messages = [message for turn in log for message in turn]
+    messages = [message for turn in log for message in turn if not message.parts]
     start = min(start, len(messages))
     pairs = find_pairs(messages, start)
     whole = {index for pair in pairs if pair.complete for index in pair.results}
@@ -99,6 +111,14 @@ def test_orphans_are_what_no_complete_pair_holds(log: list[list[Message]], start
     assert list(orphans) == sorted(orphans)
 
 
+@given(turn=turns(), open_tail=st.booleans())
+def test_what_came_with_reasoning_is_an_orphan_whole_or_not_at_all(turn: list[Message], open_tail: bool) -> None:
+    orphans = find_orphans(turn, open_tail=open_tail)
+    for run in reasoned_runs(turn, range(len(turn)), len(turn)):
+        results = {index for pair in find_pairs(turn) if pair.call in run for index in pair.results}
+        assert len({index in orphans for index in (*run, *results)}) == 1
+
+
 @given(turn=turns())
 def test_removing_orphans_leaves_none(turn: list[Message]) -> None:
     orphans = find_orphans(turn)
@@ -112,6 +132,61 @@ def test_runs_cover_a_turn_and_split_no_pair(turn: list[Message]) -> None:
     for pair in find_pairs(turn):
         (home,) = [run for run in runs if pair.call in run]
         assert all(index in home for index in pair.results)
+
+
+@given(turn=turns())
+def test_no_unit_parts_reasoning_from_what_came_with_it(turn: list[Message]) -> None:
+    for run in reasoned_runs(turn, range(len(turn)), len(turn)):
+        (home,) = [unit for unit in units(turn) if run.start in unit]
+        assert set(run) <= set(home)
+
+
+def test_reasoning_its_text_and_its_calls_with_their_results_are_one_unit() -> None:
+    messages = [USER, THOUGHT, ANSWER, call("a"), call("b"), result("b"), result("a"), THOUGHT, THOUGHT, ANSWER]
+    assert units(messages) == [range(1), range(1, 7), range(7, 10)]
+    assert find_orphans(messages) == {}
+
+
+def test_an_answer_begins_a_unit_where_its_own_reasoning_follows() -> None:
+    messages = [USER, thinking("one"), thinking("two"), ANSWER]
+    assert units(messages) == [range(1), range(1, 2), range(2, 4)]
+
+
+def test_reasoning_without_what_it_led_to_is_not_shown() -> None:
+    assert find_orphans([USER, THOUGHT]) == {1: "open_reasoning"}
+    assert find_orphans([USER, THOUGHT, USER, ANSWER]) == {1: "open_reasoning"}
+    assert find_orphans([USER, THOUGHT], open_tail=True) == {}
+
+
+def test_what_came_with_a_call_that_is_open_goes_with_it() -> None:
+    messages = [USER, THOUGHT, ANSWER, call("a"), call("b"), result("b"), USER]
+    assert find_orphans(messages) == {
+        1: "open_reasoning",
+        2: "open_reasoning",
+        3: "open_call",
+        4: "open_reasoning",
+        5: "orphan_result",
+    }
+
+
+def test_calls_just_made_with_one_reasoning_may_all_be_open() -> None:
+    assert find_orphans([USER, THOUGHT, call("a"), call("b")], open_tail=True) == {}
+    assert find_orphans([USER, call("a"), call("b")], open_tail=True) == {1: "open_call"}
+
+
+def test_reasoning_does_not_belong_to_what_was_said_after_its_answer_was_taken_back() -> None:
+    first, answer, later, last = stored([THOUGHT, ANSWER, THOUGHT, ANSWER])
+    assert find_orphans([first, later, last]) == {0: "open_reasoning"}
+    assert find_orphans([first, answer, later, last]) == {}
+
+
+def test_messages_read_out_of_a_log_begin_where_no_reasoning_can_be_missing() -> None:
+    assert first_certain([]) == 0
+    assert first_certain(stored([ANSWER, ANSWER])) == 0, "nothing is before them"
+    inside = stored([USER, ANSWER, call("a"), result("a"), ANSWER])[1:]
+    assert first_certain(inside) == 2
+    assert first_certain(stored([USER, ANSWER, thinking("so"), ANSWER])[1:]) == 1
+    assert first_certain(stored([USER, ANSWER, ANSWER])[1:]) == 0, "only models speak"
 
 
 def test_results_come_directly_behind_their_call() -> None:

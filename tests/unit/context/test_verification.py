@@ -14,7 +14,7 @@ from reactor_memory.context.trimming import assemble
 from reactor_memory.context.verification import verify
 from reactor_memory.models import BlockLine, Message, Pin, ToolCall
 from tests.tables import each_row
-from tests.unit.context.histories import count, count_text, pinned, stored
+from tests.unit.context.histories import THOUGHT, count, count_text, pinned, stored
 
 PINS = (pinned("one", seq=9), pinned("two", seq=4, role="assistant"))
 LINE = BlockLine(text="- order: 17", tokens=count_text("\n- order: 17"))
@@ -41,6 +41,19 @@ def good() -> Context:
         covered_seq=1,
     )
     return assemble(draft, [Message.user("now")], ContextLimits(budget=260), count=count, count_text=count_text)
+
+
+def reasoned() -> tuple[tuple[Message, ...], Context]:
+    """A log with reasoning in messages of its own, and its context."""
+    call = Message.assistant(tool_calls=[ToolCall(id="1", name="t")])
+    log = stored(
+        [
+            *(Message.user("question"), THOUGHT, Message.assistant("let me see"), call),
+            *(Message.tool("result", tool_call_id="1"), THOUGHT, Message.assistant("done")),
+        ]
+    )
+    draft = Draft(strategy="take_last", session_id="s", window=log)
+    return log, assemble(draft, [Message.user("now")], ContextLimits(budget=200), count=count, count_text=count_text)
 
 
 def clamped() -> Context:
@@ -92,6 +105,30 @@ def doubled(context: Context) -> Context:
 
 def entry(**fields: Any) -> ReportEntry:
     return ReportEntry(**{"part": "window", "first": 5, "last": 5, "count": 1, "reason": "over_budget", **fields})
+
+
+def test_what_came_with_one_reasoning_stands_whole_or_not_at_all() -> None:
+    log, context = reasoned()
+    assert verify(context, count=count, log=log) == []
+    for offset, alone in ((1, False), (2, False), (5, False), (6, True)):
+        broken = without(context, "window", offset)
+        found = [problem for problem in verify(broken, count=count, log=log) if problem.startswith("reasoning:")]
+        first, last = (2, 4) if offset < 4 else (6, 7)
+        assert f"reasoning: of messages {first} to {last}, which came with one reasoning, only some are shown" in found
+        without_log = [problem for problem in verify(broken, count=count) if problem.startswith("reasoning:")]
+        assert bool(without_log) == (alone or offset == 2)
+    later = without(without(context, "window", 6), "current")
+    assert "reasoning: message 5 is not followed by what it led to" in verify(later, count=count)
+
+
+def test_calls_just_made_with_one_reasoning_may_be_open() -> None:
+    calls = [Message.assistant(tool_calls=[ToolCall(id=key, name="t")]) for key in "ab"]
+    draft, limits = Draft(strategy="take_last", session_id="s"), ContextLimits(budget=200)
+    for said in ([THOUGHT, *calls], [THOUGHT]):
+        current = [Message.user("now"), *said]
+        context = assemble(draft, current, limits, count=count, count_text=count_text)
+        assert context.messages == current
+        assert verify(context, count=count) == []
 
 
 def test_good_contexts_have_no_problem() -> None:

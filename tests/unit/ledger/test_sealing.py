@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.ledger.sealing import next_segment
-from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, ToolCall
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, ToolCall, reasoned_runs
 
 USER = Message.user("hello")
 ANSWER = Message.assistant("good day")
+THOUGHT = Message.assistant(parts=({"type": "reasoning", "id": "rs_1", "summary": []},))
 
 
 def calls(*ids: str) -> Message:
@@ -25,7 +26,9 @@ def numbered(messages: list[Message], first: int = 1) -> list[Message]:
 
 
 MESSAGES = st.lists(
-    st.sampled_from([USER, ANSWER, calls("a"), calls("a", "b"), result("a"), result("b"), Message.system("note")]),
+    st.sampled_from(
+        [USER, ANSWER, THOUGHT, calls("a"), calls("a", "b"), result("a"), result("b"), Message.system("note")]
+    ),
     max_size=60,
 )
 
@@ -79,6 +82,27 @@ def test_a_call_that_is_never_answered_does_not_stop_sealing() -> None:
 def test_withdrawn_messages_take_their_place() -> None:
     log = numbered([USER, ANSWER, USER, ANSWER])
     assert next_segment([log[0], log[2], log[3]], 4) == 3
+
+
+def test_reasoning_ends_no_turn() -> None:
+    assert next_segment([USER, THOUGHT], 2) is None
+    assert next_segment([USER, THOUGHT, ANSWER], 2) is None, "calls may follow"
+    assert next_segment([USER, THOUGHT, ANSWER, USER], 2) == 3
+
+
+def test_what_came_with_reasoning_is_sealed_with_its_results() -> None:
+    turn = [USER, THOUGHT, ANSWER, calls("a"), calls("b"), result("b"), result("a"), THOUGHT, ANSWER, USER]
+    assert next_segment(turn, 3) == 9
+    step = turn[1:7]
+    assert [next_segment([USER, *step, *step], size) for size in (2, 3)] == [7, 7], "a long turn between its units"
+    assert next_segment([USER, *step, *step], 4) is None
+
+
+@given(messages=MESSAGES, size=st.integers(1, 6))
+def test_no_segment_parts_reasoning_from_what_came_with_it(messages: list[Message], size: int) -> None:
+    end = next_segment(messages, size)
+    for run in reasoned_runs(messages, range(len(messages)), len(messages)):
+        assert end is None or not run.start < end < run.stop
 
 
 @given(messages=MESSAGES, size=st.integers(1, 6), first=st.integers(1, 50))
