@@ -69,14 +69,15 @@ from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.engine import BackgroundWork, WorkOptions
+from reactor_memory.workers.engine import BackgroundWork
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob, SummaryJob, covered_in
-from reactor_memory.workers.kinds import Kind, NoLeases
+from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.spending import SpendingCaps
+from reactor_memory.workers.worker import WorkOptions
 
 if TYPE_CHECKING:
     from reactor_memory.chat.conversation import Chat
@@ -809,6 +810,8 @@ def work_options(settings: Settings) -> WorkOptions:
         backoff_seconds=background.backoff_seconds,
         max_backoff_seconds=background.max_backoff_seconds,
         close_grace_seconds=background.close_grace_seconds,
+        lease_seconds=background.lease_seconds,
+        poll_seconds=background.poll_seconds,
         enabled=background.enabled,
     )
 
@@ -939,17 +942,11 @@ def work_kinds(
 ) -> Iterator[Kind]:
     """The kinds of background work that these settings ask for."""
     background = settings.background
-    frequent = partial(
-        Kind,
-        leases=summaries,
-        every_seconds=background.poll_seconds,
-        concurrency=background.max_concurrent_sessions,
-        lease_seconds=background.lease_seconds,
-    )
-    rare = partial(frequent, every_seconds=settings.search.sweep_seconds)
+    usual = partial(Kind, concurrency=background.max_concurrent_sessions)
+    swept = partial(usual, every_seconds=settings.search.sweep_seconds)
     if settings.summary.enabled:
         trigger = settings.summary.trigger_message_count
-        yield frequent(
+        yield usual(
             name=SUMMARIZE,
             step=job().step,
             reached=covered_in(summaries),
@@ -959,26 +956,34 @@ def work_kinds(
         from reactor_memory.tiers.background import TIERS, TierWork
 
         work = TierWork(tiers(), database=database)
-        yield rare(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
+        yield swept(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
     if is_indexing(settings, in_database):
-        searching = partial(rare, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        searching = partial(swept, concurrency=settings.search.max_concurrent_conversations, parks=False)
         for each in index():
             yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
     if in_database == "on":
-        yield frequent(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
-        yield frequent(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
+        yield usual(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
+        yield usual(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
     if "delete_grace_days" in settings.store.model_fields_set:
         from reactor_memory.workers.purging import PURGE, Purging
 
         purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
-        yield frequent(name=PURGE, step=purging.step, find=purging.find, leases=NoLeases())
+        yield usual(
+            name=PURGE, step=purging.step, find=purging.find, every_seconds=background.poll_seconds, is_leased=False
+        )
 
 
 def background_work_of(
-    settings: Settings, breaker: CircuitBreaker, clock: Clock, random: Callable[[], float], **parts: Any
+    settings: Settings,
+    breaker: CircuitBreaker,
+    clock: Clock,
+    random: Callable[[], float],
+    summaries: SummaryStore,
+    **parts: Any,
 ) -> BackgroundWork:
     return BackgroundWork(
-        work_kinds(settings, clock=clock, **parts),
+        work_kinds(settings, clock=clock, summaries=summaries, **parts),
+        leases=summaries,
         breaker=breaker,
         clock=clock,
         random=random,

@@ -822,49 +822,36 @@ DELETE FROM background_work
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
 
 -- name: due_work
+-- Of each wanted kind what is due, behind one time and up to another: the longest waiting first, each kind for itself.
 -- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= :now OR work.lease_until > :now + 2 * :lease_microseconds)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
+SELECT work.kind, work.conversation_id, work.due_at
+FROM json_each(:wanted) AS wanted
+CROSS JOIN background_work AS work
+WHERE work.kind = json_extract(wanted.value, '$[0]') AND (work.group_id, work.conversation_id) IN (
+    SELECT one.group_id, one.conversation_id
+    FROM background_work AS one
+    JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
+    WHERE one.kind = json_extract(wanted.value, '$[0]') AND one.due_at > json_extract(wanted.value, '$[1]')
+      AND one.due_at <= json_extract(wanted.value, '$[2]') AND one.parked = 0
+      AND (own.deleted_at IS NULL OR one.kind = 'erase_user')
+      AND (one.lease_until <= :now OR one.lease_until > :now + 2 * :lease_microseconds)
+    ORDER BY one.due_at, one.conversation_id
+    LIMIT :limit
+)
 -- name: due_work [postgres]
 -- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
-
--- name: misdated_work
--- What a wrong clock put off for longer than anything is put off.
--- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at > :now + 2 * :wait_microseconds AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= :now OR work.lease_until > :now + 2 * :lease_microseconds)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
--- name: misdated_work [postgres]
--- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at > :now::bigint + 2 * :wait_microseconds::bigint AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
+SELECT found.kind, found.conversation_id, found.due_at
+FROM json_array_elements(:wanted::json) AS wanted, LATERAL (
+    SELECT work.kind, work.conversation_id, work.due_at
+    FROM background_work AS work
+    JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+    WHERE work.kind = wanted ->> 0 AND work.due_at > (wanted ->> 1)::bigint AND work.due_at <= (wanted ->> 2)::bigint
+      AND work.parked = 0 AND (own.deleted_at IS NULL OR work.kind = 'erase_user')
+      AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+           OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
+    ORDER BY work.due_at, work.conversation_id
+    LIMIT :limit
+) AS found
 
 -- name: work_state
 SELECT conversation_id, kind, due_at, lease_until, fence, attempts, parked, last_error
