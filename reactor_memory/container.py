@@ -40,6 +40,7 @@ from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ERASE,
     ERASE_USER,
+    FORGET,
     SUMMARIZE,
     Ahead,
     ChatModel,
@@ -462,11 +463,13 @@ def refuse_without_database(settings: Settings) -> NoReturn:
     raise no_database(scheme_of(settings.store.url))
 
 
-def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
+def message_store_of(
+    report: ConditionReport, url: str, database: Database, forget_in: int | None, settings: Settings
+) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
-    return SqlMessageStore(database)
+    return SqlMessageStore(database, forget_in=forget_in)
 
 
 def is_in_database(report: ConditionReport, settings: Settings) -> str:
@@ -536,6 +539,17 @@ def kept_elsewhere_of(
     if responses is not None and where_responses == "elsewhere":
         parts.append(ResponsesElsewhere(responses))
     return tuple(parts)
+
+
+def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings: Settings) -> int | None:
+    """In how many microseconds anybody may do what a deletion leaves to do elsewhere: not while the process may live
+    that began it. None where there is nothing to do, or no database to note it in.
+    """
+    return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
+
+
+def is_given(value: object) -> bool:
+    return value is not None
 
 
 def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
@@ -963,6 +977,7 @@ def work_kinds(
             yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
     if in_database == "on":
         yield usual(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
+        yield usual(name=FORGET, step=aftermath().go_on_with_session, parks=False)
         yield usual(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
     if "delete_grace_days" in settings.store.model_fields_set:
         from reactor_memory.workers.purging import PURGE, Purging
@@ -1048,7 +1063,6 @@ class Container(containers.DeclarativeContainer):
     message_counter = providers.Singleton(message_counter_of, token_counter, settings)
 
     database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
-    message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
     needed_database = providers.Selector(
         in_database, on=database, off=providers.Callable(refuse_without_database, settings)
@@ -1066,11 +1080,28 @@ class Container(containers.DeclarativeContainer):
 
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
+    redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
+    fold = providers.Singleton(fold_of, message_counter, settings)
+    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
+    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
+    kept_elsewhere = providers.Callable(
+        kept_elsewhere_of,
+        summary_store,
+        in_database,
+        recall_index,
+        where_index_is,
+        response_store,
+        where_responses_are,
+        fold.provided.whole,
+        clock,
+    )
+    forget_in = providers.Callable(forget_in_of, kept_elsewhere, in_database, settings)
+    message_store = providers.Singleton(
+        message_store_of, conditions, settings.provided.store.url, database, forget_in, settings
+    )
     context_source = providers.Singleton(
         context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
     )
-
-    redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
 
     summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
     fallback_summarizer = providers.Singleton(extractive_summarizer, settings)
@@ -1079,7 +1110,6 @@ class Container(containers.DeclarativeContainer):
     spending_caps = providers.Singleton(spending_caps_of, database, clock, settings)
     provider_guard = providers.Singleton(provider_guard_of, redactor, spending_caps, breaker, settings)
     extractor = providers.Singleton(Extractor, summarizer, fallback=fallback_summarizer, guard=provider_guard)
-    fold = providers.Singleton(fold_of, message_counter, settings)
     indexer = providers.Singleton(
         Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
     )
@@ -1126,19 +1156,6 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
     )
     tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
-    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
-    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
-    kept_elsewhere = providers.Callable(
-        kept_elsewhere_of,
-        summary_store,
-        in_database,
-        recall_index,
-        where_index_is,
-        response_store,
-        where_responses_are,
-        fold.provided.whole,
-        clock,
-    )
 
     is_purging = providers.Callable(purges, settings)
     embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
@@ -1167,6 +1184,7 @@ class Container(containers.DeclarativeContainer):
         imported("reactor_memory.erasing:Aftermath"),
         database=database,
         elsewhere=kept_elsewhere,
+        notes_sessions=providers.Callable(is_given, forget_in),
         clock=clock,
     )
     background_work = providers.Singleton(
@@ -1187,10 +1205,11 @@ class Container(containers.DeclarativeContainer):
     pruner: providers.Singleton[Pruner] = providers.Singleton(
         imported("reactor_memory.pruning:Pruner"),
         database=database,
-        elsewhere=kept_elsewhere,
+        aftermath=aftermath,
         scheduler=background_work,
         clock=clock,
         purge=is_purging,
+        forget_in=forget_in,
     )
 
     context_loader = providers.Singleton(
@@ -1210,7 +1229,7 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         summaries=summary_store,
         database=database,
-        elsewhere=kept_elsewhere,
+        aftermath=aftermath,
         loader=context_loader,
         scheduler=background_work,
         counter=message_counter,
@@ -1272,6 +1291,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         limits=providers.Callable(message_limits, settings),
         purge=is_purging,
+        forget_in=forget_in,
     )
     shared_messages: providers.Singleton[Messages] = providers.Singleton(
         imported("reactor_memory.service.messages:Messages"),

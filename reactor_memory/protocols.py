@@ -224,6 +224,9 @@ SUMMARIZE = "summarize"
 ERASE = "erase"
 """The kind of what is left to do after messages were erased from the log."""
 
+FORGET = "forget"
+"""The kind of what is left to do after a session was removed from the log: what is kept of it elsewhere."""
+
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
 

@@ -11,7 +11,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, open_container
-from reactor_memory.protocols import ERASE, ERASE_USER, SUMMARIZE, Ahead
+from reactor_memory.protocols import ERASE, ERASE_USER, FORGET, SUMMARIZE, Ahead
 from reactor_memory.searching import INDEX_SEARCH
 from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
@@ -101,7 +101,7 @@ async def test_one_question_asks_for_all_kinds(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(SqlSummaryStore, "due", recorded)
     async with polling(FakeClock(), scripted()):
         await eventually(lambda: len(asked) >= 3)
-    assert set(asked) == {(SUMMARIZE, INDEX_SEARCH, ERASE, ERASE_USER)}
+    assert set(asked) == {(SUMMARIZE, INDEX_SEARCH, ERASE, FORGET, ERASE_USER)}
 
 
 async def test_once_finds_more_than_is_found_at_a_time() -> None:

@@ -57,6 +57,7 @@ class TestEveryStatement:
             "archived",
             "erased",
             "erase_user",
+            "forget",
             "merge",
             "conversation_id",
             "start_seq",
