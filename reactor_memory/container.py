@@ -40,6 +40,7 @@ from reactor_memory.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.protocols import (
     ERASE,
     ERASE_USER,
+    FORGET,
     SUMMARIZE,
     Ahead,
     ChatModel,
@@ -69,14 +70,15 @@ from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.engine import BackgroundWork, WorkOptions
+from reactor_memory.workers.engine import BackgroundWork
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
 from reactor_memory.workers.indexing import Indexer
 from reactor_memory.workers.jobs import FullJob, LedgerJob, SummaryJob, covered_in
-from reactor_memory.workers.kinds import Kind, NoLeases
+from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.spending import SpendingCaps
+from reactor_memory.workers.worker import WorkOptions
 
 if TYPE_CHECKING:
     from reactor_memory.chat.conversation import Chat
@@ -461,11 +463,13 @@ def refuse_without_database(settings: Settings) -> NoReturn:
     raise no_database(scheme_of(settings.store.url))
 
 
-def message_store_of(report: ConditionReport, url: str, database: Database, settings: Settings) -> MessageStore:
+def message_store_of(
+    report: ConditionReport, url: str, database: Database, forget_in: int | None, settings: Settings
+) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
-    return SqlMessageStore(database)
+    return SqlMessageStore(database, forget_in=forget_in)
 
 
 def is_in_database(report: ConditionReport, settings: Settings) -> str:
@@ -535,6 +539,17 @@ def kept_elsewhere_of(
     if responses is not None and where_responses == "elsewhere":
         parts.append(ResponsesElsewhere(responses))
     return tuple(parts)
+
+
+def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings: Settings) -> int | None:
+    """In how many microseconds anybody may do what a deletion leaves to do elsewhere: not while the process may live
+    that began it. None where there is nothing to do, or no database to note it in.
+    """
+    return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
+
+
+def is_given(value: object) -> bool:
+    return value is not None
 
 
 def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
@@ -809,6 +824,8 @@ def work_options(settings: Settings) -> WorkOptions:
         backoff_seconds=background.backoff_seconds,
         max_backoff_seconds=background.max_backoff_seconds,
         close_grace_seconds=background.close_grace_seconds,
+        lease_seconds=background.lease_seconds,
+        poll_seconds=background.poll_seconds,
         enabled=background.enabled,
     )
 
@@ -939,17 +956,11 @@ def work_kinds(
 ) -> Iterator[Kind]:
     """The kinds of background work that these settings ask for."""
     background = settings.background
-    frequent = partial(
-        Kind,
-        leases=summaries,
-        every_seconds=background.poll_seconds,
-        concurrency=background.max_concurrent_sessions,
-        lease_seconds=background.lease_seconds,
-    )
-    rare = partial(frequent, every_seconds=settings.search.sweep_seconds)
+    usual = partial(Kind, concurrency=background.max_concurrent_sessions)
+    swept = partial(usual, every_seconds=settings.search.sweep_seconds)
     if settings.summary.enabled:
         trigger = settings.summary.trigger_message_count
-        yield frequent(
+        yield usual(
             name=SUMMARIZE,
             step=job().step,
             reached=covered_in(summaries),
@@ -959,26 +970,35 @@ def work_kinds(
         from reactor_memory.tiers.background import TIERS, TierWork
 
         work = TierWork(tiers(), database=database)
-        yield rare(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
+        yield swept(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
     if is_indexing(settings, in_database):
-        searching = partial(rare, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        searching = partial(swept, concurrency=settings.search.max_concurrent_conversations, parks=False)
         for each in index():
             yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
     if in_database == "on":
-        yield frequent(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
-        yield frequent(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
+        yield usual(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
+        yield usual(name=FORGET, step=aftermath().go_on_with_session, parks=False)
+        yield usual(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
     if "delete_grace_days" in settings.store.model_fields_set:
         from reactor_memory.workers.purging import PURGE, Purging
 
         purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
-        yield frequent(name=PURGE, step=purging.step, find=purging.find, leases=NoLeases())
+        yield usual(
+            name=PURGE, step=purging.step, find=purging.find, every_seconds=background.poll_seconds, is_leased=False
+        )
 
 
 def background_work_of(
-    settings: Settings, breaker: CircuitBreaker, clock: Clock, random: Callable[[], float], **parts: Any
+    settings: Settings,
+    breaker: CircuitBreaker,
+    clock: Clock,
+    random: Callable[[], float],
+    summaries: SummaryStore,
+    **parts: Any,
 ) -> BackgroundWork:
     return BackgroundWork(
-        work_kinds(settings, clock=clock, **parts),
+        work_kinds(settings, clock=clock, summaries=summaries, **parts),
+        leases=summaries,
         breaker=breaker,
         clock=clock,
         random=random,
@@ -1043,7 +1063,6 @@ class Container(containers.DeclarativeContainer):
     message_counter = providers.Singleton(message_counter_of, token_counter, settings)
 
     database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
-    message_store = providers.Singleton(message_store_of, conditions, settings.provided.store.url, database, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
     needed_database = providers.Selector(
         in_database, on=database, off=providers.Callable(refuse_without_database, settings)
@@ -1061,11 +1080,28 @@ class Container(containers.DeclarativeContainer):
 
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
+    redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
+    fold = providers.Singleton(fold_of, message_counter, settings)
+    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
+    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
+    kept_elsewhere = providers.Callable(
+        kept_elsewhere_of,
+        summary_store,
+        in_database,
+        recall_index,
+        where_index_is,
+        response_store,
+        where_responses_are,
+        fold.provided.whole,
+        clock,
+    )
+    forget_in = providers.Callable(forget_in_of, kept_elsewhere, in_database, settings)
+    message_store = providers.Singleton(
+        message_store_of, conditions, settings.provided.store.url, database, forget_in, settings
+    )
     context_source = providers.Singleton(
         context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
     )
-
-    redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
 
     summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
     fallback_summarizer = providers.Singleton(extractive_summarizer, settings)
@@ -1074,7 +1110,6 @@ class Container(containers.DeclarativeContainer):
     spending_caps = providers.Singleton(spending_caps_of, database, clock, settings)
     provider_guard = providers.Singleton(provider_guard_of, redactor, spending_caps, breaker, settings)
     extractor = providers.Singleton(Extractor, summarizer, fallback=fallback_summarizer, guard=provider_guard)
-    fold = providers.Singleton(fold_of, message_counter, settings)
     indexer = providers.Singleton(
         Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
     )
@@ -1121,19 +1156,6 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
     )
     tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
-    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
-    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
-    kept_elsewhere = providers.Callable(
-        kept_elsewhere_of,
-        summary_store,
-        in_database,
-        recall_index,
-        where_index_is,
-        response_store,
-        where_responses_are,
-        fold.provided.whole,
-        clock,
-    )
 
     is_purging = providers.Callable(purges, settings)
     embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
@@ -1162,6 +1184,7 @@ class Container(containers.DeclarativeContainer):
         imported("reactor_memory.erasing:Aftermath"),
         database=database,
         elsewhere=kept_elsewhere,
+        notes_sessions=providers.Callable(is_given, forget_in),
         clock=clock,
     )
     background_work = providers.Singleton(
@@ -1182,10 +1205,11 @@ class Container(containers.DeclarativeContainer):
     pruner: providers.Singleton[Pruner] = providers.Singleton(
         imported("reactor_memory.pruning:Pruner"),
         database=database,
-        elsewhere=kept_elsewhere,
+        aftermath=aftermath,
         scheduler=background_work,
         clock=clock,
         purge=is_purging,
+        forget_in=forget_in,
     )
 
     context_loader = providers.Singleton(
@@ -1205,7 +1229,7 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         summaries=summary_store,
         database=database,
-        elsewhere=kept_elsewhere,
+        aftermath=aftermath,
         loader=context_loader,
         scheduler=background_work,
         counter=message_counter,
@@ -1267,6 +1291,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         limits=providers.Callable(message_limits, settings),
         purge=is_purging,
+        forget_in=forget_in,
     )
     shared_messages: providers.Singleton[Messages] = providers.Singleton(
         imported("reactor_memory.service.messages:Messages"),

@@ -14,7 +14,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memos import forget_texts
 from reactor_memory.models import ErasedMessages, ErasedUser, Lease
-from reactor_memory.protocols import Clock, ErasedBranch, KeptElsewhere, Refold, SummaryScheduler
+from reactor_memory.protocols import ERASE_USER, FORGET, Clock, ErasedBranch, KeptElsewhere, Refold, SummaryScheduler
 from reactor_memory.storage import erasing, log
 from reactor_memory.storage.health import scrub
 
@@ -28,31 +28,49 @@ PAGE = 100
 class Aftermath:
     """What is left to do when the log has erased: outside of its database, in its files, in memory."""
 
-    def __init__(self, *, database: Database, elsewhere: Sequence[KeptElsewhere], clock: Clock) -> None:
+    def __init__(
+        self, *, database: Database, elsewhere: Sequence[KeptElsewhere], notes_sessions: bool, clock: Clock
+    ) -> None:
+        """`notes_sessions`: whether the log notes that something is kept elsewhere of a session that it removes."""
         self._database = database
         self._elsewhere = elsewhere
+        self._notes_sessions = notes_sessions
         self._clock = clock
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether anything is kept elsewhere."""
+        return bool(self._elsewhere)
+
+    async def out_of_view(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        """These messages went out of view."""
+        for part in self._elsewhere:
+            await part.messages_gone(branches, message_ids)
 
     async def of_messages(
         self, branches: Sequence[ErasedBranch], message_ids: Sequence[str], lease: Lease | None
     ) -> None:
         """Without a lease an earlier erasure in the same session was not finished, and stays to be done."""
-        for part in self._elsewhere:
-            await part.messages_gone(branches, message_ids)
+        await self.out_of_view(branches, message_ids)
         await self._scrub()
         if lease is not None:
             await self._database.write(erasing.finish, lease)
 
+    async def of_sessions(self, session_ids: Sequence[str]) -> None:
+        """The log has removed these sessions: what is kept of them elsewhere goes, and then the note of that."""
+        await self._forget(session_ids)
+        if self._notes_sessions and session_ids:
+            await self._database.write(erasing.drop_work, session_ids, FORGET)
+
     async def of_group(self, group: Sequence[str], user_id: str) -> int:
         """Erase a group that is marked as deleted. Whose it was is forgotten last, so that until then it is found."""
-        for part in self._elsewhere:
-            await part.forget(group)
+        await self._forget(group)
         return len(await self._database.write(erasing.erase_group, group[0], user_id, now=self._clock()))
 
     async def of_groups(self, group_ids: Sequence[str]) -> None:
         """These groups are erased."""
         await self._scrub()
-        await self._database.write(erasing.finish_groups, group_ids)
+        await self._database.write(erasing.drop_work, group_ids, ERASE_USER)
 
     async def go_on_with_messages(self, lease: Lease) -> None:
         """Finish an erasure that was cut off. Which messages were concerned is not known any more, so everything that
@@ -61,6 +79,10 @@ class Aftermath:
         branches, message_ids = await self._database.write(erasing.tombstones, lease.session_id)
         await self.of_messages(branches, message_ids, lease)
 
+    async def go_on_with_session(self, lease: Lease) -> None:
+        """Finish the deletion of a session."""
+        await self.of_sessions([lease.session_id])
+
     async def go_on_with_group(self, lease: Lease) -> None:
         """Finish the erasure of a user for one of their groups."""
         owner, group = await self._database.write(erasing.group_to_erase, lease.session_id)
@@ -68,6 +90,10 @@ class Aftermath:
             await self._database.write(log.delete, group[0], owner, now=self._clock(), purge=False)
             await self.of_group(group, owner)
         await self.of_groups([lease.session_id])
+
+    async def _forget(self, session_ids: Sequence[str]) -> None:
+        for part in self._elsewhere:
+            await part.forget(session_ids)
 
     async def _scrub(self) -> None:
         await scrub(self._database)
@@ -81,15 +107,14 @@ class Eraser:
         self,
         *,
         database: Database,
-        elsewhere: Sequence[KeptElsewhere],
+        aftermath: Aftermath,
         scheduler: SummaryScheduler,
         refold: Refold,
         clock: Clock,
         lease_seconds: float,
     ) -> None:
         self._database = database
-        self._aftermath = Aftermath(database=database, elsewhere=elsewhere, clock=clock)
-        self._is_elsewhere = bool(elsewhere)
+        self._aftermath = aftermath
         self._scheduler = scheduler
         self._refold = refold
         self._clock = clock
@@ -117,7 +142,7 @@ class Eraser:
 
     async def _ids(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
         """The ids of these messages, if anything elsewhere goes by them."""
-        if not self._is_elsewhere:
+        if not self._aftermath.is_elsewhere:
             return []
         found = await self._database.read(log.read_ranges, session_id, user_id, ranges)
         return [message.message_id for message in found if message.message_id is not None]

@@ -21,7 +21,7 @@ from reactor_memory.correcting import Corrector, check_value
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.entrances import async_block
-from reactor_memory.erasing import Eraser, Positions, ranges_of
+from reactor_memory.erasing import Aftermath, Eraser, Positions, ranges_of
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.explaining import Explainer, TracedFact
 from reactor_memory.ledger.amending import amended, until
@@ -51,7 +51,6 @@ from reactor_memory.protocols import (
     Appended,
     AppendRequest,
     Clock,
-    KeptElsewhere,
     MessageStore,
     PostRequest,
     Redactor,
@@ -141,12 +140,12 @@ class ConversationManager:
         random: Callable[[int], str],
         options: ManagerOptions,
         database: Database,
-        elsewhere: Sequence[KeptElsewhere] = (),
+        aftermath: Aftermath,
     ) -> None:
         self._messages = messages
         self._summaries = summaries
         self._database = database
-        self._elsewhere = elsewhere
+        self._aftermath = aftermath
         self._loader = loader
         self._scheduler = scheduler
         self._counter = counter
@@ -156,7 +155,7 @@ class ConversationManager:
         )
         self._eraser = Eraser(
             database=database,
-            elsewhere=elsewhere,
+            aftermath=aftermath,
             scheduler=scheduler,
             refold=refold,
             clock=clock,
@@ -751,8 +750,7 @@ class ConversationManager:
         now = self._clock()
         withdrawn = await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold)
         message = withdrawn.message
-        for part in self._elsewhere:
-            await part.messages_gone(withdrawn.gone(), [message.message_id or ""])
+        await self._aftermath.out_of_view(withdrawn.gone(), [message.message_id or ""])
         for branch in withdrawn.branches:
             self._scheduler.messages_saved(branch.session_id, branch.last_seq)
         return message
@@ -775,8 +773,8 @@ class ConversationManager:
         time what is kept elsewhere goes, too.
         """
         await self._scheduler.cancel(session_ids)
-        for part in self._elsewhere if self._options.delete_grace_days == 0 else ():
-            await part.forget(session_ids)
+        if self._options.delete_grace_days == 0:
+            await self._aftermath.of_sessions(session_ids)
 
     @_in_time
     async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:

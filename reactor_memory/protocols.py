@@ -6,7 +6,7 @@ what has `open` and `close` is opened by `open_container` and closed in reverse 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from reactor_memory.models import (
@@ -223,6 +223,9 @@ SUMMARIZE = "summarize"
 
 ERASE = "erase"
 """The kind of what is left to do after messages were erased from the log."""
+
+FORGET = "forget"
+"""The kind of what is left to do after a session was removed from the log: what is kept of it elsewhere."""
 
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
@@ -513,9 +516,11 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
-        """Conversations whose work is due and not leased, longest waiting first, parked ones left out. What ends
-        further `ahead` of now is over.
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> Mapping[str, tuple[str, ...]]:
+        """For each of these kinds the conversations whose work is due and not leased, at most `limit` of each, longest
+        waiting first, parked ones left out. What ends further `ahead` of now is over.
         """
         ...
 

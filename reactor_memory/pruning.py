@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from reactor_memory.database.database import Database
+from reactor_memory.erasing import Aftermath
 from reactor_memory.models import IdleGroup
-from reactor_memory.protocols import Clock, KeptElsewhere, SummaryScheduler
+from reactor_memory.protocols import Clock, SummaryScheduler
 from reactor_memory.storage import log
 
 PAGE = 100
@@ -19,16 +20,18 @@ class Pruner:
         self,
         *,
         database: Database,
-        elsewhere: Sequence[KeptElsewhere],
+        aftermath: Aftermath,
         scheduler: SummaryScheduler,
         clock: Clock,
         purge: bool,
+        forget_in: int | None,
     ) -> None:
         self._database = database
-        self._elsewhere = elsewhere
+        self._aftermath = aftermath
         self._scheduler = scheduler
         self._clock = clock
         self._purge = purge
+        self._forget_in = forget_in
 
     async def idle(self, *, older_than_seconds: float) -> AsyncIterator[IdleGroup]:
         """The sessions of whose group none was active for so long: what `prune` would delete. Changes nothing."""
@@ -48,7 +51,12 @@ class Pruner:
         went: list[str] = []
         async for group in self.idle(older_than_seconds=older_than_seconds):
             gone = await self._database.write(
-                log.delete_idle, group.session_id, before=before, now=now, purge=self._purge
+                log.delete_idle,
+                group.session_id,
+                before=before,
+                now=now,
+                purge=self._purge,
+                forget_in=self._forget_in,
             )
             await self._forget(gone)
             went += gone
@@ -56,5 +64,5 @@ class Pruner:
 
     async def _forget(self, session_ids: Sequence[str]) -> None:
         await self._scheduler.cancel(session_ids)
-        for part in self._elsewhere if self._purge else ():
-            await part.forget(session_ids)
+        if self._purge:
+            await self._aftermath.of_sessions(session_ids)

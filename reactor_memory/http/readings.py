@@ -56,11 +56,11 @@ class Readings:
         return values
 
     async def _stored(self) -> dict[str, float]:
-        due = await self._summaries.due(SUMMARIZE, now=self._clock(), limit=MOST_WORK)
+        due = await self._summaries.due([SUMMARIZE], now=self._clock(), limit=MOST_WORK)
         work = await self._database.read(derived.list_work, SUMMARIZE, limit=MOST_WORK)
         parked = sum(each.parked for each in work)
         return {
-            "summary_work_due": len(due),
+            "summary_work_due": len(due[SUMMARIZE]),
             "summary_work_failing": len(work) - parked,
             "summary_work_parked": parked,
             "summary_tokens_today": await self._caps.spent_today(),

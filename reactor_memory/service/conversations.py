@@ -47,6 +47,7 @@ class Conversations:
         clock: Clock,
         limits: MessageLimits,
         purge: bool,
+        forget_in: int | None,
     ) -> None:
         self._access = access
         self._database = database
@@ -56,6 +57,7 @@ class Conversations:
         self._clock = clock
         self._limits = limits
         self._purge = purge
+        self._forget_in = forget_in
 
     async def create(
         self,
@@ -145,7 +147,9 @@ class Conversations:
         user_of(principal)
         await self._access.conversation(principal, conversation_id, needs=DELETES, operation="on-behalf-of")
         audit = self._audit.record(principal, conversation_id, "delete")
-        gone = await self._database.write(conversations.delete_conversation, conversation_id, audit, purge=self._purge)
+        gone = await self._database.write(
+            conversations.delete_conversation, conversation_id, audit, purge=self._purge, forget_in=self._forget_in
+        )
         await self._manager.forget_deleted(gone)
         return gone
 

@@ -290,12 +290,14 @@ def _first_text(session: Session) -> Steps[str]:
 # Deleting and restoring
 
 
-def delete_conversation(conversation_id: str, audit: AuditRecord, *, purge: bool) -> Steps[tuple[str, ...]]:
+def delete_conversation(
+    conversation_id: str, audit: AuditRecord, *, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
     """As `MessageStore.delete`, whoever owns it. A pending transfer goes with the root."""
     session = yield from log.lock(conversation_id)
     if session is None:
         raise SessionNotFoundError(conversation_id)
-    went = yield from log.delete_locked(session, now=audit.created_at, purge=purge)
+    went = yield from log.delete_locked(session, now=audit.created_at, purge=purge, forget_in=forget_in)
     if went:
         yield from add_audit(audit)
     return went

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from reactor_memory.database.operations import Batch, Step, Steps
@@ -444,12 +444,13 @@ def _lease_key(lease: Lease) -> dict[str, Any]:
     return key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence}
 
 
-def due(kind: str, *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
-    values = {"kind": kind, "now": now, "limit": limit} | structs.asdict(ahead)
-    rows = list((yield Step("due_work", values)))
-    if len(rows) < limit and ahead is not EVER:
-        rows += (yield Step("misdated_work", values))[: limit - len(rows)]
-    return tuple(row[0] for row in rows)
+def due(kinds: Sequence[str], *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[dict[str, tuple[str, ...]]]:
+    """What is over, and what a wrong clock put off for longer than anything is put off: two ranges of each kind."""
+    ranges = ((-1, now), (now + 2 * ahead.wait_microseconds, LAST_POSITION))
+    wanted = to_json([[kind, *times] for kind in kinds for times in ranges])
+    values = {"wanted": wanted, "now": now, "limit": limit, "lease_microseconds": ahead.lease_microseconds}
+    rows = sorted((yield Step("due_work", values)), key=itemgetter(2, 1))
+    return {kind: tuple(row[1] for row in rows if row[0] == kind)[:limit] for kind in kinds}
 
 
 def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:

@@ -84,9 +84,9 @@ def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]
     return (yield from forget_user(user_id, now=now))
 
 
-def finish_groups(group_ids: Sequence[str]) -> Steps[None]:
-    """Take the notes of these groups away."""
-    yield Batch("drop_work", [key_of(each) | {"kind": ERASE_USER} for each in group_ids])
+def drop_work(session_ids: Sequence[str], kind: str) -> Steps[None]:
+    """Take the notes away that this kind of work is to be done."""
+    yield Batch("drop_work", [key_of(each) | {"kind": kind} for each in session_ids])
 
 
 def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:

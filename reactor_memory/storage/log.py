@@ -32,6 +32,7 @@ from reactor_memory.models import (
     is_posted_summary,
 )
 from reactor_memory.protocols import (
+    FORGET,
     SUMMARIZE,
     Appended,
     AppendRequest,
@@ -560,15 +561,17 @@ def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool
 # Deleting
 
 
-def delete(session_id: str, user_id: str | None, *, now: int, purge: bool) -> Steps[tuple[str, ...]]:
+def delete(
+    session_id: str, user_id: str | None, *, now: int, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
     session = yield from lock(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     check_owner(session_id, user_id, session.owner_id)
-    return (yield from delete_locked(session, now=now, purge=purge))
+    return (yield from delete_locked(session, now=now, purge=purge, forget_in=forget_in))
 
 
-def delete_locked(session: Session, *, now: int, purge: bool) -> Steps[tuple[str, ...]]:
+def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | None = None) -> Steps[tuple[str, ...]]:
     """As `delete`, of a session that `lock` gave."""
     group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
     time = _deletion_time(group, now)
@@ -577,7 +580,7 @@ def delete_locked(session: Session, *, now: int, purge: bool) -> Steps[tuple[str
         if (yield Step("mark_deleted", key_of(each) | {"now": time})):
             went.append(each)
         if purge:
-            yield from purge_session(each, now)
+            yield from purge_session(each, now, forget_in=forget_in)
     yield from name_all_users()
     yield Step("delete_transfers", key_of(session.session_id))
     return tuple(went)
@@ -596,12 +599,14 @@ def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tupl
     )
 
 
-def delete_idle(group_id: str, *, before: int, now: int, purge: bool) -> Steps[tuple[str, ...]]:
+def delete_idle(
+    group_id: str, *, before: int, now: int, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
     group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
     alive = [session for session in group if session.deleted_at is None]
     if not alive or max(session.updated_at for session in alive) >= before:
         return ()
-    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge))
+    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge, forget_in=forget_in))
 
 
 def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:
@@ -615,8 +620,12 @@ def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ..
     return tuple(found)
 
 
-def purge_session(session_id: str, now: int) -> Steps[bool]:
-    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now."""
+def purge_session(session_id: str, now: int, *, forget_in: int | None = None) -> Steps[bool]:
+    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now.
+
+    With `forget_in` it is also noted that something is kept elsewhere: whoever finds the note so many microseconds
+    later takes that away, if it was not done before.
+    """
     if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
         return False
     yield from name_all_users()
@@ -625,14 +634,16 @@ def purge_session(session_id: str, now: int) -> Steps[bool]:
     yield from responses.forget_responses([session_id])
     yield from derived.forget([session_id])
     yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
+    if forget_in is not None:
+        yield Step("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
     return True
 
 
-def purge_deleted(*, before: int, limit: int) -> Steps[int]:
+def purge_deleted(*, before: int, limit: int, forget_in: int | None = None) -> Steps[int]:
     purged = 0
     rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
     for _, session_id, deleted_at in rows:
-        purged += yield from purge_session(session_id, deleted_at)
+        purged += yield from purge_session(session_id, deleted_at, forget_in=forget_in)
     return purged
 
 

@@ -20,10 +20,15 @@ from reactor_memory.storage.appends import APPENDS
 
 
 class SqlMessageStore:
-    """`MessageStore` over a database: what is derived from messages that go goes in the same transaction."""
+    """`MessageStore` over a database: what is derived from messages that go goes in the same transaction.
 
-    def __init__(self, database: Database) -> None:
+    `forget_in`: microseconds after which what is kept elsewhere of a session that was removed is taken away by whoever
+    finds that it was not (None: nothing is kept elsewhere).
+    """
+
+    def __init__(self, database: Database, *, forget_in: int | None = None) -> None:
         self._database = database
+        self._forget_in = forget_in
 
     async def open(self) -> None:
         await self._database.open()
@@ -78,10 +83,12 @@ class SqlMessageStore:
         return await self._database.write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 
     async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
-        return await self._database.write(log.delete, session_id, user_id, now=now, purge=purge)
+        return await self._database.write(
+            log.delete, session_id, user_id, now=now, purge=purge, forget_in=self._forget_in
+        )
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
-        return await self._database.write(log.purge_deleted, before=before, limit=limit)
+        return await self._database.write(log.purge_deleted, before=before, limit=limit, forget_in=self._forget_in)
 
     async def check(self) -> StoreHealth:
         return await health.check(self._database)

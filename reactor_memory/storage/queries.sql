@@ -831,7 +831,7 @@ FOR UPDATE
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
 SELECT :group_id, :conversation_id, :kind, :now, :now + :lease_microseconds, 1, 0
 FROM conversations
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind = 'erase_user')
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget'))
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
@@ -844,7 +844,7 @@ INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_unti
 SELECT :group_id, :conversation_id, :kind, :now,
        (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint, 1, 0
 FROM conversations
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind = 'erase_user')
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget'))
 FOR KEY SHARE
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
@@ -893,61 +893,48 @@ UPDATE background_work SET fence = fence + 1, lease_until = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: forget_work
--- A fence never goes back, so what held an older lease is refused for ever. An erasure that is under way goes on.
+-- A fence never goes back, so what held an older lease is refused for ever. What destroys goes on.
 UPDATE background_work
 SET due_at = NULL, lease_until = 0, fence = fence + 1, attempts = 0, parked = 0, touched = 0, last_error = NULL
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind NOT IN ('erase_user', 'forget')
 
 -- name: delete_work
 -- Of a conversation that is gone for good: no lease of it can be claimed, and no write under an older one finds its
--- fence. The row of an erasure goes when that has ended.
+-- fence. The row of what destroys goes when that has ended.
 DELETE FROM background_work
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind <> 'erase_user'
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind NOT IN ('erase_user', 'forget')
 
 -- name: due_work
+-- Of each wanted kind what is due, behind one time and up to another: the longest waiting first, each kind for itself.
 -- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= :now OR work.lease_until > :now + 2 * :lease_microseconds)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
+SELECT work.kind, work.conversation_id, work.due_at
+FROM json_each(:wanted) AS wanted
+CROSS JOIN background_work AS work
+WHERE work.kind = json_extract(wanted.value, '$[0]') AND (work.group_id, work.conversation_id) IN (
+    SELECT one.group_id, one.conversation_id
+    FROM background_work AS one
+    JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
+    WHERE one.kind = json_extract(wanted.value, '$[0]') AND one.due_at > json_extract(wanted.value, '$[1]')
+      AND one.due_at <= json_extract(wanted.value, '$[2]') AND one.parked = 0
+      AND (own.deleted_at IS NULL OR one.kind IN ('erase_user', 'forget'))
+      AND (one.lease_until <= :now OR one.lease_until > :now + 2 * :lease_microseconds)
+    ORDER BY one.due_at, one.conversation_id
+    LIMIT :limit
+)
 -- name: due_work [postgres]
 -- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at <= :now AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
-
--- name: misdated_work
--- What a wrong clock put off for longer than anything is put off.
--- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at > :now + 2 * :wait_microseconds AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= :now OR work.lease_until > :now + 2 * :lease_microseconds)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
--- name: misdated_work [postgres]
--- across groups
-SELECT work.conversation_id
-FROM background_work AS work
-JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-WHERE work.kind = :kind AND work.due_at > :now::bigint + 2 * :wait_microseconds::bigint AND work.parked = 0
-  AND (own.deleted_at IS NULL OR :kind = 'erase_user')
-  AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-       OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
-ORDER BY work.due_at, work.conversation_id
-LIMIT :limit
+SELECT found.kind, found.conversation_id, found.due_at
+FROM json_array_elements(:wanted::json) AS wanted, LATERAL (
+    SELECT work.kind, work.conversation_id, work.due_at
+    FROM background_work AS work
+    JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+    WHERE work.kind = wanted ->> 0 AND work.due_at > (wanted ->> 1)::bigint AND work.due_at <= (wanted ->> 2)::bigint
+      AND work.parked = 0 AND (own.deleted_at IS NULL OR work.kind IN ('erase_user', 'forget'))
+      AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+           OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
+    ORDER BY work.due_at, work.conversation_id
+    LIMIT :limit
+) AS found
 
 -- name: work_state
 SELECT conversation_id, kind, due_at, lease_until, fence, attempts, parked, last_error
@@ -1168,6 +1155,11 @@ INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_unti
 SELECT group_id, conversation_id, :kind, :now, CAST(:now AS BIGINT) + CAST(:lease_microseconds AS BIGINT), 1, 0
 FROM conversations
 WHERE owner_id = :owner_id AND group_id = conversation_id
+ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
+
+-- name: note_forgetting
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
+VALUES (:group_id, :conversation_id, :kind, :due_at, 0, 0, 0)
 ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 
 -- name: owned_roots

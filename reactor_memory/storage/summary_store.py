@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reactor_memory.database.database import Database
 from reactor_memory.models import (
@@ -92,8 +92,10 @@ class SqlSummaryStore:
             derived.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
         )
 
-    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
-        return await self._database.read(derived.due, kind, now=now, limit=limit, ahead=ahead)
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> Mapping[str, tuple[str, ...]]:
+        return await self._database.read(derived.due, kinds, now=now, limit=limit, ahead=ahead)
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None:
         return await self._database.read(derived.work_state, session_id, kind)

@@ -490,9 +490,9 @@ class Invalidation:
 
     async def test_the_work_becomes_due(self, store: Store) -> None:
         await self.sealed(store)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + HOUR) == ()
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock() + HOUR))[SUMMARIZE] == ()
         await self.withdraw(store)
-        assert set(await store.summaries.due(SUMMARIZE, now=wall_clock() + HOUR)) == {"s", "s~g"}
+        assert set((await store.summaries.due([SUMMARIZE], now=wall_clock() + HOUR))[SUMMARIZE]) == {"s", "s~g"}
 
     async def test_a_worker_that_read_the_message_cannot_write(self, store: Store) -> None:
         await self.sealed(store)
@@ -625,7 +625,7 @@ class Forgetting:
         await append_messages(store, "s", numbered(4), work_every=4)
         await append_messages(store, "t", numbered(4), work_every=4)
         await store.delete("s", None, now=wall_clock(), purge=False)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + HOUR) == ("t",)
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock() + HOUR))[SUMMARIZE] == ("t",)
 
     async def test_a_purge_takes_what_is_derived_along(self, store: Store) -> None:
         await self.filled(store)

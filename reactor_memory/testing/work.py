@@ -32,7 +32,7 @@ async def sure_claim(store: Store, session_id: str = "s", *, lease: int = MINUTE
 
 
 async def due(store: Store, limit: int = 100) -> tuple[str, ...]:
-    return await store.summaries.due(SUMMARIZE, now=wall_clock(), limit=limit)
+    return tuple((await store.summaries.due([SUMMARIZE], now=wall_clock(), limit=limit))[SUMMARIZE])
 
 
 async def state(store: Store, session_id: str = "s") -> WorkState:
@@ -177,18 +177,18 @@ class Due:
     async def test_the_work_of_a_worker_that_died_is_due_again(self, store: Store) -> None:
         await self.append(store, 4, every=4, ago=MINUTE)
         await sure_claim(store, lease=1)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock() + MINUTE))[SUMMARIZE] == ("s",)
 
     async def test_also_when_a_hint_began_it_and_nothing_was_due(self, store: Store) -> None:
         await self.append(store, 4, every=None)
         await sure_claim(store, lease=1)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock() + MINUTE))[SUMMARIZE] == ("s",)
 
     async def test_also_when_it_was_put_off_and_asked_for_by_name(self, store: Store) -> None:
         await self.append(store, 4, every=None)
         await store.summaries.release(await sure_claim(store), due_at=wall_clock() + HOUR, attempts=1)
         await sure_claim(store, lease=1)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock() + MINUTE) == ("s",)
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock() + MINUTE))[SUMMARIZE] == ("s",)
 
     async def test_done_is_not_due(self, store: Store) -> None:
         await self.append(store, 4, every=4)
@@ -209,7 +209,16 @@ class Due:
 
     async def test_kinds_are_apart(self, store: Store) -> None:
         await self.append(store, 4, every=4)
-        assert await store.summaries.due("other", now=wall_clock()) == ()
+        assert (await store.summaries.due(["other"], now=wall_clock()))["other"] == ()
+
+    async def test_kinds_that_are_asked_for_together_answer_each_for_itself(self, store: Store) -> None:
+        for session_id, kind in (("s", "one"), ("t", "one"), ("u", "one"), ("s", "two"), ("t", "three")):
+            await self.append(store, 4, every=None, session_id=session_id)
+            lease = await store.summaries.claim(session_id, kind, now=wall_clock(), lease_microseconds=MINUTE)
+            assert lease is not None
+            await store.summaries.release(lease, due_at=wall_clock() - HOUR)
+        found = await store.summaries.due(["one", "two", "none"], now=wall_clock(), limit=2)
+        assert found == {"one": ("s", "t"), "two": ("s",), "none": ()}
 
     async def test_what_an_append_made_due_meanwhile_stays_due(self, store: Store) -> None:
         await self.append(store, 4, every=4, ago=MINUTE)
@@ -241,9 +250,9 @@ class WrongClocks:
         await append_messages(store, "s", numbered(4), work_every=4, now=wall_clock() - MINUTE)
         held = await sure_claim(store, lease=HOUR)
         ahead = Ahead(lease_microseconds=MINUTE, wait_microseconds=MINUTE)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ("s",)
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE] == ("s",)
         assert (await sure_claim(store, lease=MINUTE)).fence > held.fence
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ()
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE] == ()
         assert await claim(store, lease=MINUTE) is None
 
     async def test_what_is_put_off_for_too_long_is_due(self, store: Store) -> None:
@@ -252,16 +261,16 @@ class WrongClocks:
             lease = await sure_claim(store, session_id)
             await store.summaries.release(lease, due_at=wall_clock() + HOUR, attempts=1)
         patient, ahead = 2 * HOUR, Ahead(lease_microseconds=MINUTE, wait_microseconds=2 * HOUR)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ()
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE] == ()
         assert await claim(store, "s", wait=patient) is None
         ahead = replace(ahead, wait_microseconds=MINUTE)
-        assert set(await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead)) == {"s", "t"}
+        assert set((await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE]) == {"s", "t"}
         assert await claim(store, "t", wait=MINUTE) is not None
 
     async def test_a_clock_that_went_back_leaves_what_was_due_to_be_done(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4), work_every=4, now=wall_clock() + HOUR)
         ahead = Ahead(lease_microseconds=MINUTE, wait_microseconds=MINUTE)
-        assert await store.summaries.due(SUMMARIZE, now=wall_clock(), ahead=ahead) == ("s",)
+        assert (await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE] == ("s",)
         assert await claim(store, wait=MINUTE) is not None
 
 

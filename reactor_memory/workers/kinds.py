@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,7 +30,9 @@ class Leases(Protocol):
         self, lease: Lease, *, due_at: int | None, attempts: int = 0, parked: bool = False, error: str | None = None
     ) -> None: ...
 
-    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]: ...
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> Mapping[str, tuple[str, ...]]: ...
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
 
@@ -51,8 +53,10 @@ class NoLeases:
     ) -> None:
         """There is nothing to give back."""
 
-    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
-        return ()
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> Mapping[str, tuple[str, ...]]:
+        return {}
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None:
         return None
@@ -83,14 +87,16 @@ class Kind:
     name: str
     """Of its rows in `background_work`."""
 
-    leases: Leases
     step: Callable[[Lease], Awaitable[int | None]]
 
     find: Find | None = None
-    """How to find work. Without it, work is what the rows of this kind say is due."""
+    """How to find work beside what the rows of this kind say is due."""
 
     every_seconds: float = 1.0
-    """How often to look for work."""
+    """How often to do that."""
+
+    is_leased: bool = True
+    """Whether one process at a time does it, and rows of this kind say what is due."""
 
     wants: Callable[[str, int], bool] | None = None
     """Whether a conversation that has grown to so many messages may have work. Without it, a save is no hint, and
@@ -104,7 +110,6 @@ class Kind:
     """Forget what this process knows of conversations that are gone or changed."""
 
     concurrency: int = 4
-    lease_seconds: float = 120.0
 
     parks: bool = True
     """Whether work that failed too often is given up until somebody asks for it by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from dependency_injector import providers
 from reactor_memory import Container, Message, SummarizationError, open_container
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models import WorkState
-from reactor_memory.protocols import ERASE, ERASE_USER, SUMMARIZE, ErasedBranch
+from reactor_memory.principals import Principal
+from reactor_memory.protocols import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.storage import erasing
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, save, scripted, settings, talk
@@ -31,7 +32,12 @@ SESSIONS = ("a", "b", "c", "d", "e")
 
 @asynccontextmanager
 async def memory(
-    clock: FakeClock, *, url: str = "memory://", summarizer: ScriptedSummarizer | None = None, **parts: Any
+    clock: FakeClock,
+    *,
+    url: str = "memory://",
+    summarizer: ScriptedSummarizer | None = None,
+    store: Mapping[str, Any] | None = None,
+    **parts: Any,
 ) -> AsyncGenerator[Container]:
     """A container that waits patiently: only what a test asks for is done."""
 
@@ -42,7 +48,7 @@ async def memory(
             getattr(container, name).override(providers.Object(part))
 
     waiting = {"lease_seconds": LEASE, "backoff_seconds": LEASE, "max_backoff_seconds": LEASE, "close_grace_seconds": 0}
-    async with open_container(settings(url, background=waiting), configure=configure) as container:
+    async with open_container(settings(url, background=waiting, store=store or {}), configure=configure) as container:
         yield container
 
 
@@ -258,6 +264,101 @@ async def test_an_erasure_goes_on_while_what_is_elsewhere_is_away() -> None:
         assert len(elsewhere.gone) == 1
 
 
+# -- what is deleted, and kept elsewhere -------------------------------------------------------------------------------
+
+
+async def delete_one(container: Container) -> None:
+    await container.conversation_manager().delete("s", user_id=USER)
+
+
+async def prune(container: Container) -> None:
+    await container.pruner().prune(older_than_seconds=-1)
+
+
+async def delete_for_a_caller(container: Container) -> None:
+    await container.conversations().delete(Principal(user_id=USER), "s")
+
+
+@pytest.mark.parametrize("deletes", [delete_one, prune, delete_for_a_caller])
+async def test_a_deletion_that_was_cut_off_goes_on_in_another_process(
+    tmp_path: Path, deletes: Callable[[Container], Awaitable[None]]
+) -> None:
+    """Cut off between the log and what is kept elsewhere, whoever deletes; a fork goes with its root."""
+    clock, away, elsewhere = FakeClock(), Elsewhere(), Elsewhere()
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    async with memory(clock, url=url, kept_elsewhere=(away,)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(4))
+        ids = {"s", (await manager.fork("s", at_seq=3, user_id=USER)).session_id}
+        away.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await deletes(container)
+    async with memory(clock, url=url, kept_elsewhere=(elsewhere,)) as container:
+        assert await container.background_work().run_once() == 0, "who began it may still live"
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 2
+        assert elsewhere.forgotten == ids
+        assert {await state(container, each, FORGET) for each in ids} == {None}
+        assert await container.background_work().run_once() == 0
+
+
+async def test_a_deletion_goes_on_while_what_is_elsewhere_is_away() -> None:
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        await save(container.conversation_manager(), "s", talk(4))
+        elsewhere.failures = 50
+        with pytest.raises(StoreUnavailableError):
+            await delete_one(container)
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 0
+        elsewhere.failures = 0
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 1
+        assert elsewhere.forgotten == {"s"}
+
+
+@pytest.mark.parametrize("parts", [(), (Elsewhere(),)])
+async def test_a_deletion_that_ended_leaves_nothing_to_do(parts: tuple[Elsewhere, ...]) -> None:
+    async with memory(FakeClock(), kept_elsewhere=parts) as container:
+        await save(container.conversation_manager(), "s", talk(4))
+        await delete_one(container)
+        assert await state(container, "s", FORGET) is None
+        assert all(part.forgotten == {"s"} for part in parts)
+
+
+async def test_what_is_kept_elsewhere_goes_when_the_grace_time_is_over() -> None:
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, store={"delete_grace_days": 1}, kept_elsewhere=(elsewhere,)) as container:
+        await save(container.conversation_manager(), "s", talk(4))
+        await delete_one(container)
+        await container.background_work().run_once()
+        assert elsewhere.forgotten == set()
+        clock.advance(25 * HOUR)
+        await container.background_work().run_once()
+        await container.background_work().run_once()
+        assert elsewhere.forgotten == {"s"}
+        assert await state(container, "s", FORGET) is None
+
+
+@pytest.mark.postgres
+async def test_a_deletion_that_was_cut_off_goes_on_in_postgres(postgres_dsn: str) -> None:
+    elsewhere = Elsewhere()
+
+    def configure(container: Container) -> None:
+        container.kept_elsewhere.override(providers.Object((elsewhere,)))
+
+    short = {"lease_seconds": 0.2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.01}
+    async with open_container(settings(postgres_dsn, background=short), configure=configure) as container:
+        await save(container.conversation_manager(), "s", talk(4))
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await delete_one(container)
+        await anyio.sleep(0.3)
+        assert await container.background_work().run_once() == 1
+        assert elsewhere.forgotten == {"s"}
+        assert await state(container, "s", FORGET) is None
+
+
 @pytest.mark.postgres
 async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -> None:
     """Its own clock tells when a lease has run out, so this one waits."""
@@ -291,7 +392,7 @@ async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 6, 7, 8])
 async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int) -> None:
     clock = FakeClock()
-    steps = {"forget_user", "delete", "erase_group", "owned_groups", "finish_groups", "_merge"}
+    steps = {"forget_user", "delete", "erase_group", "owned_groups", "drop_work", "_merge"}
     database = FaultyDatabase(memory_database(), at=at, mode="before", operations=steps)
     async with memory(clock, database=database) as container:
         manager = container.conversation_manager()

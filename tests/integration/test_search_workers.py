@@ -21,9 +21,10 @@ from reactor_memory.storage.search import search_backlog
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.embedding import GuardedEmbedder
-from reactor_memory.workers.engine import BackgroundWork, WorkOptions
+from reactor_memory.workers.engine import BackgroundWork
 from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
+from reactor_memory.workers.worker import WorkOptions
 from tests.service.searching import FakeEmbedder
 from tests.stores import SqlStore, sqlite_store
 
@@ -68,7 +69,6 @@ def meanings(store: SqlStore, clock: FakeClock, embedder: FakeEmbedder, batch: i
 def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> BackgroundWork:
     kind = Kind(
         name=job.kind,
-        leases=store.summaries,
         step=job.step,
         find=job.find,
         every_seconds=HOUR,
@@ -76,7 +76,9 @@ def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> BackgroundWork:
         parks=False,
     )
     breaker = CircuitBreaker(failures=5, open_seconds=30, monotonic=lambda: 0.0)
-    return BackgroundWork([kind], breaker=breaker, clock=clock, random=random.random, options=WorkOptions())
+    return BackgroundWork(
+        [kind], leases=store.summaries, breaker=breaker, clock=clock, random=random.random, options=WorkOptions()
+    )
 
 
 async def caught_up(store: SqlStore, clock: FakeClock, job: IndexJob) -> None:

@@ -390,7 +390,7 @@ async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: 
         await append_messages(container.message_store(), "s", talk(10, start=71), user_id=USER, work_every=10)
         await save(manager, fork.session_id, talk(50, start=25))
         await manager.drain()
-        due = await store.due(SUMMARIZE, now=container.clock()())
+        due = (await store.due([SUMMARIZE], now=container.clock()()))[SUMMARIZE]
     assert "s" in due
 
 

@@ -53,7 +53,7 @@ async def kill_and_work(url: str, kills: int) -> None:
             for session_id in sessions:
                 while not await is_done(container, session_id):  # noqa: ASYNC110 - no event tells of it
                     await anyio.sleep(0.02)
-        assert await container.summary_store().due(SUMMARIZE, now=container.clock()()) == ()
+        assert (await container.summary_store().due([SUMMARIZE], now=container.clock()()))[SUMMARIZE] == ()
 
 
 def kill_after(url: str, session_id: str, word: str, seconds: float) -> None:

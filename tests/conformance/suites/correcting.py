@@ -172,7 +172,7 @@ class Outdated:
         assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 0
         assert await store.database.read(derived.outdated_ranges, "s") == ((1, 4), (5, 8))
         assert await store.summaries.get_summary("s") == before
-        assert "s" in await store.summaries.due("summarize", now=wall_clock())
+        assert "s" in (await store.summaries.due(["summarize"], now=wall_clock()))["summarize"]
         ledger = await ledger_of(store, "s")
         assert [(each.stale, each.outdated, each.narrative) for each in ledger.segments] == [
             (False, True, "s 1 to 4."),

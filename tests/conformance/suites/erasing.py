@@ -219,7 +219,7 @@ class ErasedFromMemory:
             assert (summary.covered_seq, summary.epoch, summary.stale_ranges) == (covered, 1, ((5, 8),))
             assert [each.source_seq for each in summary.facts()] == rest
             assert await store.summaries.get_layout(session_id, budget=0, settings_fingerprint="") is None
-            assert session_id in await store.summaries.due("summarize", now=wall_clock())
+            assert session_id in (await store.summaries.due(["summarize"], now=wall_clock()))["summarize"]
 
     async def test_a_summary_that_does_not_reach_it_stays(self, store: Store) -> None:
         await self.sealed(store)

@@ -649,9 +649,9 @@ class Restoring:
     async def test_background_work_is_due_again(self, store: Store) -> None:
         await self.family(store)
         await store.database.write(conversations.delete_conversation, "c", audit("c", now=50), purge=False)
-        assert "c" not in await store.summaries.due(SUMMARIZE, now=DAY)
+        assert "c" not in (await store.summaries.due([SUMMARIZE], now=DAY))[SUMMARIZE]
         await store.database.write(conversations.restore_conversation, "c", audit("c", "restore", now=60))
-        assert set(await store.summaries.due(SUMMARIZE, now=DAY)) == {"c", "c~a", "c~a1", "c~b"}
+        assert set((await store.summaries.due([SUMMARIZE], now=DAY))[SUMMARIZE]) == {"c", "c~a", "c~a1", "c~b"}
 
     async def test_what_was_purged_is_gone_with_its_members(self, store: Store) -> None:
         await self.family(store)

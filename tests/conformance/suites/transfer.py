@@ -188,9 +188,9 @@ class Copies:
     async def test_background_work_begins_when_all_is_there(self, store: Store, target: Store) -> None:
         await fill(store)
         await copier(store, target).copy(ignore)
-        due = await target.summaries.due(SUMMARIZE, now=wall_clock() + 1)
+        due = (await target.summaries.due([SUMMARIZE], now=wall_clock() + 1))[SUMMARIZE]
         assert sorted(due) == ["open", "owned", "owned~a", "owned~b"]
-        assert await target.summaries.due("copy", now=wall_clock() + 1) == ()
+        assert (await target.summaries.due(["copy"], now=wall_clock() + 1))["copy"] == ()
 
     async def test_many_messages_are_copied_page_by_page(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(2 * PAGE + 1))
@@ -346,13 +346,13 @@ class Imports:
         (begun,) = await target.database.read(transfer.export_group, "s")
         assert (begun.importing, begun.session.last_seq) == (True, 3)
         assert seqs(await target.read("s", None)) == [1, 2, 3]
-        assert await target.summaries.due(SUMMARIZE, now=wall_clock() + 1) == ()
+        assert (await target.summaries.due([SUMMARIZE], now=wall_clock() + 1))[SUMMARIZE] == ()
         assert await target.database.write(
             transfer.import_messages, "s", await store.database.read(transfer.export_messages, "s", after=3, limit=3)
         )
         await target.database.write(transfer.finish_import, "s", due_at=None)
         assert await target.database.read(transfer.export_group, "s") == (stored,)
-        assert await target.summaries.due(SUMMARIZE, now=wall_clock() + 1) == ()
+        assert (await target.summaries.due([SUMMARIZE], now=wall_clock() + 1))[SUMMARIZE] == ()
 
     async def test_messages_that_do_not_follow_are_refused(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))

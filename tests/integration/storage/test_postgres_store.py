@@ -203,7 +203,7 @@ class TestSharedCommits:
             append_messages(store, "c", numbered(4)),
             append_messages(store, "d", numbered(9), work_every=4),
         )
-        assert set(await store.summaries.due(SUMMARIZE, now=wall_clock() + 1_000_000)) == {"a", "d"}
+        assert set((await store.summaries.due([SUMMARIZE], now=wall_clock() + 1_000_000))[SUMMARIZE]) == {"a", "d"}
 
     async def test_one_that_left_while_it_waited_is_left_out(
         self, store: SqlStore, operator: asyncpg.Connection

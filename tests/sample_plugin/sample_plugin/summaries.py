@@ -152,7 +152,12 @@ class SampleSummaries:
         work.lease_until = 0
         work.attempts, work.is_parked, work.last_error = attempts, parked, error
 
-    async def due(self, kind: str, *, now: int, limit: int = 100, ahead: Ahead = EVER) -> tuple[str, ...]:
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> dict[str, tuple[str, ...]]:
+        return {kind: self._due(kind, now, limit, ahead) for kind in kinds}
+
+    def _due(self, kind: str, now: int, limit: int, ahead: Ahead) -> tuple[str, ...]:
         waiting = (
             (work.due_at, session_id)
             for (session_id, of_kind), work in self._state.work.items()

@@ -58,6 +58,7 @@ class TestEveryStatement:
             "archived",
             "erased",
             "erase_user",
+            "forget",
             "merge",
             "conversation_id",
             "start_seq",
@@ -175,7 +176,7 @@ class TestOnSqlite:
             plan = empty_database.execute(f"EXPLAIN QUERY PLAN {QUERIES.sqlite[name].text}", _anything(name))
             assert not [row[3] for row in plan if row[3].startswith("SCAN") and not HARMLESS_SCAN.search(row[3])]
 
-    @pytest.mark.parametrize("name", ["list_owned", "list_open", "due_work", "misdated_work", "sessions_to_purge"])
+    @pytest.mark.parametrize("name", ["list_owned", "list_open", "due_work", "sessions_to_purge"])
     def test_lists_are_read_in_the_order_of_an_index(self, empty_database: sqlite3.Connection, name: str) -> None:
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {QUERIES.sqlite[name].text}", _anything(name)).fetchall()
         details = " / ".join(row[3] for row in plan)
