@@ -146,8 +146,10 @@ def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int)
         orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
     for run in reasoned_runs(messages, reversed(traffic), end):
         if is_bare_reasoning(messages[run[-1]]) or any(index in orphans for index in run):
-            lost = [result for index in run for result in answers.get(index, ())]
-            orphans = dict.fromkeys(run, "open_reasoning") | dict.fromkeys(lost, "orphan_result") | orphans
+            for index in run:
+                orphans.setdefault(index, "open_reasoning")
+            for result in (each for index in run for each in answers.get(index, ())):
+                orphans.setdefault(result, "orphan_result")
     return orphans
 
 

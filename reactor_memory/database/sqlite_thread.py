@@ -125,7 +125,7 @@ class SqliteThread:
 
             def close() -> None:
                 self.session.connection.close()
-                connection.stop()  # from its own thread, where it finds no event loop to tell
+                cast(Any, connection).stop()  # from its own thread, where it finds no event loop to tell
 
             try:
                 await self._put(close).future
