@@ -72,7 +72,9 @@ def turn_outputs(turn: int) -> list[list[Json]]:
 async def hold(
     memory: Memory, model: Model, fake: RefusingOpenAI, budget: int | None, others: Sequence[Session] = ()
 ) -> None:
-    """Every turn as a run with this budget; what `others` would give the run is checked, too."""
+    """Every turn as a run with this budget; what `others` would give the run is checked, too. Summaries grow beside it,
+    as they do for a user: a window that waits for them begins where the last segment ends.
+    """
     session, agent = (
         ReactorMemorySession(memory, "s", budget=budget),
         Agent(name="desk", model=model, tools=[find_order]),
@@ -84,7 +86,7 @@ async def hold(
             fake.refusals.extend(fake.item_problems(items))
         fake.outputs.extend(turn_outputs(turn))
         await Runner.run(agent, said, session=session, max_turns=STEPS + 2)
-        await memory.drain()
+    await memory.drain()
 
 
 async def test_no_request_of_a_long_conversation_is_refused(
