@@ -42,6 +42,9 @@ LAZY_SEGMENTS = 2
 COUNT_IN_THREAD_CHARACTERS = 8_000
 """Counting more text than this at once would hold up the event loop for a noticeable time."""
 
+MESSAGES_BEFORE = 10
+"""So many messages before the newest ones are read, too: they tell where what came with one reasoning begins."""
+
 LAYOUT_SECONDS = 0.25
 """A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
 
@@ -281,7 +284,7 @@ class ContextLoader:
         return ContextQuery(
             session_id=request.session_id,
             user_id=request.user_id,
-            last_count=limits.take_last_count + 1,  # the one before tells whether the first begins a unit
+            last_count=limits.take_last_count + MESSAGES_BEFORE,
             trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
             max_messages=_most_messages(limits, most if by_tokens else None),
             max_tokens=max(most, 1),

@@ -8,7 +8,7 @@ pairs in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.models import (
@@ -146,11 +146,13 @@ def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int)
         orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
     for run in reasoned_runs(messages, reversed(traffic), end):
         if is_bare_reasoning(messages[run[-1]]) or any(index in orphans for index in run):
-            for index in run:
-                orphans.setdefault(index, "open_reasoning")
-            for result in (each for index in run for each in answers.get(index, ())):
-                orphans.setdefault(result, "orphan_result")
+            orphans = _lost_with(run, answers) | orphans
     return orphans
+
+
+def _lost_with(run: range, answers: Mapping[int, Sequence[int]]) -> dict[int, OrphanReason]:
+    lost: dict[int, OrphanReason] = dict.fromkeys(run, "open_reasoning")
+    return lost | {result: "orphan_result" for index in run for result in answers.get(index, ())}
 
 
 def in_exchanges(messages: Sequence[Message]) -> list[Message]:

@@ -60,7 +60,10 @@ def openai_problems(messages: Sequence[Json]) -> Iterator[str]:
 
 
 def responses_problems(items: Sequence[Json]) -> Iterator[str]:
-    """Each output answers a call before it; a call waits until the last item at most; ids are unique and short."""
+    """Each output answers a call before it; a call waits until the last item at most; ids are unique and short.
+    Reasoning stands before something else that the model gave.
+    """
+    yield from _lone_reasoning(items)
     waiting: set[str] = set()
     seen: set[str] = set()
     for item in items:
@@ -78,6 +81,20 @@ def responses_problems(items: Sequence[Json]) -> Iterator[str]:
             yield "responses: a call has no output"
     if waiting and items[-1].get("type") != "function_call":
         yield "responses: a call has no output"
+
+
+def _lone_reasoning(items: Sequence[Json]) -> Iterator[str]:
+    for item, after in pairwise(items):
+        if item.get("type") == "reasoning" and not _is_models(after):
+            yield "responses: reasoning is not followed by what it led to"
+    if items and items[-1].get("type") == "reasoning":
+        yield "responses: reasoning ends the input"
+
+
+def _is_models(item: Json) -> bool:
+    """Whether the model gave the item of a Responses request."""
+    kind = item.get("type", "message")
+    return item.get("role") == "assistant" if kind == "message" else kind == "reasoning" or kind.endswith("_call")
 
 
 def anthropic_problems(messages: Sequence[Json]) -> Iterator[str]:

@@ -14,6 +14,8 @@ from typing import Any
 from reactor_memory import Message, ToolCall
 from reactor_memory.models import Extraction, Fact, Role
 
+THOUGHT = Message.assistant(parts=({"type": "reasoning", "id": "rs_1", "summary": []},))
+
 _WORD = re.compile(r"word\d{5}")
 
 
@@ -77,6 +79,7 @@ class RandomTalk:
         for _ in range(self._chance.choice([0, 0, 0, 1, 2, 5, 30])):
             turn += self._tool_round()
         if self._sometimes(0.9):
+            turn += [THOUGHT] if self._sometimes(0.2) else []
             turn.append(self._from("assistant", "assistant", "agent", text=self._text_or_none()))
         if self._sometimes(0.1):
             turn.append(self._from("system", "summary", text=self._text()))
@@ -96,12 +99,17 @@ class RandomTalk:
         return request
 
     def _tool_round(self) -> list[Message]:
-        """Calls made together, most of them answered. Without a text between them, two rounds use the same ids."""
+        """Calls made together, most of them answered. Without a text between them, two rounds use the same ids. With
+        reasoning, each piece of it may be a message of its own.
+        """
         ids = [f"call {self._said}.{index}" for index in range(self._chance.choice([1, 1, 2, 3]))]
         calls = [ToolCall(id=call_id, name="look_up", arguments={"where": "there"}) for call_id in ids]
         before = [Message.assistant(self._text())] if self._sometimes(0.2) else []
-        asked = Message.assistant(self._text_or_none(), tool_calls=calls)
-        return [*before, asked, *(self._result(call_id) for call_id in ids if self._sometimes(0.95))]
+        asked = [Message.assistant(self._text_or_none(), tool_calls=calls)]
+        if self._sometimes(0.3):
+            asked = [THOUGHT, *before, *(Message.assistant(tool_calls=[call]) for call in calls)]
+            before = []
+        return [*before, *asked, *(self._result(call_id) for call_id in ids if self._sometimes(0.95))]
 
     def _result(self, call_id: str) -> Message:
         text = '{"found": 1}' if self._sometimes(0.3) else self._text_or_none()

@@ -139,12 +139,12 @@ class RandomHistory:
 
     async def check(self, session_id: str, context: Context, request: dict[str, Any]) -> None:
         pins = await self.manager.read_pins(session_id, user_id=USER)
-        assert verify(context, count=self.count, pins=pins) == []
+        visible = await self.manager.read_messages(session_id, user_id=USER)
+        assert verify(context, count=self.count, pins=pins, log=visible) == []
         assert provider_problems(context) == []
         assert context.report.total_tokens <= request.get("budget", context.report.budget)
         assert context.report.freshness in ("none", "fresh", "catching_up", "empty")
         assert shown_words(context).isdisjoint(self.withdrawn)
-        visible = await self.manager.read_messages(session_id, user_id=USER)
         assert seqs_of(visible) <= accounted_seqs(context), "messages are missing and the report does not say so"
         if "message" in request:
             check_message_to_come(context, request["message"])

@@ -11,6 +11,7 @@ from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
+from reactor_memory.context.turns import units
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message
@@ -124,7 +125,7 @@ class ReactorMemorySession:
         if limit is None:
             return _as_items(context.messages)
         window = context.part("window")
-        return _as_items(context.messages[: len(context.messages) - len(window)]) + _newest(_as_items(window), limit)
+        return _as_items([*context.messages[: len(context.messages) - len(window)], *_newest_units(window, limit)])
 
     async def _newest_items(self, limit: int | None) -> list[TResponseInputItem]:
         if limit == 0:
@@ -162,3 +163,14 @@ def _as_items(messages: Sequence[Message]) -> list[TResponseInputItem]:
 def _newest(items: list[TResponseInputItem], limit: int | None) -> list[TResponseInputItem]:
     """As in the SDK's own sessions, a negative limit is none."""
     return items if limit is None or limit < 0 else items[max(0, len(items) - limit) :]
+
+
+def _newest_units(messages: Sequence[Message], limit: int) -> Sequence[Message]:
+    """The newest messages that are `limit` items at most, cut where a model takes it. A negative limit is none."""
+    start, count = len(messages), 0
+    for unit in reversed(units(messages)):
+        count += len(_as_items([messages[index] for index in unit]))
+        if 0 <= limit < count:
+            break
+        start = unit.start
+    return messages[start:]
