@@ -70,7 +70,7 @@ from reactor_memory.storage.summary_store import SqlSummaryStore
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.validation import MessageLimits
 from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.engine import BackgroundWork
+from reactor_memory.workers.engine import WorkEngine
 from reactor_memory.workers.extraction import Extractor
 from reactor_memory.workers.folding import SummaryFold
 from reactor_memory.workers.guarding import ProviderGuard
@@ -995,8 +995,8 @@ def background_work_of(
     random: Callable[[], float],
     summaries: SummaryStore,
     **parts: Any,
-) -> BackgroundWork:
-    return BackgroundWork(
+) -> WorkEngine:
+    return WorkEngine(
         work_kinds(settings, clock=clock, summaries=summaries, **parts),
         leases=summaries,
         breaker=breaker,
@@ -1206,7 +1206,7 @@ class Container(containers.DeclarativeContainer):
         imported("reactor_memory.pruning:Pruner"),
         database=database,
         aftermath=aftermath,
-        scheduler=background_work,
+        background=background_work,
         clock=clock,
         purge=is_purging,
         forget_in=forget_in,
@@ -1217,7 +1217,7 @@ class Container(containers.DeclarativeContainer):
         source=context_source,
         messages=message_store,
         summaries=summary_store,
-        scheduler=background_work,
+        background=background_work,
         strategy=strategy,
         recaller=recaller,
         counter=message_counter,
@@ -1231,7 +1231,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         aftermath=aftermath,
         loader=context_loader,
-        scheduler=background_work,
+        background=background_work,
         counter=message_counter,
         redactor=redactor,
         refold=fold.provided.whole,
@@ -1286,7 +1286,7 @@ class Container(containers.DeclarativeContainer):
         access=access,
         database=database,
         manager=conversation_manager,
-        scheduler=background_work,
+        background=background_work,
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),
@@ -1337,7 +1337,7 @@ class Container(containers.DeclarativeContainer):
                 imported("reactor_memory.chat.summaries:HierarchicalSummaries"),
                 manager=conversation_manager,
                 summaries=summary_store,
-                scheduler=background_work,
+                background=background_work,
                 options=providers.Callable(hierarchy_options, settings),
             ),
         ),

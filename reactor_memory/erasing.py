@@ -14,7 +14,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memos import forget_texts
 from reactor_memory.models import ErasedMessages, ErasedUser, Lease
-from reactor_memory.protocols import ERASE_USER, FORGET, Clock, ErasedBranch, KeptElsewhere, Refold, SummaryScheduler
+from reactor_memory.protocols import ERASE_USER, FORGET, BackgroundWork, Clock, ErasedBranch, KeptElsewhere, Refold
 from reactor_memory.storage import erasing, log
 from reactor_memory.storage.health import scrub
 
@@ -108,14 +108,14 @@ class Eraser:
         *,
         database: Database,
         aftermath: Aftermath,
-        scheduler: SummaryScheduler,
+        background: BackgroundWork,
         refold: Refold,
         clock: Clock,
         lease_seconds: float,
     ) -> None:
         self._database = database
         self._aftermath = aftermath
-        self._scheduler = scheduler
+        self._background = background
         self._refold = refold
         self._clock = clock
         self._lease_microseconds = int(lease_seconds * 1e6)
@@ -133,11 +133,11 @@ class Eraser:
             lease_microseconds=self._lease_microseconds,
         )
         session_ids = tuple(branch.session.session_id for branch in erased.branches)
-        await self._scheduler.cancel(session_ids)
+        await self._background.cancel(session_ids)
         await self._aftermath.of_messages(erased.branches, message_ids, lease)
         for branch in erased.branches:
             if branch.session.deleted_at is None:
-                self._scheduler.messages_saved(branch.session.session_id, branch.session.last_seq)
+                self._background.messages_saved(branch.session.session_id, branch.session.last_seq)
         return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
 
     async def _ids(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
@@ -165,7 +165,7 @@ class Eraser:
     async def _erase_group(self, group: Sequence[str], user_id: str) -> int:
         """Marked first, so that nothing is written to it any more."""
         await self._database.write(log.delete, group[0], user_id, now=self._clock(), purge=False)
-        await self._scheduler.cancel(group)
+        await self._background.cancel(group)
         return await self._aftermath.of_group(group, user_id)
 
 

@@ -21,11 +21,11 @@ from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Layout, Message, SearchHit, Session, Value, is_kept_by_author
 from reactor_memory.protocols import (
+    BackgroundWork,
     ContextQuery,
     ContextRows,
     ContextSource,
     MessageStore,
-    SummaryScheduler,
     SummaryStore,
 )
 from reactor_memory.recalling import Recaller, question_of
@@ -123,7 +123,7 @@ class ContextLoader:
         source: ContextSource,
         messages: MessageStore,
         summaries: SummaryStore,
-        scheduler: SummaryScheduler,
+        background: BackgroundWork,
         strategy: Strategy,
         recaller: Recaller,
         counter: MessageCounter,
@@ -133,7 +133,7 @@ class ContextLoader:
         self._source = source
         self._messages = messages
         self._summaries = summaries
-        self._scheduler = scheduler
+        self._background = background
         self._strategy = strategy
         self._recaller = recaller
         self._counter = counter
@@ -272,11 +272,11 @@ class ContextLoader:
 
     async def _wait(self, session_id: str, missing: Missing) -> str:
         if missing.segments > LAZY_SEGMENTS:
-            await self._scheduler.ensure(session_id, missing.until_seq, timeout_seconds=0)
+            await self._background.ensure(session_id, missing.until_seq, timeout_seconds=0)
             return "catching_up"
         # What is read after the wait needs time, too
         patience = min(self._options.lazy_timeout_seconds, seconds_left() / 2)
-        return await self._scheduler.ensure(session_id, missing.until_seq, timeout_seconds=patience)
+        return await self._background.ensure(session_id, missing.until_seq, timeout_seconds=patience)
 
     def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
         by_tokens = limits.window_growth == "tokens" or everything_unsealed

@@ -50,12 +50,12 @@ from reactor_memory.protocols import (
     SUMMARIZE,
     Appended,
     AppendRequest,
+    BackgroundWork,
     Clock,
     MessageStore,
     PostRequest,
     Redactor,
     Refold,
-    SummaryScheduler,
     SummaryStore,
 )
 from reactor_memory.storage import derived, log, posting
@@ -132,7 +132,7 @@ class ConversationManager:
         messages: MessageStore,
         summaries: SummaryStore,
         loader: ContextLoader,
-        scheduler: SummaryScheduler,
+        background: BackgroundWork,
         counter: MessageCounter,
         redactor: Redactor,
         refold: Refold,
@@ -147,7 +147,7 @@ class ConversationManager:
         self._database = database
         self._aftermath = aftermath
         self._loader = loader
-        self._scheduler = scheduler
+        self._background = background
         self._counter = counter
         self._refold = refold
         self._explainer = Explainer(
@@ -156,7 +156,7 @@ class ConversationManager:
         self._eraser = Eraser(
             database=database,
             aftermath=aftermath,
-            scheduler=scheduler,
+            background=background,
             refold=refold,
             clock=clock,
             lease_seconds=options.lease_seconds,
@@ -273,7 +273,7 @@ class ConversationManager:
     async def save_batch(self, batch: AppendRequest) -> Appended:
         """Append what `prepare_batch` gave, as `save_history` does."""
         appended = await self._messages.append(batch)
-        self._scheduler.messages_saved(batch.session_id, appended.last_seq)
+        self._background.messages_saved(batch.session_id, appended.last_seq)
         return appended
 
     @async_block("async with memory.turn(...) as turn")
@@ -514,7 +514,7 @@ class ConversationManager:
         some of the work failed, or was not done in time (``timeout``); what was done is stored.
         """
         await self.get_session(session_id, user_id=user_id)
-        report = await self._scheduler.work_on(session_id, timeout_seconds=timeout_seconds)
+        report = await self._background.work_on(session_id, timeout_seconds=timeout_seconds)
         if report.failed is not None:
             raise SummarizationError(report.failed, f"failed after {report.steps} steps, which are stored")
         return await self._summaries.get_summary(session_id)
@@ -529,7 +529,7 @@ class ConversationManager:
         """
         await self.get_session(session_id, user_id=user_id)
         marked = await self._database.write(derived.mark_outdated, session_id, now=self._clock())
-        self._scheduler.request(session_id)
+        self._background.request(session_id)
         return marked
 
     @_in_time
@@ -540,7 +540,7 @@ class ConversationManager:
 
     async def drain(self) -> None:
         """Wait until this process has no background work left."""
-        await self._scheduler.drain()
+        await self._background.drain()
 
     async def _ledger(self, session_id: str, user_id: str | None) -> Ledger:
         session = await self.get_session(session_id, user_id=user_id)
@@ -595,7 +595,7 @@ class ConversationManager:
             title=title,
         )
         posted = await self._database.write(posting.post_summary, request, refold=self._refold)
-        self._scheduler.messages_saved(session_id, posted.seq or 0)
+        self._background.messages_saved(session_id, posted.seq or 0)
         return posted
 
     @_in_time
@@ -752,7 +752,7 @@ class ConversationManager:
         message = withdrawn.message
         await self._aftermath.out_of_view(withdrawn.gone(), [message.message_id or ""])
         for branch in withdrawn.branches:
-            self._scheduler.messages_saved(branch.session_id, branch.last_seq)
+            self._background.messages_saved(branch.session_id, branch.last_seq)
         return message
 
     @_in_time
@@ -772,7 +772,7 @@ class ConversationManager:
         """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
         time what is kept elsewhere goes, too.
         """
-        await self._scheduler.cancel(session_ids)
+        await self._background.cancel(session_ids)
         if self._options.delete_grace_days == 0:
             await self._aftermath.of_sessions(session_ids)
 

@@ -611,7 +611,7 @@ class WorkReport(Value, frozen=True, kw_only=True):
     failed: str | None = None
 
 
-class SummaryScheduler(Protocol):
+class BackgroundWork(Protocol):
     """Does the work behind saves. None of these calls raises for a fault of a summarizer."""
 
     async def open(self) -> None: ...

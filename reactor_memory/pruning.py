@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from reactor_memory.database.database import Database
 from reactor_memory.erasing import Aftermath
 from reactor_memory.models import IdleGroup
-from reactor_memory.protocols import Clock, SummaryScheduler
+from reactor_memory.protocols import BackgroundWork, Clock
 from reactor_memory.storage import log
 
 PAGE = 100
@@ -21,14 +21,14 @@ class Pruner:
         *,
         database: Database,
         aftermath: Aftermath,
-        scheduler: SummaryScheduler,
+        background: BackgroundWork,
         clock: Clock,
         purge: bool,
         forget_in: int | None,
     ) -> None:
         self._database = database
         self._aftermath = aftermath
-        self._scheduler = scheduler
+        self._background = background
         self._clock = clock
         self._purge = purge
         self._forget_in = forget_in
@@ -63,6 +63,6 @@ class Pruner:
         return tuple(went)
 
     async def _forget(self, session_ids: Sequence[str]) -> None:
-        await self._scheduler.cancel(session_ids)
+        await self._background.cancel(session_ids)
         if self._purge:
             await self._aftermath.of_sessions(session_ids)

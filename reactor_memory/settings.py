@@ -124,6 +124,8 @@ def _plugin_name(text: str) -> str:
 def _store_url(text: str) -> str:
     if not _URL.match(text):
         raise ValueError("must begin with a scheme, such as sqlite:///file.db, memory:// or postgresql://host/name")
+    if text.startswith("memory://") and text != "memory://":
+        raise ValueError("has something behind memory://, which takes nothing: write memory://")
     return text
 
 

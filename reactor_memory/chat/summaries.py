@@ -9,7 +9,7 @@ from reactor_memory.chat.replies import Progress, Reply
 from reactor_memory.chat.wording import columns, count
 from reactor_memory.manager import ConversationManager
 from reactor_memory.models import Session, Summary, SummaryHead, Value
-from reactor_memory.protocols import SUMMARIZE, SummaryScheduler, SummaryStore
+from reactor_memory.protocols import SUMMARIZE, BackgroundWork, SummaryStore
 
 PROGRESS_SECONDS = 0.5
 MAX_SECONDS = 600.0
@@ -79,12 +79,12 @@ class HierarchicalSummaries:
         *,
         manager: ConversationManager,
         summaries: SummaryStore,
-        scheduler: SummaryScheduler,
+        background: BackgroundWork,
         options: HierarchyOptions,
     ) -> None:
         self._manager = manager
         self._summaries = summaries
-        self._scheduler = scheduler
+        self._background = background
         self._options = options
         self._watch = CoverageWatch()
 
@@ -131,11 +131,11 @@ class HierarchicalSummaries:
         return await self._summaries.get_summary(session_id) or Summary()
 
     async def _until_done(self, session: Session, progress: Progress) -> str:
-        """How it ended, in the words of `SummaryScheduler.ensure`."""
+        """How it ended, in the words of `BackgroundWork.ensure`."""
         beyond = session.last_seq + 1  # never covered, so this waits until there is nothing left to do
-        self._scheduler.request(session.session_id)
+        self._background.request(session.session_id)
         for _ in range(int(MAX_SECONDS / PROGRESS_SECONDS)):
-            outcome = await self._scheduler.ensure(session.session_id, beyond, timeout_seconds=PROGRESS_SECONDS)
+            outcome = await self._background.ensure(session.session_id, beyond, timeout_seconds=PROGRESS_SECONDS)
             if outcome != "timeout":
                 return outcome
             head = await self._summaries.get_summary_head(session.session_id) or SummaryHead()

@@ -49,7 +49,7 @@ class PlanRequest(Value, frozen=True, kw_only=True):
     """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text,
     `tokenizer` names what counts them. `current_tokens` is the size of the message to come.
 
-    `outcome` is None on the first try; after waiting it says how that ended (`SummaryScheduler.ensure`, or
+    `outcome` is None on the first try; after waiting it says how that ended (`BackgroundWork.ensure`, or
     ``catching_up`` when nobody waited because too much is missing).
     """
 

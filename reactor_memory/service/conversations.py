@@ -21,7 +21,7 @@ from reactor_memory.memberships import (
 )
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.principals import ANY_AGENT, Principal
-from reactor_memory.protocols import AppendRequest, Clock, SummaryScheduler
+from reactor_memory.protocols import AppendRequest, BackgroundWork, Clock
 from reactor_memory.service.access import DELETES, Access, check_granted, user_of
 from reactor_memory.service.auditing import Audit
 from reactor_memory.service.messages import NewMessage, check_unreserved, said_by_user
@@ -42,7 +42,7 @@ class Conversations:
         access: Access,
         database: Database,
         manager: ConversationManager,
-        scheduler: SummaryScheduler,
+        background: BackgroundWork,
         audit: Audit,
         clock: Clock,
         limits: MessageLimits,
@@ -52,7 +52,7 @@ class Conversations:
         self._access = access
         self._database = database
         self._manager = manager
-        self._scheduler = scheduler
+        self._background = background
         self._audit = audit
         self._clock = clock
         self._limits = limits
@@ -167,7 +167,7 @@ class Conversations:
             audit = self._audit.record(principal, conversation_id, "restore")
             restored = await self._database.write(conversations.restore_conversation, conversation_id, audit)
             for session in restored or ():
-                self._scheduler.messages_saved(session.session_id, session.last_seq)
+                self._background.messages_saved(session.session_id, session.last_seq)
         return await self._shown(principal, conversation_id)
 
     async def fork(
@@ -228,7 +228,7 @@ class Conversations:
         audit = self._audit.record(principal, new.fork_id, "fork", target=new.parent_id)
         fork, appended = await self._database.write(conversations.fork_conversation, new, audit)
         if appended is not None:
-            self._scheduler.messages_saved(new.fork_id, appended.last_seq)
+            self._background.messages_saved(new.fork_id, appended.last_seq)
         return replace(fork, access_level=parent.access_level)
 
     async def forks(

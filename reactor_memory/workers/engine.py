@@ -19,8 +19,8 @@ from reactor_memory.workers.poller import Poller
 from reactor_memory.workers.worker import Worker, WorkOptions
 
 
-class BackgroundWork:
-    """`SummaryScheduler` over all kinds of work of this process.
+class WorkEngine:
+    """`BackgroundWork` over all kinds of work of this process.
 
     With `options.enabled` False nothing is done here but what is asked for by `work_on`: other processes do it.
     """

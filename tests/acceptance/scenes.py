@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from dependency_injector import providers
 
-from reactor_memory import Container, ConversationManager, Message, Settings, open_memory
+from reactor_memory import Container, ConversationManager, Memory, Message, Settings, open_memory
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 
@@ -30,13 +30,22 @@ def settings(url: str = "memory://", **sections: Any) -> Settings:
 
 
 @asynccontextmanager
-async def memory(summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any) -> AsyncGenerator[Container]:
-    """An opened container whose summarizer is `summarizer`."""
+async def agent_memory(
+    summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any
+) -> AsyncGenerator[Memory]:
+    """A memory, by its door, whose summarizer is `summarizer`."""
 
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(summarizer))
 
-    async with open_memory(settings(url, **sections), configure=configure) as opened:
+    async with open_memory(settings(url, **sections), configure=configure) as memory:
+        yield memory
+
+
+@asynccontextmanager
+async def memory(summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any) -> AsyncGenerator[Container]:
+    """The container behind it."""
+    async with agent_memory(summarizer, url, **sections) as opened:
         yield opened.container
 
 
@@ -64,8 +73,10 @@ def scripted(**options: Any) -> ScriptedSummarizer:
     return ScriptedSummarizer(default=extract, **options)
 
 
-async def save(manager: ConversationManager, session_id: str, messages: Sequence[Message], user_id: str = USER) -> None:
-    await manager.save_history(session_id, messages, user_id=user_id)
+async def save(
+    memory: Memory | ConversationManager, session_id: str, messages: Sequence[Message], user_id: str = USER
+) -> None:
+    await memory.save_history(session_id, messages, user_id=user_id)
 
 
 def texts(messages: Sequence[Message]) -> list[str]:

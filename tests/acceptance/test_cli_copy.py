@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import ConversationManager, Message, Settings, open_container
+from reactor_memory import Memory, Message, Settings, open_memory
 from reactor_memory.models import SessionPage
 from reactor_memory.protocols import Appended
 from tests.acceptance.conftest import Run, rich_messages, small_talk
@@ -18,8 +18,8 @@ from tests.acceptance.conftest import Run, rich_messages, small_talk
 def talk(
     database: Path, session_id: str, messages: list[Message], *, user_id: str | None = None, key: str = "k"
 ) -> Any:
-    async def save(manager: ConversationManager) -> Appended:
-        return await manager.save_history(session_id, messages, user_id=user_id, idempotency_key=key)
+    async def save(memory: Memory) -> Appended:
+        return await memory.save_history(session_id, messages, user_id=user_id, idempotency_key=key)
 
     return using(f"sqlite:///{database}", save)
 
@@ -29,8 +29,8 @@ def using(url: str, act: Any) -> Any:
 
     async def run() -> Any:
         settings = Settings(store={"url": url}, background={"enabled": False})
-        async with open_container(settings) as container:
-            done: Coroutine[Any, Any, Any] = act(container.conversation_manager())
+        async with open_memory(settings) as memory:
+            done: Coroutine[Any, Any, Any] = act(memory)
             return await done
 
     return asyncio.run(run())
@@ -42,10 +42,10 @@ def source(folder: Path) -> Path:
     database = folder / "from.db"
     talk(database, "ann", rich_messages(), user_id="ann")
 
-    async def branch(manager: ConversationManager) -> None:
-        fork = await manager.fork("ann", at_seq=3, user_id="ann")
-        await manager.save_history(fork.session_id, small_talk(2), user_id="ann")
-        await manager.pin("ann", seq=1, user_id="ann")
+    async def branch(memory: Memory) -> None:
+        fork = await memory.fork("ann", at_seq=3, user_id="ann")
+        await memory.save_history(fork.session_id, small_talk(2), user_id="ann")
+        await memory.pins.add("ann", seq=1, user_id="ann")
 
     using(f"sqlite:///{database}", branch)
     talk(database, "bob", small_talk(4), user_id="bob")
@@ -89,8 +89,8 @@ def test_one_user_or_one_session(run: Run, source: Path) -> None:
 
 
 def test_a_fork_brings_its_group(run: Run, source: Path) -> None:
-    async def list_sessions(manager: ConversationManager) -> SessionPage:
-        return await manager.list_sessions(user_id="ann")
+    async def list_sessions(memory: Memory) -> SessionPage:
+        return await memory.list_sessions(user_id="ann")
 
     fork = using(f"sqlite:///{source}", list_sessions).sessions[0].session_id
     assert "~" in fork

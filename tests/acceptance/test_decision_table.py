@@ -11,7 +11,7 @@ import pytest
 
 from reactor_memory import BudgetExceededError, InvalidInputError, Message, SummarizationError
 from reactor_memory.models import Extraction
-from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
+from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -22,8 +22,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_an_unknown_session_is_an_empty_one(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        context = await container.conversation_manager().load_history("new", user_id=USER)
+    async with agent_memory(scripted(), url) as memory:
+        context = await memory.load_history("new", user_id=USER)
     assert context.messages == []
     assert context.report.freshness == "none"
 
@@ -31,11 +31,10 @@ async def test_an_unknown_session_is_an_empty_one(url: str) -> None:
 @pytest.mark.parametrize("count", [2, 4, 19, 20])
 async def test_at_or_below_the_trigger_everything_is_verbatim_and_nobody_is_asked(url: str, count: int) -> None:
     summarizer = scripted()
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(count))
-        await manager.drain()
-        context = await manager.load_history("s", user_id=USER)
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(count))
+        await memory.drain()
+        context = await memory.load_history("s", user_id=USER)
     assert texts(context.messages) == texts(talk(count))
     assert context.report.strategy == "take_last"
     assert summarizer.calls == []
@@ -43,20 +42,20 @@ async def test_at_or_below_the_trigger_everything_is_verbatim_and_nobody_is_aske
 
 async def test_with_summaries_off_only_the_newest_messages_come_back(url: str) -> None:
     summarizer = scripted()
-    async with memory(summarizer, url, summary={"enabled": False}, history={"max_conversation_turns": 5}) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(30))
-        context = await manager.load_history("s", user_id=USER)
+    async with agent_memory(
+        summarizer, url, summary={"enabled": False}, history={"max_conversation_turns": 5}
+    ) as memory:
+        await save(memory, "s", talk(30))
+        context = await memory.load_history("s", user_id=USER)
     assert texts(context.messages) == texts(talk(10, start=21))
     assert summarizer.calls == []
 
 
 async def test_above_the_trigger_facts_and_narrative_stand_before_the_window(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(32))
-        await manager.drain()
-        context = await manager.load_history("s", user_id=USER, message=Message.user("and now?"))
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(32))
+        await memory.drain()
+        context = await memory.load_history("s", user_id=USER, message=Message.user("and now?"))
     facts, narrative = memory_blocks(context.messages)
     assert facts.content.startswith("Conversation Facts:\n")
     assert "A-0001" in facts.content
@@ -70,12 +69,11 @@ async def test_above_the_trigger_facts_and_narrative_stand_before_the_window(url
 
 
 async def test_every_order_number_is_in_the_facts_or_in_the_window(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(), url) as memory:
         for start in range(1, 120, 2):
-            await save(manager, "s", talk(2, start=start))
-            await manager.drain()
-            context = await manager.load_history("s", user_id=USER)
+            await save(memory, "s", talk(2, start=start))
+            await memory.drain()
+            context = await memory.load_history("s", user_id=USER)
             shown = "\n".join(texts(context.messages))
             assert all(f"A-{number:04}" in shown for number in range(1, start + 1, 2)), start
             assert context.report.unread == ()
@@ -83,25 +81,23 @@ async def test_every_order_number_is_in_the_facts_or_in_the_window(url: str) -> 
 
 async def test_a_fresh_summary_is_used_without_a_call(url: str) -> None:
     summarizer = scripted()
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(32))
-        await manager.drain()
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(32))
+        await memory.drain()
         calls = len(summarizer.calls)
-        first = await manager.load_history("s", user_id=USER)
-        second = await manager.load_history("s", user_id=USER)
-        await manager.drain()
+        first = await memory.load_history("s", user_id=USER)
+        second = await memory.load_history("s", user_id=USER)
+        await memory.drain()
     assert len(summarizer.calls) == calls
     assert first.report.digest == second.report.digest
 
 
 async def test_each_message_is_read_by_the_summarizer_once(url: str) -> None:
     summarizer = scripted()
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(summarizer, url) as memory:
         for start in range(1, 200, 2):
-            await save(manager, "s", talk(2, start=start))
-        await manager.drain()
+            await save(memory, "s", talk(2, start=start))
+        await memory.drain()
     read = [seq for call in summarizer.calls for seq in call.seqs]
     assert read == list(range(1, len(read) + 1))
     assert len(read) >= 190
@@ -109,29 +105,27 @@ async def test_each_message_is_read_by_the_summarizer_once(url: str) -> None:
 
 async def test_a_missing_summary_is_made_while_the_load_waits(url: str) -> None:
     summarizer = scripted(delay_seconds=0.05)
-    async with memory(summarizer, url, background={"enabled": True}) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(22))
-        context = await manager.load_history("s", user_id=USER)
+    async with agent_memory(summarizer, url, background={"enabled": True}) as memory:
+        await save(memory, "s", talk(22))
+        context = await memory.load_history("s", user_id=USER)
     assert "A-0001" in context.messages[0].content
     assert context.report.freshness == "fresh"
 
 
 async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(url: str) -> None:
     summarizer = scripted(delay_seconds=0.05)
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(32))
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(32))
         digests: set[str] = set()
 
         async def load() -> None:
-            context = await manager.load_history("s", user_id=USER)
+            context = await memory.load_history("s", user_id=USER)
             digests.add(context.report.digest)
 
         async with anyio.create_task_group() as group:
             for _ in range(100):
                 group.start_soon(load)
-        await manager.drain()
+        await memory.drain()
     assert [call.seqs for call in summarizer.calls] == [
         tuple(range(1, 11)),
         tuple(range(11, 21)),
@@ -143,14 +137,13 @@ async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(
 async def test_far_behind_a_load_answers_at_once_and_names_what_it_has_not_read(url: str) -> None:
     summarizer = scripted()
     summarizer.hold()
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(100))
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(100))
         with anyio.fail_after(30):
-            context = await manager.load_history("s", user_id=USER, budget=400)
+            context = await memory.load_history("s", user_id=USER, budget=400)
         summarizer.let_go()
-        await manager.drain()
-        later = await manager.load_history("s", user_id=USER)
+        await memory.drain()
+        later = await memory.load_history("s", user_id=USER)
     assert context.report.freshness == "catching_up"
     first = next(message.seq for message in context.messages if message.seq is not None)
     assert context.report.unread == ((1, (first or 0) - 1),)
@@ -161,10 +154,9 @@ async def test_far_behind_a_load_answers_at_once_and_names_what_it_has_not_read(
 
 async def test_when_the_summarizer_fails_the_load_is_take_last(url: str) -> None:
     summarizer = scripted().then(*[SummarizationError("unavailable", "no answer")] * 3)
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(32))
-        context = await manager.load_history("s", user_id=USER)
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(32))
+        context = await memory.load_history("s", user_id=USER)
     assert texts(context.messages) == texts(talk(20, start=13))
     assert context.report.strategy == "take_last"
     assert context.report.freshness == "failed"
@@ -174,26 +166,24 @@ async def test_when_the_summarizer_fails_the_load_is_take_last(url: str) -> None
 async def test_when_the_summarizer_is_slow_the_load_goes_on_without_it(url: str) -> None:
     summarizer = scripted()
     summarizer.hold()
-    async with memory(
+    async with agent_memory(
         summarizer, url, summary={"lazy_timeout_seconds": 0.05}, background={"close_grace_seconds": 0}
-    ) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(22))
-        context = await manager.load_history("s", user_id=USER)
+    ) as memory:
+        await save(memory, "s", talk(22))
+        context = await memory.load_history("s", user_id=USER)
     assert context.report.freshness == "failed"
     assert texts(context.messages) == texts(talk(20, start=3))
 
 
 async def test_an_older_summary_stays_when_a_newer_one_fails(url: str) -> None:
     summarizer = scripted()
-    async with memory(summarizer, url, background={"backoff_seconds": 5, "max_backoff_seconds": 5}) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(22))
-        await manager.drain()
+    async with agent_memory(summarizer, url, background={"backoff_seconds": 5, "max_backoff_seconds": 5}) as memory:
+        await save(memory, "s", talk(22))
+        await memory.drain()
         summarizer.then(*[SummarizationError("unavailable", "no answer")] * 9)
-        await save(manager, "s", talk(30, start=23))
-        await manager.drain()
-        context = await manager.load_history("s", user_id=USER)
+        await save(memory, "s", talk(30, start=23))
+        await memory.drain()
+        context = await memory.load_history("s", user_id=USER)
     shown = "\n".join(texts(context.messages))
     assert all(f"A-{number:04}" in shown for number in range(1, 53, 2))
     assert context.report.freshness in ("stale", "catching_up")
@@ -203,11 +193,10 @@ async def test_an_older_summary_stays_when_a_newer_one_fails(url: str) -> None:
 async def test_an_empty_summary_falls_back_to_take_last(url: str) -> None:
     summarizer = scripted()
     summarizer.then(*[Extraction()] * 5)
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(32))
-        await manager.drain()
-        context = await manager.load_history("s", user_id=USER)
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(32))
+        await memory.drain()
+        context = await memory.load_history("s", user_id=USER)
     assert texts(context.messages) == texts(talk(20, start=13))
     assert context.report.freshness == "empty"
 
@@ -218,33 +207,30 @@ async def test_only_facts_or_only_a_narrative_make_one_block(url: str) -> None:
         ("narrative", Extraction(narrative="The customer was calm."), "Conversation Summary:"),
     ):
         summarizer = scripted().then(*[answer] * 3)
-        async with memory(summarizer, url) as container:
-            manager = container.conversation_manager()
-            await save(manager, session_id, talk(32))
-            await manager.drain()
-            context = await manager.load_history(session_id, user_id=USER)
+        async with agent_memory(summarizer, url) as memory:
+            await save(memory, session_id, talk(32))
+            await memory.drain()
+            context = await memory.load_history(session_id, user_id=USER)
         (block,) = memory_blocks(context.messages)
         assert block.content.startswith(header)
 
 
 async def test_the_callers_own_history_is_used_instead_of_the_stored_one(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(6))
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(6))
         own = [Message.user("hello"), Message.assistant("hi")]
-        context = await manager.load_history("s", user_id="a stranger", history=own, message=Message.user("now"))
+        context = await memory.load_history("s", user_id="a stranger", history=own, message=Message.user("now"))
     assert texts(context.messages) == ["hello", "hi", "now"]
     assert context.report.freshness == "history"
 
 
 async def test_the_callers_own_history_may_be_empty_or_longer_than_a_batch() -> None:
-    async with memory(scripted(), limits={"max_batch_messages": 10}) as container:
-        manager = container.conversation_manager()
-        empty = await manager.load_history("s", history=[], message=Message.user("now"))
-        long = await manager.load_history("s", history=talk(40), message=Message.user("now"))
+    async with agent_memory(scripted(), limits={"max_batch_messages": 10}) as memory:
+        empty = await memory.load_history("s", history=[], message=Message.user("now"))
+        long = await memory.load_history("s", history=talk(40), message=Message.user("now"))
         with pytest.raises(InvalidInputError) as caught:
-            await manager.load_history("s", history=[*talk(2), Message.user("nul \x00")])
-        nothing = await manager.load_history("s", history=[])
+            await memory.load_history("s", history=[*talk(2), Message.user("nul \x00")])
+        nothing = await memory.load_history("s", history=[])
     assert texts(empty.messages) == ["now"]
     assert texts(long.messages) == [*texts(talk(40)), "now"]
     assert nothing.messages == []
@@ -253,25 +239,23 @@ async def test_the_callers_own_history_may_be_empty_or_longer_than_a_batch() -> 
 
 async def test_switched_off_later_the_same_data_is_take_last(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(60))
-        await manager.drain()
-    async with memory(scripted(), url, summary={"enabled": False}) as container:
-        context = await container.conversation_manager().load_history("s", user_id=USER)
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(60))
+        await memory.drain()
+    async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
+        context = await memory.load_history("s", user_id=USER)
     assert texts(context.messages) == texts(talk(20, start=41))
     assert context.report.strategy == "take_last"
 
 
 async def test_switched_on_later_a_long_session_is_caught_up(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
-    async with memory(scripted(), url, summary={"enabled": False}) as container:
-        await save(container.conversation_manager(), "s", talk(60))
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        first = await manager.load_history("s", user_id=USER)
-        await manager.drain()
-        second = await manager.load_history("s", user_id=USER)
+    async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
+        await save(memory, "s", talk(60))
+    async with agent_memory(scripted(), url) as memory:
+        first = await memory.load_history("s", user_id=USER)
+        await memory.drain()
+        second = await memory.load_history("s", user_id=USER)
     assert first.report.freshness == "catching_up"
     assert second.report.freshness == "fresh"
     assert "A-0001" in second.messages[0].content
@@ -279,13 +263,12 @@ async def test_switched_on_later_a_long_session_is_caught_up(tmp_path: Path) -> 
 
 async def test_full_mode_reads_everything_before_the_window_again_with_the_existing_facts(url: str) -> None:
     summarizer = scripted()
-    async with memory(summarizer, url, summary={"mode": "full"}) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(32))
-        await manager.drain()
-        context = await manager.load_history("s", user_id=USER)
-        await save(manager, "s", talk(2, start=33))
-        await manager.drain()
+    async with agent_memory(summarizer, url, summary={"mode": "full"}) as memory:
+        await save(memory, "s", talk(32))
+        await memory.drain()
+        context = await memory.load_history("s", user_id=USER)
+        await save(memory, "s", talk(2, start=33))
+        await memory.drain()
     assert [call.seqs for call in summarizer.calls] == [tuple(range(1, 23)), tuple(range(1, 25))]
     assert summarizer.calls[0].existing_facts == ()
     assert len(summarizer.calls[1].existing_facts) == 11
@@ -293,17 +276,16 @@ async def test_full_mode_reads_everything_before_the_window_again_with_the_exist
 
 
 async def test_a_budget_is_kept_and_named_when_it_is_too_small(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(60))
-        await manager.drain()
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(60))
+        await memory.drain()
         for budget in (60, 120, 400, 2000):
-            context = await manager.load_history("s", user_id=USER, budget=budget, message=Message.user("and now?"))
+            context = await memory.load_history("s", user_id=USER, budget=budget, message=Message.user("and now?"))
             assert context.report.total_tokens <= budget
             assert context.messages[-1].content == "and now?"
         with pytest.raises(BudgetExceededError) as caught:
-            await manager.load_history("s", user_id=USER, budget=3, message=Message.user("and now? " * 50))
-        context = await manager.load_history(
+            await memory.load_history("s", user_id=USER, budget=3, message=Message.user("and now? " * 50))
+        context = await memory.load_history(
             "s", user_id=USER, budget=caught.value.minimum, message=Message.user("and now? " * 50)
         )
         assert context.report.total_tokens <= caught.value.minimum
@@ -322,27 +304,26 @@ async def test_a_budget_is_kept_and_named_when_it_is_too_small(url: str) -> None
     ],
 )
 async def test_bad_arguments_are_named(arguments: dict[str, object], field: str) -> None:
-    async with memory(scripted()) as container:
+    async with agent_memory(scripted()) as memory:
         with pytest.raises(InvalidInputError) as caught:
-            await container.conversation_manager().load_history("s", **arguments)  # type: ignore[arg-type]
+            await memory.load_history("s", **arguments)  # type: ignore[arg-type]
     assert caught.value.field.startswith(field)
 
 
 @pytest.mark.parametrize("name", ["user_id", "agent_name", "idempotency_key"])
 async def test_what_a_store_cannot_keep_is_refused_at_every_argument_of_a_save(name: str, url: str) -> None:
-    async with memory(scripted(), url) as container:
+    async with agent_memory(scripted(), url) as memory:
         for value in ("nul \x00", "surrogate \ud800", ""):
             with pytest.raises(InvalidInputError) as caught:
-                await container.conversation_manager().save_history("s", talk(1), **{name: value})
+                await memory.save_history("s", talk(1), **{name: value})
             assert caught.value.field == name
 
 
 async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) -> None:
-    async with memory(scripted(), url, summary={"enabled": False}) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
-        await save(manager, "s", talk(60, start=3))
-        context = await manager.load_history("s", user_id=USER, budget=400, query="What was the hint with the walrus?")
+    async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
+        await save(memory, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
+        await save(memory, "s", talk(60, start=3))
+        context = await memory.load_history("s", user_id=USER, budget=400, query="What was the hint with the walrus?")
     assert "the password hint is walrus" in texts(context.messages)
     assert context.report.tokens["recalled"] > 0
     assert context.report.total_tokens <= 400
@@ -350,11 +331,10 @@ async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) ->
 
 async def test_an_explicit_query_brings_back_what_the_budget_cut_from_a_short_session(url: str) -> None:
     """The store read these messages for the window, which had no room for them."""
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
-        await save(manager, "s", talk(16, start=3))
-        context = await manager.load_history("s", user_id=USER, budget=150, query="What was the hint with the walrus?")
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
+        await save(memory, "s", talk(16, start=3))
+        context = await memory.load_history("s", user_id=USER, budget=150, query="What was the hint with the walrus?")
     assert "the password hint is walrus" in texts(context.messages)
     assert context.report.total_tokens <= 150
 
@@ -362,19 +342,19 @@ async def test_an_explicit_query_brings_back_what_the_budget_cut_from_a_short_se
 @pytest.mark.parametrize(
     ("call", "field"),
     [
-        (lambda manager: manager.read_messages("s", after=-1), "after"),
-        (lambda manager: manager.read_messages("s", until=2**70), "until"),
-        (lambda manager: manager.read_messages("s", last=0), "last"),
-        (lambda manager: manager.fork("s", at_seq="three"), "at_seq"),
-        (lambda manager: manager.withdraw("s", seq=2**64), "seq"),
-        (lambda manager: manager.list_sessions(limit=0), "limit"),
+        (lambda memory: memory.read_messages("s", after=-1), "after"),
+        (lambda memory: memory.read_messages("s", until=2**70), "until"),
+        (lambda memory: memory.read_messages("s", last=0), "last"),
+        (lambda memory: memory.fork("s", at_seq="three"), "at_seq"),
+        (lambda memory: memory.withdraw("s", seq=2**64), "seq"),
+        (lambda memory: memory.list_sessions(limit=0), "limit"),
     ],
 )
 async def test_positions_that_no_store_could_hold_are_named(
     call: Callable[[Any], Awaitable[object]], field: str
 ) -> None:
-    async with memory(scripted()) as container:
-        await container.conversation_manager().save_history("s", talk(4))
+    async with agent_memory(scripted()) as memory:
+        await memory.save_history("s", talk(4))
         with pytest.raises(InvalidInputError) as caught:
-            await call(container.conversation_manager())
+            await call(memory)
     assert caught.value.field == field

@@ -14,57 +14,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import ConversationManager, Message, ToolCall, memos
+from reactor_memory import Memory, Message, ToolCall, memos
 from reactor_memory.erasing import ranges_of
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, small_talk, write_sessions
-from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, scripted, talk, texts
+from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio
 
 SMALL_TIERS = {"recent_count": 4, "condensed_count": 6, "auto_summarize": False}
 
 
-async def shown(manager: ConversationManager, session_id: str, **load: Any) -> str:
-    return repr((await manager.load_history(session_id, user_id=USER, **load)).messages)
+async def shown(memory: Memory, session_id: str, **load: Any) -> str:
+    return repr((await memory.load_history(session_id, user_id=USER, **load)).messages)
 
 
 async def test_an_erased_message_leaves_contexts_facts_and_search_at_once_and_what_is_left_is_read_again() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(60))
-        await manager.drain()
-        assert "A-0005" in await shown(manager, "s")
-        erased = await manager.erase("s", seq=5, user_id=USER)
+    async with agent_memory(scripted()) as memory:
+        await save(memory, "s", talk(60))
+        await memory.drain()
+        assert "A-0005" in await shown(memory, "s")
+        erased = await memory.erasure.erase("s", seq=5, user_id=USER)
         assert (erased.message_count, erased.session_ids) == (1, ("s",))
-        assert "A-0005" not in await shown(manager, "s", query="A-0005")
-        await manager.drain()
-        context = await manager.load_history("s", user_id=USER)
+        assert "A-0005" not in await shown(memory, "s", query="A-0005")
+        await memory.drain()
+        context = await memory.load_history("s", user_id=USER)
         assert context.report.unread == ()
         assert "A-0005" not in repr(context)
         assert "A-0003" in repr(memory_blocks(context.messages))
-        facts = await manager.read_facts("s", user_id=USER)
+        facts = await memory.facts.list("s", user_id=USER)
         assert {fact.source_seq for fact in facts} == set(range(1, 61, 2)) - {5}
-        assert "A-0005" not in repr(await manager.search("s", "A-0005", user_id=USER))
-        assert "A-0003" in repr(await manager.search("s", "A-0003", user_id=USER))
+        assert "A-0005" not in repr(await memory.recall("s", "A-0005", user_id=USER))
+        assert "A-0003" in repr(await memory.recall("s", "A-0003", user_id=USER))
 
 
 async def test_until_it_was_read_again_the_report_names_the_range(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/memory.db"
-    async with memory(scripted(), url) as container:
-        await save(container.conversation_manager(), "s", talk(60))
-        await container.conversation_manager().drain()
-    async with memory(scripted(), url, background={"enabled": False}) as container:
-        manager = container.conversation_manager()
-        await manager.erase("s", seq=5, user_id=USER)
-        report = (await manager.load_history("s", user_id=USER)).report
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(60))
+        await memory.drain()
+    async with agent_memory(scripted(), url, background={"enabled": False}) as memory:
+        await memory.erasure.erase("s", seq=5, user_id=USER)
+        report = (await memory.load_history("s", user_id=USER)).report
         assert report.unread == ((1, 10),)
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await manager.summarize("s", user_id=USER)
-        assert (await manager.load_history("s", user_id=USER)).report.unread == ()
+    async with agent_memory(scripted(), url) as memory:
+        await memory.summarize("s", user_id=USER)
+        assert (await memory.load_history("s", user_id=USER)).report.unread == ()
 
 
 async def test_half_a_pair_takes_the_other_half_out_of_contexts_but_not_out_of_the_log() -> None:
@@ -76,33 +73,31 @@ async def test_half_a_pair_takes_the_other_half_out_of_contexts_but_not_out_of_t
         Message.assistant("it is on its way"),
     ]
     for half in (2, 3):
-        async with memory(scripted()) as container:
-            manager = container.conversation_manager()
-            await save(manager, "s", turn)
-            await manager.erase("s", seq=half, user_id=USER)
-            context = await manager.load_history("s", user_id=USER)
+        async with agent_memory(scripted()) as memory:
+            await save(memory, "s", turn)
+            await memory.erasure.erase("s", seq=half, user_id=USER)
+            context = await memory.load_history("s", user_id=USER)
             assert texts(context.messages) == ["where is my order?", "it is on its way"]
-            left = await manager.read_messages("s", user_id=USER)
+            left = await memory.read_messages("s", user_id=USER)
             assert [message.seq for message in left] == [seq for seq in (1, 2, 3, 4) if seq != half]
 
 
 async def test_it_reaches_every_branch_whichever_is_asked() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(60))
-        await manager.drain()
-        fork = await manager.fork("s", at_seq=41, user_id=USER)
-        await save(manager, fork.session_id, talk(30, start=41))
-        await manager.drain()
+    async with agent_memory(scripted()) as memory:
+        await save(memory, "s", talk(60))
+        await memory.drain()
+        fork = await memory.fork("s", at_seq=41, user_id=USER)
+        await save(memory, fork.session_id, talk(30, start=41))
+        await memory.drain()
         for session_id in ("s", fork.session_id):
-            assert "A-0005" in await shown(manager, session_id)
-        erased = await manager.erase(fork.session_id, seq=[5, 45], user_id=USER)
+            assert "A-0005" in await shown(memory, session_id)
+        erased = await memory.erasure.erase(fork.session_id, seq=[5, 45], user_id=USER)
         assert (erased.message_count, set(erased.session_ids)) == (2, {"s", fork.session_id})
-        await manager.drain()
+        await memory.drain()
         for session_id in ("s", fork.session_id):
-            assert "A-0005" not in await shown(manager, session_id, query="A-0005")
-        assert "A-0045" in repr(await manager.read_messages("s", user_id=USER))
-        assert "A-0045" not in repr(await manager.read_messages(fork.session_id, user_id=USER))
+            assert "A-0005" not in await shown(memory, session_id, query="A-0005")
+        assert "A-0045" in repr(await memory.read_messages("s", user_id=USER))
+        assert "A-0045" not in repr(await memory.read_messages(fork.session_id, user_id=USER))
 
 
 async def test_the_worker_of_this_process_is_stopped_and_begins_again() -> None:
@@ -120,39 +115,36 @@ async def test_the_worker_of_this_process_is_stopped_and_begins_again() -> None:
         async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
             return await held(messages)
 
-    async with memory(Held(default=extract)) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(60))
+    async with agent_memory(Held(default=extract)) as memory:
+        await save(memory, "s", talk(60))
         await reading.wait()
-        await manager.erase("s", seq=5, user_id=USER)
-        await manager.drain()
+        await memory.erasure.erase("s", seq=5, user_id=USER)
+        await memory.drain()
         assert "A-0005" in calls[0]
         assert not any("A-0005" in call for call in calls[1:])
-        facts = await manager.read_facts("s", user_id=USER)
+        facts = await memory.facts.list("s", user_id=USER)
         assert {fact.source_seq for fact in facts} >= {1, 3, 7, 9}
 
 
 async def test_a_late_repetition_of_the_save_stores_nothing() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        first = await manager.save_history("s", talk(4), user_id=USER, idempotency_key="k")
-        await manager.erase("s", seq=3, user_id=USER)
-        again = await manager.save_history("s", talk(4), user_id=USER, idempotency_key="k")
+    async with agent_memory(scripted()) as memory:
+        first = await memory.save_history("s", talk(4), user_id=USER, idempotency_key="k")
+        await memory.erasure.erase("s", seq=3, user_id=USER)
+        again = await memory.save_history("s", talk(4), user_id=USER, idempotency_key="k")
         assert again.replayed
         assert (again.first_seq, again.last_seq) == (first.first_seq, first.last_seq)
-        assert [message.seq for message in await manager.read_messages("s", user_id=USER)] == [1, 2, 4]
+        assert [message.seq for message in await memory.read_messages("s", user_id=USER)] == [1, 2, 4]
 
 
 async def test_no_memo_of_this_process_holds_it() -> None:
     """What was rendered, counted or taken apart once is remembered; not what was erased."""
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", [Message.user("my order number is zyxmarker"), *talk(59, start=2)])
-        await manager.drain()
-        await manager.load_history("s", user_id=USER, query="zyxmarker", message=Message.user("which one?"))
+    async with agent_memory(scripted()) as memory:
+        await save(memory, "s", [Message.user("my order number is zyxmarker"), *talk(59, start=2)])
+        await memory.drain()
+        await memory.load_history("s", user_id=USER, query="zyxmarker", message=Message.user("which one?"))
         assert remembered("zyxmarker")
-        await manager.erase("s", seq=1, user_id=USER)
-        await manager.drain()
+        await memory.erasure.erase("s", seq=1, user_id=USER)
+        await memory.drain()
         assert not remembered("zyxmarker")
 
 
@@ -162,18 +154,17 @@ async def test_texts_of_tiers_and_notes_do_not_stay_in_memory() -> None:
         "tiers": SMALL_TIERS,
         "notes": {"enabled": True},
     }
-    async with memory(scripted(), summary={"enabled": False}, **settings) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", [Message.user("the zyxmarker"), Message.assistant("noted"), *talk(18)])
-        await container.tiers().summarize("s", user_id=USER)
-        await container.long_term_memory().apply(USER, "a", "append", content="a vwumarker")
-        context = await manager.load_history("s", user_id=USER, agent_name="a")
+    async with agent_memory(scripted(), summary={"enabled": False}, **settings) as memory:
+        await save(memory, "s", [Message.user("the zyxmarker"), Message.assistant("noted"), *talk(18)])
+        await memory.container.tiers().summarize("s", user_id=USER)
+        await memory.container.long_term_memory().apply(USER, "a", "append", content="a vwumarker")
+        context = await memory.load_history("s", user_id=USER, agent_name="a")
         assert "zyxmarker" in repr(context.messages)
         assert "vwumarker" in repr(context.messages)
         assert "zyxmarker" in held_in_caches()
         assert "vwumarker" in held_in_caches()
         del context
-        await manager.erase_user(USER)
+        await memory.erasure.erase_user(USER)
         gc.collect()
         assert "zyxmarker" not in held_in_caches()
         assert "vwumarker" not in held_in_caches()
@@ -192,41 +183,39 @@ def remembered(text: str) -> bool:
 
 
 async def test_owners_are_checked_and_bad_input_is_named() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(4))
+    async with agent_memory(scripted()) as memory:
+        await save(memory, "s", talk(4))
         with pytest.raises(SessionOwnershipError):
-            await manager.erase("s", seq=1, user_id="mallory")
+            await memory.erasure.erase("s", seq=1, user_id="mallory")
         with pytest.raises(SessionNotFoundError):
-            await manager.erase("other", seq=1, user_id=USER)
+            await memory.erasure.erase("other", seq=1, user_id=USER)
         for seq in (0, 5, [], [1, 9], "1", 1.5, True, [None], [(3, 2)], None):
             with pytest.raises(InvalidInputError, match="seq"):
-                await manager.erase("s", seq=seq, user_id=USER)  # pyright: ignore[reportArgumentType]
+                await memory.erasure.erase("s", seq=seq, user_id=USER)  # pyright: ignore[reportArgumentType]
         for user_id in (None, "", 7):
             with pytest.raises(InvalidInputError, match="user_id"):
-                await manager.erase_user(user_id)  # pyright: ignore[reportArgumentType]
-        assert len(await manager.read_messages("s", user_id=USER)) == 4
+                await memory.erasure.erase_user(user_id)  # pyright: ignore[reportArgumentType]
+        assert len(await memory.read_messages("s", user_id=USER)) == 4
 
 
 async def test_erasing_a_user_takes_all_of_theirs_and_nothing_else() -> None:
-    async with memory(scripted(), store={"delete_grace_days": 30}) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(), store={"delete_grace_days": 30}) as memory:
         for number in range(3):
-            await save(manager, f"s{number}", talk(30))
-        fork = await manager.fork("s0", at_seq=5, user_id=USER)
-        await manager.delete("s1", user_id=USER)
-        await manager.save_history("bob's", talk(30), user_id="bob")
-        await manager.save_history("open", talk(2))
-        await manager.drain()
-        erased = await manager.erase_user(USER)
+            await save(memory, f"s{number}", talk(30))
+        fork = await memory.fork("s0", at_seq=5, user_id=USER)
+        await memory.delete("s1", user_id=USER)
+        await memory.save_history("bob's", talk(30), user_id="bob")
+        await memory.save_history("open", talk(2))
+        await memory.drain()
+        erased = await memory.erasure.erase_user(USER)
         assert (erased.session_count, erased.row_count) == (4, 0)
         for session_id in ("s0", "s1", "s2", fork.session_id):
             with pytest.raises(SessionDeletedError):
-                await manager.load_history(session_id, user_id=USER)
-        assert (await manager.list_sessions(user_id=USER)).sessions == ()
-        assert await manager.read_facts("bob's", user_id="bob")
-        assert len(await manager.read_messages("open")) == 2
-        assert await manager.erase_user(USER) == type(erased)(session_count=0, row_count=0)
+                await memory.load_history(session_id, user_id=USER)
+        assert (await memory.list_sessions(user_id=USER)).sessions == ()
+        assert await memory.facts.list("bob's", user_id="bob")
+        assert len(await memory.read_messages("open")) == 2
+        assert await memory.erasure.erase_user(USER) == type(erased)(session_count=0, row_count=0)
 
 
 @given(

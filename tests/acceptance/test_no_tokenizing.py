@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, ToolCall, open_container
+from reactor_memory import Container, Message, ToolCall, open_memory
 from tests.acceptance.scenes import USER, scripted, settings
 
 pytestmark = pytest.mark.anyio
@@ -55,18 +55,17 @@ async def test_assembling_tokenizes_no_stored_message(url: str, enabled: bool) -
         container.token_counter.override(providers.Object(counter))
         container.summarizer.override(providers.Object(scripted()))
 
-    async with open_container(settings(url, summary={"enabled": enabled}), configure=configure) as container:
-        manager = container.conversation_manager()
-        await manager.save_history("s", conversation(), user_id=USER)
-        await manager.drain()
+    async with open_memory(settings(url, summary={"enabled": enabled}), configure=configure) as memory:
+        await memory.save_history("s", conversation(), user_id=USER)
+        await memory.drain()
         assert any(MARK in text for text in counter.texts), "an append counts"
         counter.texts.clear()
         for budget in (None, 2000, 200, 60, None):
-            context = await manager.load_history(
+            context = await memory.load_history(
                 "s", user_id=USER, message=Message.user("what now?"), budget=budget, query="answer found"
             )
             assert any(message.seq is not None for message in context.messages)
-        async with manager.turn("s", Message.user("and then?"), user_id=USER, budget=300) as turn:
+        async with memory.turn("s", Message.user("and then?"), user_id=USER, budget=300) as turn:
             call = ToolCall(id="new", name="look_up", arguments={})
             turn.add(Message.assistant(tool_calls=[call]), Message.tool("nothing", tool_call_id="new"))
             assert turn.messages()[-1].content == "nothing"
@@ -92,9 +91,9 @@ async def test_rows_of_another_tokenizer_are_counted_on_the_fly(tmp_path: Path) 
         container.token_counter.override(providers.Object(CountingCounter()))
 
     off = settings(f"sqlite:///{tmp_path / 'memory.db'}", summary={"enabled": False})
-    async with open_container(off, configure=before) as container:
-        await container.conversation_manager().save_history("s", conversation(), user_id=USER)
-    async with open_container(off, configure=after) as container:
-        context = await container.conversation_manager().load_history("s", user_id=USER, budget=60)
+    async with open_memory(off, configure=before) as memory:
+        await memory.save_history("s", conversation(), user_id=USER)
+    async with open_memory(off, configure=after) as memory:
+        context = await memory.load_history("s", user_id=USER, budget=60)
     assert context.report.total_tokens <= 60
     assert 0 < len(context.messages) < 12

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Memory, Message, open_container
+from reactor_memory import Container, Memory, Message, open_memory
 from reactor_memory.context.verification import verify
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
@@ -34,35 +34,33 @@ def counting() -> FaultyDatabase:
 
 
 @asynccontextmanager
-async def opened(
-    database: Database | None = None, *, enabled: bool = True, **sections: Any
-) -> AsyncGenerator[Container]:
+async def opened(database: Database | None = None, *, enabled: bool = True, **sections: Any) -> AsyncGenerator[Memory]:
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(ScriptedSummarizer(default=extract)))
         container.database.override(providers.Object(database or memory_database()))
 
-    async with open_container(settings(notes={"enabled": enabled}, **sections), configure=configure) as container:
-        yield container
+    async with open_memory(settings(notes={"enabled": enabled}, **sections), configure=configure) as memory:
+        yield memory
 
 
-async def write(container: Container, text: str, user_id: str = USER, agent_name: str = AGENT) -> None:
-    await container.long_term_memory().apply(user_id, agent_name, "overwrite", content=text)
+async def write(memory: Memory, text: str, user_id: str = USER, agent_name: str = AGENT) -> None:
+    await memory.container.long_term_memory().apply(user_id, agent_name, "overwrite", content=text)
 
 
-async def load(container: Container, **named: Any) -> list[tuple[str, str]]:
+async def load(memory: Memory, **named: Any) -> list[tuple[str, str]]:
     """The parts of a context with their texts; the context is verified."""
     named = {"user_id": USER, "agent_name": AGENT} | named
-    context = await container.conversation_manager().load_history("s", **named)
-    assert verify(context, count=container.message_counter().of) == []
+    context = await memory.load_history("s", **named)
+    assert verify(context, count=memory.container.message_counter().of) == []
     return [(part, message.content) for part, message in zip(context.report.parts, context.messages, strict=True)]
 
 
 async def test_they_stand_first() -> None:
-    async with opened() as container:
-        await write(container, NOTES)
-        await save(container.conversation_manager(), "s", talk(60))
-        await container.conversation_manager().drain()
-        parts = await load(container, message=Message.user("hello"))
+    async with opened() as memory:
+        await write(memory, NOTES)
+        await save(memory, "s", talk(60))
+        await memory.drain()
+        parts = await load(memory, message=Message.user("hello"))
         assert [part for part, _ in parts[:3]] == ["notes", "facts", "narrative"]
         assert parts[0][1].splitlines()[2:] == NOTES.splitlines()
         assert parts[-1] == ("current", "hello")
@@ -70,74 +68,73 @@ async def test_they_stand_first() -> None:
 
 async def test_a_new_session_begins_with_them() -> None:
     """What an agent knows of a user outlasts the conversation."""
-    async with opened() as container:
-        await write(container, NOTES)
-        parts = await load(container, message=Message.user("hello"))
+    async with opened() as memory:
+        await write(memory, NOTES)
+        parts = await load(memory, message=Message.user("hello"))
         assert [part for part, _ in parts] == ["notes", "current"]
 
 
 async def test_they_are_read_afresh_each_turn() -> None:
-    async with opened() as container:
-        tool = container.long_term_memory().tool(USER, AGENT)
-        assert await load(container) == []
+    async with opened() as memory:
+        tool = memory.container.long_term_memory().tool(USER, AGENT)
+        assert await load(memory) == []
         await tool(operation="append", content="likes tea")
-        assert "likes tea" in (await load(container))[0][1]
+        assert "likes tea" in (await load(memory))[0][1]
         await tool(operation="overwrite", content="likes coffee")
-        assert "likes tea" not in (await load(container))[0][1]
+        assert "likes tea" not in (await load(memory))[0][1]
         await tool(operation="delete_all_notes")
-        assert await load(container) == []
+        assert await load(memory) == []
 
 
 async def test_they_are_those_of_this_user_and_agent() -> None:
     database = counting()
-    async with opened(database) as container:
-        await write(container, "of bob", user_id="bob")
-        await write(container, "of the shop", agent_name="shop")
-        assert await load(container) == []
-        assert "of the shop" in (await load(container, agent_name="shop"))[0][1]
+    async with opened(database) as memory:
+        await write(memory, "of bob", user_id="bob")
+        await write(memory, "of the shop", agent_name="shop")
+        assert await load(memory) == []
+        assert "of the shop" in (await load(memory, agent_name="shop"))[0][1]
         database.calls = 0
-        assert await load(container, agent_name=None) == []
-        assert await load(container, user_id=None) == []
+        assert await load(memory, agent_name=None) == []
+        assert await load(memory, user_id=None) == []
         assert database.calls == 0
 
 
 async def test_who_may_not_read_the_session_gets_no_notes_either() -> None:
     database = counting()
-    async with opened(database) as container:
-        await write(container, "of bob", user_id="bob")
-        await save(container.conversation_manager(), "s", talk(2))
+    async with opened(database) as memory:
+        await write(memory, "of bob", user_id="bob")
+        await save(memory, "s", talk(2))
         database.calls = 0
         with pytest.raises(SessionOwnershipError):
-            await load(container, user_id="bob")
+            await load(memory, user_id="bob")
         assert database.calls == 0
 
 
 async def test_off_by_default_and_then_nothing_is_read() -> None:
     assert not settings().notes.enabled
     database = counting()
-    async with opened(database, enabled=False) as container:
-        await write(container, NOTES)
-        await save(container.conversation_manager(), "s", talk(60))
-        await container.conversation_manager().drain()
+    async with opened(database, enabled=False) as memory:
+        await write(memory, NOTES)
+        await save(memory, "s", talk(60))
+        await memory.drain()
         database.calls = 0
-        parts = await load(container)
+        parts = await load(memory)
         assert "notes" not in {part for part, _ in parts}
         assert database.calls == 0
 
 
 async def test_one_read_a_load() -> None:
     database = counting()
-    async with opened(database) as container:
-        await save(container.conversation_manager(), "s", talk(60))
-        await load(container)
+    async with opened(database) as memory:
+        await save(memory, "s", talk(60))
+        await load(memory)
         assert database.calls == 1
 
 
 async def test_a_turn_and_the_middleware_show_them_too() -> None:
-    async with opened() as container:
-        await write(container, NOTES)
-        manager = container.conversation_manager()
-        async with manager.turn("s", Message.user("hello"), user_id=USER, agent_name=AGENT) as turn:
+    async with opened() as memory:
+        await write(memory, NOTES)
+        async with memory.turn("s", Message.user("hello"), user_id=USER, agent_name=AGENT) as turn:
             turn.add(Message.assistant("one moment"))
             assert turn.current_context().report.parts[0] == "notes"
             turn.answer(Message.assistant("hi"))
@@ -148,60 +145,59 @@ async def test_a_turn_and_the_middleware_show_them_too() -> None:
             return Message.assistant("hi")
 
         call = ModelCall(session_id="s", message=Message.user("again"), user_id=USER, agent_name=AGENT)
-        await memory_middleware(Memory(container))(call, answer)
+        await memory_middleware(memory)(call, answer)
         assert "at the window" in seen[0].messages[0].content
-        stored = await manager.read_messages("s", user_id=USER)
+        stored = await memory.read_messages("s", user_id=USER)
         assert [message.content for message in stored] == ["hello", "one moment", "hi", "again", "hi"]
 
 
 async def test_their_role_is_that_of_the_memory() -> None:
-    async with opened(summary={"memory_role": "user"}) as container:
-        await write(container, NOTES)
-        context = await container.conversation_manager().load_history("s", user_id=USER, agent_name=AGENT)
+    async with opened(summary={"memory_role": "user"}) as memory:
+        await write(memory, NOTES)
+        context = await memory.load_history("s", user_id=USER, agent_name=AGENT)
         assert context.messages[0].role == "user"
 
 
 async def test_a_history_of_the_caller_is_used_as_it_is() -> None:
-    async with opened() as container:
-        await write(container, NOTES)
-        assert await load(container, history=[Message.user("mine")]) == [("current", "mine")]
+    async with opened() as memory:
+        await write(memory, NOTES)
+        assert await load(memory, history=[Message.user("mine")]) == [("current", "mine")]
 
 
 async def test_a_store_that_fails_is_loud() -> None:
     """A context without the notes would look like a user about whom nothing is known."""
     database = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"read_notes"})
-    async with opened(database) as container:
+    async with opened(database) as memory:
         with pytest.raises(StoreUnavailableError):
-            await load(container)
+            await load(memory)
 
 
 async def test_the_name_of_an_agent_is_checked() -> None:
-    async with opened() as container:
+    async with opened() as memory:
         with pytest.raises(InvalidInputError, match="agent_name"):
-            await load(container, agent_name="a\n")
+            await load(memory, agent_name="a\n")
 
 
 @pytest.mark.parametrize("budget", [60, 120, 250, 500, 1000, 4000])
 @pytest.mark.parametrize("summaries", [True, False])
 async def test_every_budget_is_kept(budget: int, summaries: bool) -> None:
-    async with opened(summary={"enabled": summaries}) as container:
-        await write(container, "\n".join(f"- preference number {number}" for number in range(100)))
-        await save(container.conversation_manager(), "s", talk(60))
-        await container.conversation_manager().drain()
+    async with opened(summary={"enabled": summaries}) as memory:
+        await write(memory, "\n".join(f"- preference number {number}" for number in range(100)))
+        await save(memory, "s", talk(60))
+        await memory.drain()
         for message in (None, Message.user("hello"), Message.user("hello " * 40)):
-            await load(container, budget=budget, message=message)
-            await load(container, budget=budget, message=message, query="A-0003")
+            await load(memory, budget=budget, message=message)
+            await load(memory, budget=budget, message=message, query="A-0003")
 
 
 async def test_a_context_with_notes_is_explained_as_it_is() -> None:
-    async with opened() as container:
-        await write(container, NOTES)
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(60))
-        await manager.drain()
+    async with opened() as memory:
+        await write(memory, NOTES)
+        await save(memory, "s", talk(60))
+        await memory.drain()
         named: dict[str, Any] = {"user_id": USER, "agent_name": AGENT, "budget": 600}
-        explanation = await manager.explain("s", **named)
-        assert explanation.context == await manager.load_history("s", **named)
+        explanation = await memory.explain("s", **named)
+        assert explanation.context == await memory.load_history("s", **named)
         assert explanation.context.report.parts[0] == "notes"
 
 
@@ -216,6 +212,6 @@ def test_the_command_line_shows_them(run: Run, folder: Path, monkeypatch: pytest
 
 
 async def _begin(url: str) -> None:
-    async with open_container(settings(url)) as container:
-        await write(container, NOTES)
-        await save(container.conversation_manager(), "s", talk(4))
+    async with open_memory(settings(url)) as memory:
+        await write(memory, NOTES)
+        await save(memory, "s", talk(4))

@@ -531,7 +531,7 @@ def kinds(container: Container) -> list[str]:
 
 
 def test_parts_without_settings(folder: Path) -> None:
-    parts = ["SqlMessageStore", "SqlSummaryStore", "BackgroundWork", "TiktokenCounter"]
+    parts = ["SqlMessageStore", "SqlSummaryStore", "WorkEngine", "TiktokenCounter"]
     assert kinds(Container(settings=Settings())) == parts
     assert list(folder.iterdir()) == [], "nothing is made before it is opened"
 
@@ -547,7 +547,7 @@ def test_parts_without_settings(folder: Path) -> None:
 def test_parts_with_summaries(folder: Path, url: str, database: str) -> None:
     container = Container(settings=Settings(store={"url": url}, summary={"enabled": True}))
     assert type(container.database()).__name__ == database
-    assert kinds(container) == ["SqlMessageStore", "SqlSummaryStore", "BackgroundWork", "TiktokenCounter"]
+    assert kinds(container) == ["SqlMessageStore", "SqlSummaryStore", "WorkEngine", "TiktokenCounter"]
     assert type(container.summarizer()).__name__ == "ExtractiveSummarizer"
 
 

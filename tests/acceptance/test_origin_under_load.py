@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from reactor_memory import ConversationManager, SessionDeletedError, SessionNotFoundError
+from reactor_memory import Memory, SessionDeletedError, SessionNotFoundError
 from reactor_memory.context.report import Context
 from reactor_memory.context.verification import verify
 from reactor_memory.storage import derived
-from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -24,50 +24,47 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_a_hundred_sessions_begin_at_once_and_none_is_dropped(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(), url) as memory:
         async with anyio.create_task_group() as group:
             for number in range(100):
-                group.start_soon(save, manager, f"s{number}", talk(2))
-        page = await manager.list_sessions(user_id=USER, limit=200)
+                group.start_soon(save, memory, f"s{number}", talk(2))
+        page = await memory.list_sessions(user_id=USER, limit=200)
         assert {row.session_id for row in page.sessions} == {f"s{number}" for number in range(100)}
         for number in (0, 99):
-            assert len((await manager.load_history(f"s{number}", user_id=USER)).messages) == 2
+            assert len((await memory.load_history(f"s{number}", user_id=USER)).messages) == 2
 
 
 async def test_a_hundred_saves_to_one_session_are_all_kept(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(), url) as memory:
         async with anyio.create_task_group() as group:
             for number in range(100):
-                group.start_soon(save, manager, "s", talk(1, start=2 * number + 1))
-        messages = await manager.read_messages("s", user_id=USER)
+                group.start_soon(save, memory, "s", talk(1, start=2 * number + 1))
+        messages = await memory.read_messages("s", user_id=USER)
     assert [message.seq for message in messages] == list(range(1, 101))
     assert sorted(texts(messages)) == sorted(talk(1, start=2 * number + 1)[0].content for number in range(100))
 
 
 async def test_writers_and_readers_at_once_see_whole_histories(url: str) -> None:
     """Every snapshot is a gap-free prefix of turns; every context fits its report."""
-    async with memory(scripted(delay_seconds=0.001), url) as container:
-        manager = container.conversation_manager()
-        count = container.message_counter().of
-        await save(manager, "s", talk(2))
+    async with agent_memory(scripted(delay_seconds=0.001), url) as memory:
+        count = memory.container.message_counter().of
+        await save(memory, "s", talk(2))
         lengths: list[int] = []
 
         async def read() -> None:
-            snapshot = await manager.read_messages("s", user_id=USER)
+            snapshot = await memory.read_messages("s", user_id=USER)
             assert [message.seq for message in snapshot] == list(range(1, len(snapshot) + 1))
             assert [message.role for message in snapshot] == ["user", "assistant"] * (len(snapshot) // 2)
             lengths.append(len(snapshot))
-            check(await manager.load_history("s", user_id=USER), count)
+            check(await memory.load_history("s", user_id=USER), count)
 
         async with anyio.create_task_group() as group:
             for number in range(50):
-                group.start_soon(save, manager, "s", talk(2, start=2 * number + 3))
+                group.start_soon(save, memory, "s", talk(2, start=2 * number + 3))
                 group.start_soon(read)
-        await manager.drain()
-        check(await manager.load_history("s", user_id=USER), count)
-        assert len(await manager.read_messages("s", user_id=USER)) == 102
+        await memory.drain()
+        check(await memory.load_history("s", user_id=USER), count)
+        assert len(await memory.read_messages("s", user_id=USER)) == 102
     assert len(lengths) == 50
     assert min(lengths) >= 2
 
@@ -81,15 +78,14 @@ def check(context: Context, count: object) -> None:
 
 async def test_loads_at_once_of_a_fresh_session_are_the_same_and_ask_nobody(url: str) -> None:
     summarizer = scripted(delay_seconds=0.01)
-    async with memory(summarizer, url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(40))
-        await manager.drain()
+    async with agent_memory(summarizer, url) as memory:
+        await save(memory, "s", talk(40))
+        await memory.drain()
         calls = len(summarizer.calls)
         digests: list[str] = []
 
         async def load() -> None:
-            digests.append((await manager.load_history("s", user_id=USER)).report.digest)
+            digests.append((await memory.load_history("s", user_id=USER)).report.digest)
 
         async with anyio.create_task_group() as group:
             for _ in range(10):
@@ -100,36 +96,34 @@ async def test_loads_at_once_of_a_fresh_session_are_the_same_and_ask_nobody(url:
 
 
 async def test_saves_to_five_sessions_at_once_end_in_five_whole_summaries(url: str) -> None:
-    async with memory(scripted(delay_seconds=0.001), url) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(delay_seconds=0.001), url) as memory:
         async with anyio.create_task_group() as group:
             for number in range(20):
-                group.start_soon(save, manager, f"s{number % 5}", talk(8, start=number // 5 * 8 + 1))
-        await manager.drain()
+                group.start_soon(save, memory, f"s{number % 5}", talk(8, start=number // 5 * 8 + 1))
+        await memory.drain()
         for number in range(5):
-            summary = await manager.get_summary(f"s{number}", user_id=USER)
+            summary = await memory.get_summary(f"s{number}", user_id=USER)
             assert summary is not None
             assert summary.covered_seq == 30
-            facts = {fact.value for fact in await manager.read_facts(f"s{number}", user_id=USER)}
-            stored = await manager.read_messages(f"s{number}", user_id=USER, until=30)
+            facts = {fact.value for fact in await memory.facts.list(f"s{number}", user_id=USER)}
+            stored = await memory.read_messages(f"s{number}", user_id=USER, until=30)
             assert facts == {message.content.split()[-1] for message in stored if message.role == "user"}
 
 
 async def test_saves_over_sessions_of_three_users_keep_lists_and_owners_apart(url: str) -> None:
     users = ("alice", "bob", "carol")
     owners = dict(zip([f"s{number}" for number in range(12)], cycle(users), strict=False))
-    async with memory(scripted(), url, summary={"enabled": False}) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
         async with anyio.create_task_group() as group:
             for number, session_id in enumerate(islice(cycle(owners), 240)):
-                group.start_soon(save, manager, session_id, talk(1, start=2 * number + 1), owners[session_id])
+                group.start_soon(save, memory, session_id, talk(1, start=2 * number + 1), owners[session_id])
         for user_id in users:
             own = {session_id for session_id, owner in owners.items() if owner == user_id}
-            page = await manager.list_sessions(user_id=user_id)
+            page = await memory.list_sessions(user_id=user_id)
             assert {row.session_id: row.last_seq for row in page.sessions} == dict.fromkeys(own, 20)
             for session_id in own:
-                assert (await manager.get_session(session_id, user_id=user_id)).owner_id == user_id
-        assert (await manager.list_sessions(user_id="dave")).sessions == ()
+                assert (await memory.get_session(session_id, user_id=user_id)).owner_id == user_id
+        assert (await memory.list_sessions(user_id="dave")).sessions == ()
 
 
 async def attempt(step: Awaitable[object]) -> None:
@@ -140,56 +134,54 @@ async def attempt(step: Awaitable[object]) -> None:
         return
 
 
-async def live(manager: ConversationManager, session_id: str) -> None:
+async def live(memory: Memory, session_id: str) -> None:
     async with anyio.create_task_group() as group:
         for start in range(1, 41, 8):
-            group.start_soon(attempt, save(manager, session_id, talk(8, start=start)))
-            group.start_soon(attempt, manager.load_history(session_id, user_id=USER))
+            group.start_soon(attempt, save(memory, session_id, talk(8, start=start)))
+            group.start_soon(attempt, memory.load_history(session_id, user_id=USER))
             await anyio.sleep(0.001)
-        group.start_soon(attempt, manager.delete(session_id, user_id=USER))
-        group.start_soon(attempt, save(manager, session_id, talk(2)))
+        group.start_soon(attempt, memory.delete(session_id, user_id=USER))
+        group.start_soon(attempt, save(memory, session_id, talk(2)))
 
 
 async def test_saves_loads_and_a_deletion_in_any_order_end_in_deleted_sessions(url: str) -> None:
-    async with memory(scripted(delay_seconds=0.002), url) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted(delay_seconds=0.002), url) as memory:
         async with anyio.create_task_group() as group:
             for number in range(5):
-                group.start_soon(live, manager, f"s{number}")
-        await manager.drain()
+                group.start_soon(live, memory, f"s{number}")
+        await memory.drain()
         for number in range(5):
             with pytest.raises(SessionDeletedError):
-                await manager.load_history(f"s{number}", user_id=USER)
-            assert await container.summary_store().get_summary(f"s{number}") is None
-        assert (await manager.list_sessions(user_id=USER)).sessions == ()
+                await memory.load_history(f"s{number}", user_id=USER)
+            assert await memory.container.summary_store().get_summary(f"s{number}") is None
+        assert (await memory.list_sessions(user_id=USER)).sessions == ()
 
 
 async def test_ten_sessions_made_loaded_and_deleted_leave_no_summary(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager, store = container.conversation_manager(), container.summary_store()
+    async with agent_memory(scripted(), url) as memory:
+        memory, store = memory, memory.container.summary_store()
         for number in range(10):
             session_id = f"s{number}"
-            await save(manager, session_id, talk(32))
-            await manager.drain()
-            assert (await manager.load_history(session_id, user_id=USER)).report.freshness == "fresh"
-            session = await manager.get_session(session_id, user_id=USER)
-            await manager.delete(session_id, user_id=USER)
+            await save(memory, session_id, talk(32))
+            await memory.drain()
+            assert (await memory.load_history(session_id, user_id=USER)).report.freshness == "fresh"
+            session = await memory.get_session(session_id, user_id=USER)
+            await memory.delete(session_id, user_id=USER)
             assert await store.get_summary(session_id) is None
             ledger = await store.read_ledger(session_id, session.branch)
             assert (ledger.segments, ledger.facts) == ((), ())
-        assert await container.database().read(derived.list_work, "summarize") == ()
+        assert await memory.container.database().read(derived.list_work, "summarize") == ()
 
 
 async def test_five_saves_and_five_loads_in_turn_while_a_summary_is_being_made(url: str) -> None:
     """However slow the summarizer, a load shows the newest messages."""
     summarizer = scripted()
     summarizer.hold()
-    async with memory(
+    async with agent_memory(
         summarizer, url, summary={"lazy_timeout_seconds": 0.02}, background={"close_grace_seconds": 0}
-    ) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(20))
+    ) as memory:
+        await save(memory, "s", talk(20))
         for start in range(21, 31, 2):
-            await save(manager, "s", talk(2, start=start))
-            context = await manager.load_history("s", user_id=USER)
+            await save(memory, "s", talk(2, start=start))
+            context = await memory.load_history("s", user_id=USER)
             assert texts(context.messages) == texts(talk(20, start=start - 18))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, open_container
+from reactor_memory import Container, open_memory
 from reactor_memory.errors import SessionDeletedError
 from reactor_memory.testing import FakeClock
 from tests.acceptance.conftest import Run, small_talk, write_sessions
@@ -27,21 +27,21 @@ def with_clock(clock: FakeClock) -> Callable[[Container], None]:
 
 async def test_what_is_old_enough_goes_with_what_was_made_of_it_and_the_rest_stays() -> None:
     clock = FakeClock()
-    async with open_container(settings(), configure=with_clock(clock)) as container:
-        manager, pruner = container.conversation_manager(), container.pruner()
-        await manager.save_history("old", talk(40), user_id="ann")
-        await manager.drain()
+    async with open_memory(settings(), configure=with_clock(clock)) as memory:
+        memory, pruner = memory, memory.container.pruner()
+        await memory.save_history("old", talk(40), user_id="ann")
+        await memory.drain()
         clock.advance(seconds=60 * DAY)
-        await manager.save_history("young", talk(2), user_id="bob")
+        await memory.save_history("young", talk(2), user_id="bob")
         clock.advance(seconds=31 * DAY)
         found = [group.session_id async for group in pruner.idle(older_than_seconds=90 * DAY)]
         assert found == ["old"]
-        assert len(await manager.read_messages("old", user_id="ann")) == 40
+        assert len(await memory.read_messages("old", user_id="ann")) == 40
         assert await pruner.prune(older_than_seconds=90 * DAY) == ("old",)
         with pytest.raises(SessionDeletedError):
-            await manager.load_history("old", user_id="ann")
-        assert await container.summary_store().get_summary("old") is None
-        assert len(await manager.read_messages("young", user_id="bob")) == 2
+            await memory.load_history("old", user_id="ann")
+        assert await memory.container.summary_store().get_summary("old") is None
+        assert len(await memory.read_messages("young", user_id="bob")) == 2
         assert await pruner.prune(older_than_seconds=90 * DAY) == ()
 
 

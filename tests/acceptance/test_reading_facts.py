@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reactor_memory.loading import JoinedContextSource
 from reactor_memory.protocols import ContextQuery, ContextRows
-from tests.acceptance.scenes import USER, memory, save, scripted, talk
+from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +24,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.mark.parametrize("mode", ["ledger", "full"])
 async def test_facts_are_read_when_the_window_moves(url: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool] = []
-    async with memory(scripted(), url, summary={"mode": mode}) as container:
-        store, manager = container.message_store(), container.conversation_manager()
+    async with agent_memory(scripted(), url, summary={"mode": mode}) as memory:
+        store = memory.container.message_store()
         read = store.read_context
 
         async def watched(query: ContextQuery) -> ContextRows:
@@ -35,10 +35,10 @@ async def test_facts_are_read_when_the_window_moves(url: str, mode: str, monkeyp
         monkeypatch.setattr(store, "read_context", watched)
         blocks, moves = "", 0
         for start in range(1, 100, 2):
-            await save(manager, "s", talk(2, start=start))
-            await manager.drain()
+            await save(memory, "s", talk(2, start=start))
+            await memory.drain()
             asked.clear()
-            context = await manager.load_history("s", user_id=USER)
+            context = await memory.load_history("s", user_id=USER)
             shown = context.messages[0].content
             moved = "Facts" in shown and shown != blocks
             assert asked == ([False, True] if moved else [False])
@@ -48,11 +48,11 @@ async def test_facts_are_read_when_the_window_moves(url: str, mode: str, monkeyp
 
 
 async def test_two_stores_are_joined_with_facts_when_asked(tmp_path: Path) -> None:
-    async with memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}") as container:
-        manager, store = container.conversation_manager(), container.message_store()
-        await save(manager, "s", talk(30))
-        await manager.drain()
-        joined = JoinedContextSource(store, container.summary_store())
+    async with agent_memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}") as memory:
+        memory, store = memory, memory.container.message_store()
+        await save(memory, "s", talk(30))
+        await memory.drain()
+        joined = JoinedContextSource(store, memory.container.summary_store())
         query = ContextQuery(session_id="s", user_id=USER, last_count=5, trigger_message_count=20, max_messages=9)
         for facts in (False, True):
             asked = await store.read_context(replace(query, facts=facts))

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Container, Context, Message, SessionOwnershipError
+from reactor_memory import Context, Memory, Message, SessionOwnershipError
 from reactor_memory.context.verification import verify
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
-from tests.acceptance.scenes import USER, memory, save, scripted, talk
+from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -23,19 +23,18 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
 
 
-async def filled(container: Container, session_id: str = "s", length: int = 80) -> None:
+async def filled(memory: Memory, session_id: str = "s", length: int = 80) -> None:
     """The plan, then talk that pushes it out of the window; everything sealed and indexed."""
-    manager = container.conversation_manager()
-    await save(manager, session_id, PLAN)
-    await save(manager, session_id, talk(length, start=3))
-    await manager.drain()
+    await save(memory, session_id, PLAN)
+    await save(memory, session_id, talk(length, start=3))
+    await memory.drain()
 
 
-async def load(container: Container, text: str, query: str | None = None, session_id: str = "s") -> Context:
-    context = await container.conversation_manager().load_history(
+async def load(memory: Memory, text: str, query: str | None = None, session_id: str = "s") -> Context:
+    context = await memory.load_history(
         session_id, user_id=USER, message=Message.user(text), budget=BUDGET, query=query
     )
-    assert verify(context, count=container.message_counter().of) == []
+    assert verify(context, count=memory.container.message_counter().of) == []
     return context
 
 
@@ -58,9 +57,9 @@ def counted(part: Any, method: str) -> list[tuple[object, ...]]:
 
 
 async def test_a_message_that_names_something_old_brings_it_back(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        await filled(container)
-        context = await load(container, "Which floor was it with Ann Walrus again?")
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        context = await load(memory, "Which floor was it with Ann Walrus again?")
     assert "floor 17" in recalled(context)
     assert context.report.parts[-1] == "current"
 
@@ -69,23 +68,23 @@ async def test_a_message_that_names_something_old_brings_it_back(url: str) -> No
     "text", ["Which floor was it?", "Yes please", "Which floor has Bob Carpenter?", "Is A-0081 the newest?"]
 )
 async def test_a_message_that_names_nothing_old_or_what_is_in_view_brings_nothing(url: str, text: str) -> None:
-    async with memory(scripted(), url) as container:
-        await filled(container)
-        assert recalled(await load(container, text)) == ""
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        assert recalled(await load(memory, text)) == ""
 
 
 async def test_an_empty_query_never_recalls_and_a_query_always(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        await filled(container)
-        assert recalled(await load(container, "And Ann Walrus?", "")) == ""
-        assert recalled(await load(container, "And Ann Walrus?", "  ")) == ""
-        assert "floor 17" in recalled(await load(container, "Well?", "which floor"))
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        assert recalled(await load(memory, "And Ann Walrus?", "")) == ""
+        assert recalled(await load(memory, "And Ann Walrus?", "  ")) == ""
+        assert "floor 17" in recalled(await load(memory, "Well?", "which floor"))
 
 
 async def test_facts_come_as_lines_of_a_block_of_their_own(url: str) -> None:
-    async with memory(scripted(), url, summary={"max_fact_tokens": 40}) as container:
-        await filled(container)
-        context = await load(container, "Was it?", "Was there an order A-0031?")
+    async with agent_memory(scripted(), url, summary={"max_fact_tokens": 40}) as memory:
+        await filled(memory)
+        context = await load(memory, "Was it?", "Was there an order A-0031?")
     block = next(m for m, part in zip(context.messages, context.report.parts, strict=True) if part == "recalled_facts")
     header, notice, *lines = block.content.split("\n")
     assert header == "Recalled Conversation Facts:"
@@ -95,127 +94,123 @@ async def test_facts_come_as_lines_of_a_block_of_their_own(url: str) -> None:
 
 
 async def test_an_ordinary_load_asks_no_index(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        await filled(container)
-        searches = counted(container.recall_index(), "search")
-        reads = counted(container.message_store(), "read_ranges")
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        searches = counted(memory.container.recall_index(), "search")
+        reads = counted(memory.container.message_store(), "read_ranges")
         for text in ("Which floor was it?", "Yes, go ahead", "order A-0081"):
-            await load(container, text)
+            await load(memory, text)
         assert (searches, reads) == ([], [])
-        await load(container, "And Ann Walrus?")
+        await load(memory, "And Ann Walrus?")
         assert (len(searches), len(reads)) == (1, 1)
 
 
 async def test_a_query_reads_what_it_found_and_not_the_log(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        await filled(container, length=600)
-        pages = counted(container.message_store(), "read")
-        assert "floor 17" in recalled(await load(container, "Well?", "floor of Ann Walrus"))
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory, length=600)
+        pages = counted(memory.container.message_store(), "read")
+        assert "floor 17" in recalled(await load(memory, "Well?", "floor of Ann Walrus"))
         assert pages == []
 
 
 async def test_what_is_not_indexed_yet_is_found_too(url: str) -> None:
-    async with memory(scripted(), url, context={"recall_index": "none"}) as container:
-        await filled(container)
-        assert "floor 17" in recalled(await load(container, "Well?", "floor of Ann Walrus"))
-        assert "floor 17" in recalled(await load(container, "And Ann Walrus?"))
+    async with agent_memory(scripted(), url, context={"recall_index": "none"}) as memory:
+        await filled(memory)
+        assert "floor 17" in recalled(await load(memory, "Well?", "floor of Ann Walrus"))
+        assert "floor 17" in recalled(await load(memory, "And Ann Walrus?"))
 
 
 async def test_a_recall_leaves_no_trace_in_the_next_context(url: str) -> None:
     """It moves neither the window nor the lines of memory."""
-    async with memory(scripted(), url) as container:
-        await filled(container)
-        before = await load(container, "ok?")
-        await load(container, "And Ann Walrus?")
-        await load(container, "Well?", "which floor has Ann Walrus with order A-0005 and A-0007 and A-0009")
-        after = await load(container, "ok?")
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        before = await load(memory, "ok?")
+        await load(memory, "And Ann Walrus?")
+        await load(memory, "Well?", "which floor has Ann Walrus with order A-0005 and A-0007 and A-0009")
+        after = await load(memory, "ok?")
     assert after.report.digest == before.report.digest
 
 
 async def test_a_fork_recalls_what_it_inherits_and_not_what_came_later(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await filled(container)
-        fork = await manager.fork("s", at_seq=50, user_id=USER)
-        await save(manager, "s", [Message.user("Zoe Tusk takes floor 99"), Message.assistant("noted")])
-        await save(manager, "s", talk(60, start=85))
-        await save(manager, fork.session_id, talk(40, start=50)[1:])
-        await manager.drain()
-        assert "floor 17" in recalled(await load(container, "Well?", "floor of Ann Walrus", session_id=fork.session_id))
-        assert "99" not in recalled(await load(container, "Well?", "floor of Zoe Tusk", session_id=fork.session_id))
-        assert "floor 99" in recalled(await load(container, "Well?", "floor of Zoe Tusk"))
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        fork = await memory.fork("s", at_seq=50, user_id=USER)
+        await save(memory, "s", [Message.user("Zoe Tusk takes floor 99"), Message.assistant("noted")])
+        await save(memory, "s", talk(60, start=85))
+        await save(memory, fork.session_id, talk(40, start=50)[1:])
+        await memory.drain()
+        assert "floor 17" in recalled(await load(memory, "Well?", "floor of Ann Walrus", session_id=fork.session_id))
+        assert "99" not in recalled(await load(memory, "Well?", "floor of Zoe Tusk", session_id=fork.session_id))
+        assert "floor 99" in recalled(await load(memory, "Well?", "floor of Zoe Tusk"))
 
 
 async def test_nobody_else_may_ask(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await filled(container)
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
         with pytest.raises(SessionOwnershipError):
-            await manager.load_history("s", user_id="mallory", query="walrus")
+            await memory.load_history("s", user_id="mallory", query="walrus")
         with pytest.raises(SessionOwnershipError):
-            await manager.search("s", "walrus", user_id="mallory")
-        await save(manager, "other", talk(60))
-        await manager.drain()
-        assert recalled(await load(container, "Well?", "Ann Walrus", "other")) == ""
+            await memory.recall("s", "walrus", user_id="mallory")
+        await save(memory, "other", talk(60))
+        await memory.drain()
+        assert recalled(await load(memory, "Well?", "Ann Walrus", "other")) == ""
 
 
 async def test_an_index_that_is_away_costs_what_it_would_have_found(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        await filled(container)
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
 
         async def away(*args: object) -> None:
             raise StoreUnavailableError("away")
 
-        index: Any = container.recall_index()
+        index: Any = memory.container.recall_index()
         index.search = away
-        context = await load(container, "And Ann Walrus?", "walrus")
+        context = await load(memory, "And Ann Walrus?", "walrus")
     assert recalled(context) == ""
     assert context.report.freshness == "fresh"
 
 
 async def test_an_index_that_failed_in_the_background_catches_up(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        index: Any = container.recall_index()
+    async with agent_memory(scripted(), url) as memory:
+        index: Any = memory.container.recall_index()
         original = index.extend
 
         async def away(*args: object) -> bool:
             raise StoreUnavailableError("away")
 
         index.extend = away
-        await filled(container)
-        summary = await container.summary_store().get_summary("s")
+        await filled(memory)
+        summary = await memory.container.summary_store().get_summary("s")
         assert summary is not None
         assert summary.covered_seq >= 70
         assert await index.indexed_until("s") == 0
         index.extend = original
-        await save(container.conversation_manager(), "s", talk(2, start=83))
-        await container.conversation_manager().drain()
+        await save(memory, "s", talk(2, start=83))
+        await memory.drain()
         assert await index.indexed_until("s") >= 70
-        hits = await container.conversation_manager().search("s", "order A-0005", user_id=USER)
+        hits = await memory.recall("s", "order A-0005", user_id=USER)
     assert {hit.anchor for hit in hits if "A-0005" in hit.text} == {"", "order 5"}
 
 
 async def test_what_is_withdrawn_is_found_no_more(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await filled(container)
-        await save(manager, "s", [Message.user("order number is A-9999"), Message.assistant("noted A-9999")] * 8)
-        await manager.drain()
+    async with agent_memory(scripted(), url) as memory:
+        await filled(memory)
+        await save(memory, "s", [Message.user("order number is A-9999"), Message.assistant("noted A-9999")] * 8)
+        await memory.drain()
         for _ in range(16):
-            await manager.withdraw("s", user_id=USER)
-        assert not [hit for hit in await manager.search("s", "A-9999", user_id=USER) if "9999" in hit.text]
-        await manager.drain()
-        assert not [hit for hit in await manager.search("s", "A-9999", user_id=USER) if "9999" in hit.text]
+            await memory.withdraw("s", user_id=USER)
+        assert not [hit for hit in await memory.recall("s", "A-9999", user_id=USER) if "9999" in hit.text]
+        await memory.drain()
+        assert not [hit for hit in await memory.recall("s", "A-9999", user_id=USER) if "9999" in hit.text]
 
 
 async def test_a_fork_finds_what_it_shares_however_much_its_parent_says_of_it_later(url: str) -> None:
-    async with memory(scripted(), url) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", [message for n in range(20) for message in said(n)])
-        fork = await manager.fork("s", at_seq=31, user_id=USER)
-        await save(manager, "s", [message for n in range(20, 220) for message in said(n)])
-        await manager.drain()
-        hits = await manager.search(fork.session_id, "Zanzibar", user_id=USER)
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", [message for n in range(20) for message in said(n)])
+        fork = await memory.fork("s", at_seq=31, user_id=USER)
+        await save(memory, "s", [message for n in range(20, 220) for message in said(n)])
+        await memory.drain()
+        hits = await memory.recall(fork.session_id, "Zanzibar", user_id=USER)
         assert hits
         assert all(hit.seq < 31 for hit in hits)
 
@@ -226,24 +221,24 @@ def said(number: int) -> list[Message]:
 
 @pytest.mark.parametrize("method", ["search", "extend"])
 async def test_an_index_of_somebody_else_that_is_broken_costs_neither_a_load_nor_a_summary(method: str) -> None:
-    async with memory(scripted()) as container:
+    async with agent_memory(scripted()) as memory:
 
         async def broken(*args: Any, **kwargs: Any) -> Any:
             raise RuntimeError("broken")
 
-        setattr(container.recall_index(), method, broken)
-        await filled(container)
-        assert (await load(container, "Where is Ann Walrus?")).messages
-        summary = await container.conversation_manager().get_summary("s", user_id=USER)
+        setattr(memory.container.recall_index(), method, broken)
+        await filled(memory)
+        assert (await load(memory, "Where is Ann Walrus?")).messages
+        summary = await memory.get_summary("s", user_id=USER)
         assert summary is not None
         assert summary.covered_seq > 60
 
 
 @pytest.mark.parametrize("query", [123, b"text"])
 async def test_a_query_that_is_no_text_is_refused(query: Any) -> None:
-    async with memory(scripted()) as container:
-        await filled(container, length=4)
+    async with agent_memory(scripted()) as memory:
+        await filled(memory, length=4)
         with pytest.raises(InvalidInputError, match="query: must be a text"):
-            await load(container, "hello", query)
+            await load(memory, "hello", query)
         with pytest.raises(InvalidInputError, match="query: must be a text"):
-            await container.conversation_manager().search("s", query, user_id=USER)
+            await memory.recall("s", query, user_id=USER)

@@ -17,11 +17,12 @@ from dependency_injector import providers
 from reactor_memory import (
     ConfigurationError,
     Container,
+    Memory,
     Message,
     RedactionError,
     Settings,
     ToolCall,
-    open_container,
+    open_memory,
     recalling,
 )
 from reactor_memory.models import Extraction, Fact
@@ -57,12 +58,12 @@ class Switch:
 
 
 @asynccontextmanager
-async def memory(
+async def agent_memory(
     url: str = "memory://",
     redactor: Callable[[str], str] = mask,
     summarizer: ScriptedSummarizer | None = None,
     **sections: Any,
-) -> AsyncGenerator[Container]:
+) -> AsyncGenerator[Memory]:
     """Memory with a redactor, and with the offline summarizer unless another one is given."""
 
     def configure(container: Container) -> None:
@@ -70,29 +71,29 @@ async def memory(
         if summarizer is not None:
             container.summarizer.override(providers.Object(summarizer))
 
-    async with open_container(settings(url, **sections), configure=configure) as container:
-        yield container
+    async with open_memory(settings(url, **sections), configure=configure) as memory:
+        yield memory
 
 
-async def filled(container: Container) -> None:
+async def filled(memory: Memory) -> None:
     """The plan, then talk that pushes it out of the window; everything sealed and indexed."""
-    await save(container.conversation_manager(), "s", PLAN)
-    await save(container.conversation_manager(), "s", talk(60, start=5))
-    await container.conversation_manager().drain()
+    await save(memory, "s", PLAN)
+    await save(memory, "s", talk(60, start=5))
+    await memory.drain()
 
 
-async def found(container: Container, query: str) -> list[str]:
-    return [hit.text for hit in await container.conversation_manager().search("s", query, user_id=USER)]
+async def found(memory: Memory, query: str) -> list[str]:
+    return [hit.text for hit in await memory.recall("s", query, user_id=USER)]
 
 
 @pytest.mark.parametrize("mode", ["ledger", "full"])
 async def test_a_summarizer_reads_nothing_that_is_taken_out(mode: str) -> None:
     summarizer = ScriptedSummarizer(default=quoting)
-    async with memory(summarizer=summarizer, summary={"mode": mode}) as container:
-        await filled(container)
-        await save(container.conversation_manager(), "s", talk(20, start=65))
-        await container.conversation_manager().drain()
-        summary = await container.summary_store().get_summary("s")
+    async with agent_memory(summarizer=summarizer, summary={"mode": mode}) as memory:
+        await filled(memory)
+        await save(memory, "s", talk(20, start=65))
+        await memory.drain()
+        summary = await memory.container.summary_store().get_summary("s")
     assert summarizer.calls
     assert "[MAIL]" in repr(summarizer.calls[0])
     assert SECRET not in repr(summarizer.calls)
@@ -109,12 +110,11 @@ def quoting(messages: Sequence[Message]) -> Extraction:
 
 async def test_nothing_derived_holds_it_and_the_log_does(tmp_path: Path) -> None:
     file = tmp_path / "memory.db"
-    async with memory(f"sqlite:///{file}") as container:
-        manager = container.conversation_manager()
-        await filled(container)
-        context = await manager.load_history("s", user_id=USER, budget=400)
+    async with agent_memory(f"sqlite:///{file}") as memory:
+        await filled(memory)
+        context = await memory.load_history("s", user_id=USER, budget=400)
         assert "watch_table: (MAIL); table=17" in context.messages[0].content
-        assert texts(await container.message_store().read("s", USER, until=4)) == texts(PLAN)
+        assert texts(await memory.container.message_store().read("s", USER, until=4)) == texts(PLAN)
     with closing(sqlite3.connect(file)) as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         held = {name for name in tables if "walrus" in repr(database.execute(f"SELECT * FROM {name}").fetchall())}
@@ -122,9 +122,9 @@ async def test_nothing_derived_holds_it_and_the_log_does(tmp_path: Path) -> None
 
 
 async def test_facts_are_verified_in_what_was_read_and_quoted_from_it() -> None:
-    async with memory() as container:
-        await filled(container)
-        traced = await container.conversation_manager().trace_facts("s", user_id=USER, everything=True)
+    async with agent_memory() as memory:
+        await filled(memory)
+        traced = await memory.facts.trace("s", user_id=USER, everything=True)
     quotes = [each for each in traced if "[MAIL]" in each.fact.value]
     assert quotes
     for each in quotes:
@@ -135,21 +135,21 @@ async def test_facts_are_verified_in_what_was_read_and_quoted_from_it() -> None:
 
 async def test_no_other_words_are_quoted_when_the_redactor_has_changed(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
-    async with memory(url) as container:
-        await filled(container)
-    async with memory(url, redactor=lambda text: f"Somebody said: {mask(text)}") as container:
-        traced = await container.conversation_manager().trace_facts("s", user_id=USER, everything=True)
+    async with agent_memory(url) as memory:
+        await filled(memory)
+    async with agent_memory(url, redactor=lambda text: f"Somebody said: {mask(text)}") as memory:
+        traced = await memory.facts.trace("s", user_id=USER, everything=True)
     assert "" in [each.quote for each in traced if each.fact.verified]
     assert all(each.fact.value in each.quote for each in traced if each.quote)
 
 
 @pytest.mark.parametrize("indexed", [True, False], ids=["indexed", "not indexed"])
 async def test_it_is_not_found_and_what_stands_around_it_is(indexed: bool) -> None:
-    async with memory(summary={"enabled": indexed}) as container:
-        await filled(container)
-        assert await found(container, "walrus") == []
-        assert await found(container, SECRET) == []
-        assert any(SECRET in text for text in await found(container, "address to write when a table is free"))
+    async with agent_memory(summary={"enabled": indexed}) as memory:
+        await filled(memory)
+        assert await found(memory, "walrus") == []
+        assert await found(memory, SECRET) == []
+        assert any(SECRET in text for text in await found(memory, "address to write when a table is free"))
 
 
 async def test_no_load_waits_for_a_slow_redactor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,40 +161,37 @@ async def test_no_load_waits_for_a_slow_redactor(monkeypatch: pytest.MonkeyPatch
         answered.append(text)
         return text
 
-    async with memory(redactor=wait, summary={"enabled": False}) as container:
-        await save(container.conversation_manager(), "s", talk(4))
+    async with agent_memory(redactor=wait, summary={"enabled": False}) as memory:
+        await save(memory, "s", talk(4))
         try:
-            await container.conversation_manager().load_history("s", user_id=USER, query="plan")
+            await memory.load_history("s", user_id=USER, query="plan")
             assert answered == []
         finally:
             go_on.set()
 
 
 async def test_a_recalled_turn_comes_back_as_it_was_said() -> None:
-    async with memory(summarizer=ScriptedSummarizer()) as container:
-        await filled(container)
-        context = await container.conversation_manager().load_history(
-            "s", user_id=USER, budget=400, query="the Blue Door"
-        )
+    async with agent_memory(summarizer=ScriptedSummarizer()) as memory:
+        await filled(memory)
+        context = await memory.load_history("s", user_id=USER, budget=400, query="the Blue Door")
         recalled = [m for m, part in zip(context.messages, context.report.parts, strict=True) if part == "recalled"]
     assert PLAN[0].content in texts(recalled)
 
 
 async def test_a_pinned_message_is_shown_as_it_was_said() -> None:
-    async with memory() as container:
-        await filled(container)
-        manager = container.conversation_manager()
-        await manager.pin("s", seq=1, user_id=USER)
-        context = await manager.load_history("s", user_id=USER, budget=600)
+    async with agent_memory() as memory:
+        await filled(memory)
+        await memory.pins.add("s", seq=1, user_id=USER)
+        context = await memory.load_history("s", user_id=USER, budget=600)
     assert PLAN[0].content in texts(context.messages)
 
 
 async def test_a_broken_redactor_stops_summaries_and_the_index_but_no_save_and_no_load() -> None:
     redactor, summarizer = Switch(), ScriptedSummarizer()
     redactor.broken = True
-    async with memory(redactor=redactor, summarizer=summarizer, background={"max_attempts": 3}) as container:
-        manager, summaries = container.conversation_manager(), container.summary_store()
-        await save(manager, "s", PLAN + talk(40, start=5))
+    async with agent_memory(redactor=redactor, summarizer=summarizer, background={"max_attempts": 3}) as memory:
+        memory, summaries = memory, memory.container.summary_store()
+        await save(memory, "s", PLAN + talk(40, start=5))
         state = None
         while state is None or not state.parked:
             await anyio.sleep(0.005)
@@ -202,38 +199,38 @@ async def test_a_broken_redactor_stops_summaries_and_the_index_but_no_save_and_n
         assert (state.attempts, state.last_error) == (3, "redaction")
         assert summarizer.calls == []
         assert await summaries.get_summary("s") is None
-        assert await container.recall_index().indexed_until("s") == 0
-        context = await manager.load_history("s", user_id=USER, message=Message.user("what of the Blue Door?"))
+        assert await memory.container.recall_index().indexed_until("s") == 0
+        context = await memory.load_history("s", user_id=USER, message=Message.user("what of the Blue Door?"))
         assert context.messages[-1].content == "what of the Blue Door?"
         with pytest.raises(RedactionError):
-            await manager.search("s", "Blue Door", user_id=USER)
+            await memory.recall("s", "Blue Door", user_id=USER)
         redactor.broken = False
-        container.background_work().request("s")
+        memory.container.background_work().request("s")
         await eventually(lambda: len(summarizer.calls) == 4)
-        await manager.drain()
-        assert await container.recall_index().indexed_until("s") == 40
+        await memory.drain()
+        assert await memory.container.recall_index().indexed_until("s") == 40
 
 
 async def test_what_broke_between_summary_and_index_is_indexed_later_redacted() -> None:
-    async with memory() as container:
-        manager, index = container.conversation_manager(), container.recall_index()
+    async with agent_memory() as memory:
+        memory, index = memory, memory.container.recall_index()
         extend = index.extend
 
         async def away(*_: Any) -> bool:
             raise OSError
 
         index.extend = away
-        await filled(container)
+        await filled(memory)
         assert await index.indexed_until("s") == 0
         index.extend = extend
-        container.background_work().request("s")
-        await manager.drain()
-        assert await container.recall_index().indexed_until("s") > 40
-        assert await found(container, "walrus") == []
-        assert await found(container, "Blue Door") != []
+        memory.container.background_work().request("s")
+        await memory.drain()
+        assert await memory.container.recall_index().indexed_until("s") > 40
+        assert await found(memory, "walrus") == []
+        assert await found(memory, "Blue Door") != []
 
 
 async def test_a_plug_in_may_bring_one() -> None:
     with pytest.raises(ConfigurationError, match="redactor: no redactor is called 'of_mine'; there are: none"):
-        async with open_container(Settings(redactor="of-mine")):
+        async with open_memory(Settings(redactor="of-mine")):
             pass

@@ -11,10 +11,10 @@ import anyio
 import msgspec
 import pytest
 
-from reactor_memory import IdempotencyConflictError, InvalidInputError, Memory, Message, SessionOwnershipError, ToolCall
+from reactor_memory import IdempotencyConflictError, InvalidInputError, Message, SessionOwnershipError, ToolCall
 from reactor_memory.context.verification import verify
 from reactor_memory.middleware import ModelCall, memory_middleware
-from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -22,19 +22,18 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 QUESTION = Message.user("what now?")
 
 
-async def stored(container: object) -> list[str]:
-    return texts(await container.conversation_manager().read_messages("s", user_id=USER))  # type: ignore[attr-defined]
+async def stored(memory: object) -> list[str]:
+    return texts(await memory.read_messages("s", user_id=USER))  # type: ignore[attr-defined]
 
 
 async def test_a_turn_that_succeeds_saves_question_traffic_and_answer_as_one_batch() -> None:
     call = ToolCall(id="c1", name="look", arguments={"at": "it"})
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="turn-1") as turn:
+    async with agent_memory(scripted()) as memory:
+        async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="turn-1") as turn:
             turn.add(Message.assistant(tool_calls=[call]), Message.tool("seen", tool_call_id="c1"))
-            assert await stored(container) == []
+            assert await stored(memory) == []
             turn.answer("this")
-        messages = await manager.read_messages("s", user_id=USER)
+        messages = await memory.read_messages("s", user_id=USER)
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1].tool_calls == (call,)
 
@@ -48,63 +47,58 @@ class TestATurnThatIsLoadedAgain:
     )
 
     async def test_the_traffic_follows_the_message_and_nothing_is_saved(self) -> None:
-        async with memory(scripted()) as container:
-            manager = container.conversation_manager()
-            await manager.save_history("s", talk(4), user_id=USER)
-            context = await manager.load_history("s", user_id=USER, message=QUESTION, traffic=self.TRAFFIC)
+        async with agent_memory(scripted()) as memory:
+            await memory.save_history("s", talk(4), user_id=USER)
+            context = await memory.load_history("s", user_id=USER, message=QUESTION, traffic=self.TRAFFIC)
             assert texts(context.messages)[-3:] == ["what now?", "", "seen " * 60]
-            assert len(await stored(container)) == 4
+            assert len(await stored(memory)) == 4
 
     async def test_it_is_the_context_that_a_turn_gives(self) -> None:
-        async with memory(scripted()) as container:
-            manager = container.conversation_manager()
-            await manager.save_history("s", talk(12), user_id=USER)
-            context = await manager.load_history(
+        async with agent_memory(scripted()) as memory:
+            await memory.save_history("s", talk(12), user_id=USER)
+            context = await memory.load_history(
                 "s", user_id=USER, message=QUESTION, traffic=iter(self.TRAFFIC), budget=150
             )
-            async with manager.turn("s", QUESTION, user_id=USER, budget=150) as turn:
+            async with memory.turn("s", QUESTION, user_id=USER, budget=150) as turn:
                 turn.add(*self.TRAFFIC)
                 assert context.messages == turn.messages()
-            assert verify(context, count=container.message_counter().of) == []
+            assert verify(context, count=memory.container.message_counter().of) == []
             assert len(context.messages) < 15
 
     async def test_traffic_belongs_to_a_message_and_is_checked(self) -> None:
-        async with memory(scripted()) as container:
-            manager = container.conversation_manager()
+        async with agent_memory(scripted()) as memory:
             with pytest.raises(InvalidInputError, match="traffic: "):
-                await manager.load_history("s", user_id=USER, traffic=self.TRAFFIC)
+                await memory.load_history("s", user_id=USER, traffic=self.TRAFFIC)
             bad = [self.TRAFFIC[0], Message.assistant("\0")]
             with pytest.raises(InvalidInputError, match=r"traffic\[1\]\.content"):
-                await manager.load_history("s", user_id=USER, message=QUESTION, traffic=bad)
+                await memory.load_history("s", user_id=USER, message=QUESTION, traffic=bad)
 
 
 async def test_a_turn_that_fails_saves_the_question_only_and_passes_the_error_on() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted()) as memory:
         with pytest.raises(ZeroDivisionError):
-            async with manager.turn("s", QUESTION, user_id=USER) as turn:
+            async with memory.turn("s", QUESTION, user_id=USER) as turn:
                 turn.add(Message.assistant(str(1 // 0)))
-        assert await stored(container) == ["what now?"]
+        assert await stored(memory) == ["what now?"]
 
 
 async def test_a_turn_that_fails_under_the_longest_key_saves_the_question() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted()) as memory:
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
-                async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="k" * 255):
+                async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="k" * 255):
                     raise ZeroDivisionError
-        assert await stored(container) == ["what now?"]
+        assert await stored(memory) == ["what now?"]
 
 
 async def test_a_stored_message_that_was_changed_is_counted_again() -> None:
     """What the store said of it holds for its old text."""
-    async with memory(scripted()) as container:
-        manager, counter = container.conversation_manager(), container.message_counter()
-        await save(manager, "s", [Message.user("short"), Message.assistant("yes")])
-        (asked, _) = await manager.read_messages("s", user_id=USER)
+    async with agent_memory(scripted()) as memory:
+        memory, counter = memory, memory.container.message_counter()
+        await save(memory, "s", [Message.user("short"), Message.assistant("yes")])
+        (asked, _) = await memory.read_messages("s", user_id=USER)
         longer = msgspec.structs.replace(asked, content="long " * 500)
-        async with manager.turn("s", longer, user_id=USER, budget=200) as turn:
+        async with memory.turn("s", longer, user_id=USER, budget=200) as turn:
             call, result = (
                 Message.assistant(tool_calls=[ToolCall(id="c", name="t")]),
                 Message.tool("", tool_call_id="c"),
@@ -117,34 +111,33 @@ async def test_a_stored_message_that_was_changed_is_counted_again() -> None:
 
 
 async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
-    async with memory(scripted()) as container:
+    async with agent_memory(scripted()) as memory:
         with anyio.CancelScope() as scope:
-            async with container.conversation_manager().turn("s", QUESTION, user_id=USER):
+            async with memory.turn("s", QUESTION, user_id=USER):
                 scope.cancel()
                 await anyio.sleep_forever()
-        assert await stored(container) == ["what now?"]
+        assert await stored(memory) == ["what now?"]
 
 
 async def test_a_turn_whose_traffic_cannot_be_stored_saves_the_question_only() -> None:
-    async with memory(scripted()) as container:
+    async with agent_memory(scripted()) as memory:
         with pytest.raises(InvalidInputError, match="NUL"):
-            async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+            async with memory.turn("s", QUESTION, user_id=USER) as turn:
                 turn.answer("nul \x00")
-        assert await stored(container) == ["what now?"]
+        assert await stored(memory) == ["what now?"]
 
 
 async def test_a_failed_turn_can_be_repeated_under_its_key() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted()) as memory:
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
-                async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="k"):
+                async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="k"):
                     raise ZeroDivisionError
-        async with manager.turn("s", QUESTION, user_id=USER, idempotency_key="k") as turn:
+        async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="k") as turn:
             turn.answer("this")
-        assert await stored(container) == ["what now?", "what now?", "this"]
+        assert await stored(memory) == ["what now?", "what now?", "this"]
         with pytest.raises(IdempotencyConflictError):
-            await manager.save_history("s", [Message.user("another")], user_id=USER, idempotency_key="k")
+            await memory.save_history("s", [Message.user("another")], user_id=USER, idempotency_key="k")
 
 
 async def words(*parts: str, breaks: bool = False) -> AsyncIterator[str]:
@@ -155,35 +148,34 @@ async def words(*parts: str, breaks: bool = False) -> AsyncIterator[str]:
 
 
 async def test_a_streamed_answer_is_saved_once_it_is_complete() -> None:
-    async with memory(scripted()) as container:
-        async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+    async with agent_memory(scripted()) as memory:
+        async with memory.turn("s", QUESTION, user_id=USER) as turn:
             received = [chunk async for chunk in turn.stream(words("do ", "this"))]
         assert received == ["do ", "this"]
-        assert await stored(container) == ["what now?", "do this"]
+        assert await stored(memory) == ["what now?", "do this"]
 
 
 async def test_a_broken_stream_is_no_answer() -> None:
-    async with memory(scripted()) as container:
+    async with agent_memory(scripted()) as memory:
         with pytest.raises(ConnectionError):
-            async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+            async with memory.turn("s", QUESTION, user_id=USER) as turn:
                 _ = [chunk async for chunk in turn.stream(words("do ", breaks=True))]
-        assert await stored(container) == ["what now?"]
+        assert await stored(memory) == ["what now?"]
 
 
 async def test_an_empty_stream_is_no_answer() -> None:
-    async with memory(scripted()) as container:
-        async with container.conversation_manager().turn("s", QUESTION, user_id=USER) as turn:
+    async with agent_memory(scripted()) as memory:
+        async with memory.turn("s", QUESTION, user_id=USER) as turn:
             assert [chunk async for chunk in turn.stream(words("", ""))] == ["", ""]
-        assert await stored(container) == ["what now?"]
+        assert await stored(memory) == ["what now?"]
 
 
 async def test_inside_a_tool_loop_every_context_fits_and_keeps_its_pairs() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        counter = container.message_counter()
-        await save(manager, "s", talk(60))
-        await manager.drain()
-        async with manager.turn("s", QUESTION, user_id=USER, budget=600) as turn:
+    async with agent_memory(scripted()) as memory:
+        counter = memory.container.message_counter()
+        await save(memory, "s", talk(60))
+        await memory.drain()
+        async with memory.turn("s", QUESTION, user_id=USER, budget=600) as turn:
             for step in range(30):
                 call = ToolCall(id=f"c{step}", name="look", arguments={"page": step})
                 turn.add(
@@ -198,28 +190,26 @@ async def test_inside_a_tool_loop_every_context_fits_and_keeps_its_pairs() -> No
 
 
 async def test_a_stranger_has_no_turn() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(2))
+    async with agent_memory(scripted()) as memory:
+        await save(memory, "s", talk(2))
         with pytest.raises(SessionOwnershipError):
-            async with manager.turn("s", QUESTION, user_id="mallory"):
+            async with memory.turn("s", QUESTION, user_id="mallory"):
                 pytest.fail("the block must not run")
-        assert len(await stored(container)) == 2
+        assert len(await stored(memory)) == 2
 
 
 async def test_twenty_turns_at_once_stay_whole() -> None:
-    async with memory(scripted()) as container:
-        manager = container.conversation_manager()
+    async with agent_memory(scripted()) as memory:
 
         async def run(number: int) -> None:
-            async with manager.turn("s", Message.user(f"question {number}"), user_id=USER) as turn:
+            async with memory.turn("s", Message.user(f"question {number}"), user_id=USER) as turn:
                 await anyio.sleep(0.001 * (number % 5))
                 turn.answer(f"answer {number}")
 
         async with anyio.create_task_group() as group:
             for number in range(20):
                 group.start_soon(run, number)
-        contents = await stored(container)
+        contents = await stored(memory)
     pairs = list(zip(contents[::2], contents[1::2], strict=True))
     assert len(pairs) == 20
     assert all(answer == question.replace("question", "answer") for question, answer in pairs)
@@ -232,11 +222,11 @@ async def test_the_middleware_gives_the_model_its_memory_and_saves_the_turn() ->
         seen.append(len(call.messages))
         return Message.assistant("noted")
 
-    async with memory(scripted()) as container:
-        remember = memory_middleware(Memory(container), budget=500)
+    async with agent_memory(scripted()) as memory:
+        remember = memory_middleware(memory, budget=500)
         for text in ("one", "two"):
             await remember(ModelCall(session_id="s", message=Message.user(text), user_id=USER), model)
-        assert await stored(container) == ["one", "noted", "two", "noted"]
+        assert await stored(memory) == ["one", "noted", "two", "noted"]
     assert seen == [1, 3]
 
 

@@ -21,7 +21,7 @@ from reactor_memory.storage.search import search_backlog
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.workers.breaker import CircuitBreaker
 from reactor_memory.workers.embedding import GuardedEmbedder
-from reactor_memory.workers.engine import BackgroundWork
+from reactor_memory.workers.engine import WorkEngine
 from reactor_memory.workers.kinds import Kind
 from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.workers.worker import WorkOptions
@@ -66,7 +66,7 @@ def meanings(store: SqlStore, clock: FakeClock, embedder: FakeEmbedder, batch: i
     )
 
 
-def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> BackgroundWork:
+def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> WorkEngine:
     kind = Kind(
         name=job.kind,
         step=job.step,
@@ -76,7 +76,7 @@ def worker(store: SqlStore, clock: FakeClock, job: IndexJob) -> BackgroundWork:
         parks=False,
     )
     breaker = CircuitBreaker(failures=5, open_seconds=30, monotonic=lambda: 0.0)
-    return BackgroundWork(
+    return WorkEngine(
         [kind], leases=store.summaries, breaker=breaker, clock=clock, random=random.random, options=WorkOptions()
     )
 

@@ -315,6 +315,10 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"summary": {"timeout_seconds": float("nan")}}, "summary.timeout_seconds: must be a finite number"),
         ({"history": {"max_conversation_turns": 0}}, "history.max_conversation_turns: must be greater than 0"),
         ({"store": {"url": "history.db"}}, "store.url: must begin with a scheme"),
+        (
+            {"store": {"url": "memory://x"}},
+            "store.url: has something behind memory://, which takes nothing: write memory",
+        ),
         ({"context": {"reserved_output_tokens": 128_000}}, "context.reserved_output_tokens: must be less than"),
         ({"context": {"window_min_share": -0.1}}, "context.window_min_share: must be greater than or equal to 0"),
         ({"background": {"backoff_seconds": 301}}, "background.backoff_seconds: must not be more than"),
@@ -436,6 +440,13 @@ def test_the_production_sample_loads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_sample_is_tested() -> None:
     assert {path.name for path in CONFIG.iterdir()} == {"reactor-memory.yaml", "production.yaml"}
+
+
+def test_an_address_of_memory_in_the_environment_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_STORE__URL", "memory:///agent.db")
+    with pytest.raises(ConfigurationError, match=r"store\.url: has something behind memory://") as raised:
+        Settings()
+    assert "agent.db" not in str(raised.value)
 
 
 # As a program sees it

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from reactor_memory import ConversationManager, Message
+from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.database.sqlite_thread import SqliteThread
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.http.app import create_app
@@ -26,8 +27,10 @@ LIMIT_SECONDS = 1.0
 STEP_SECONDS = 0.7
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_dsn")
     return f"sqlite:///{tmp_path / 'memory.db'}"
 
 
@@ -37,13 +40,16 @@ def quick(**sections: Any) -> dict[str, Any]:
 
 def slow_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step takes most of the time that a call has, though none is too late by itself."""
-    run = SqliteThread.run
+    for engine in (SqliteThread, PostgresPool):
+        monkeypatch.setattr(engine, "run", slowed(engine.run))
 
+
+def slowed(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def slowly(*arguments: Any, **named: Any) -> Any:
         await anyio.sleep(STEP_SECONDS)
         return await run(*arguments, **named)
 
-    monkeypatch.setattr(SqliteThread, "run", slowly)
+    return slowly
 
 
 Call = Callable[[ConversationManager], Awaitable[Any]]

@@ -19,6 +19,7 @@ import pytest
 
 from reactor_memory import Message, Settings, StoreError, open_container
 from reactor_memory.container import Container
+from reactor_memory.database.schema import REVISION_TABLE
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
 from reactor_memory.http.app import create_app
@@ -182,12 +183,12 @@ def small_disk(folder: Path) -> Generator[Path]:
 
 
 @asynccontextmanager
-async def locked(dsn: str) -> AsyncGenerator[None]:
+async def locked(dsn: str, *, tables: str = "messages, conversations") -> AsyncGenerator[None]:
     """While another client holds the tables that saves and loads need."""
     connection = await asyncpg.connect(dsn)
     transaction = connection.transaction()
     await transaction.start()
-    await connection.execute("LOCK TABLE messages, conversations IN ACCESS EXCLUSIVE MODE")
+    await connection.execute(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
     try:
         yield
     finally:
@@ -204,6 +205,26 @@ class TestPostgres:
                 saves = await callers.ask()
             assert kinds(saves) <= {StoreUnavailableError, OutcomeUnknownError}
             await callers.check(saves)
+
+    async def test_closing_while_another_holds_the_tables(self, server: OwnServer) -> None:
+        async with opened(server.dsn) as container:
+            callers = Callers(container.conversation_manager())
+            async with locked(server.dsn), stalls() as waited:
+                late = [asyncio.create_task(asked(lambda n=n: callers.save(n))) for n in range(8)]
+                await asyncio.sleep(0.1)
+                closed = await asked(container.database().close)
+                answers = await asyncio.gather(*late)
+        assert closed.error is None
+        assert closed.seconds <= PROMISED_SECONDS + waited.seconds
+        assert all(isinstance(answer.error, StoreError) for answer in answers)
+
+    async def test_opening_while_another_holds_the_schema(self, server: OwnServer) -> None:
+        async with opened(server.dsn):
+            pass
+        async with locked(server.dsn, tables=REVISION_TABLE), stalls() as waited:
+            answer = await asked(opened(server.dsn).__aenter__)
+        assert isinstance(answer.error, StoreUnavailableError)
+        assert answer.seconds <= PROMISED_SECONDS + waited.seconds
 
     @pytest.mark.parametrize("warm", [False, True])
     async def test_a_server_that_is_stopped(self, server: OwnServer, *, warm: bool) -> None:
@@ -326,6 +347,15 @@ class TestOverHttp:
         async with serving(server.dsn) as service:
             conversations = [await service.created() for _ in range(CALLERS // 2)]
             with server.stopped():
+                answers = await ask_service(service, conversations)
+            assert set(answers) == {503}
+            await check_service(service, conversations, answers)
+
+    @pytest.mark.postgres
+    async def test_tables_that_another_holds(self, server: OwnServer) -> None:
+        async with serving(server.dsn) as service:
+            conversations = [await service.created() for _ in range(CALLERS // 2)]
+            async with locked(server.dsn):
                 answers = await ask_service(service, conversations)
             assert set(answers) == {503}
             await check_service(service, conversations, answers)
