@@ -797,6 +797,7 @@ def manager_options(settings: Settings) -> ManagerOptions:
         work_every=settings.summary.segment_message_count,
         lease_seconds=settings.background.lease_seconds,
         delete_grace_days=settings.store.delete_grace_days,
+        max_fork_depth=settings.store.max_fork_depth,
         max_pins=settings.context.max_pins,
         max_pin_tokens=settings.context.max_pin_tokens,
     )
@@ -1266,6 +1267,7 @@ class Container(containers.DeclarativeContainer):
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),
+        max_fork_depth=settings.provided.store.max_fork_depth,
         purge=is_purging,
     )
     shared_messages: providers.Singleton[Messages] = providers.Singleton(

@@ -237,6 +237,7 @@ class StoreSettings(Section):
 
     url: StoreUrl = Field(default="sqlite:///reactor-memory.db", repr=False)
     delete_grace_days: NonNegativeInt = 0
+    max_fork_depth: PositiveInt = 200
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
     timeout_seconds: PositiveFloat = 10

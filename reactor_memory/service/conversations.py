@@ -27,6 +27,7 @@ from reactor_memory.service.auditing import Audit
 from reactor_memory.service.messages import NewMessage, check_unreserved, said_by_user
 from reactor_memory.service.requests import batch_key, new_id
 from reactor_memory.storage import conversations
+from reactor_memory.storage.branches import check_fork_depth
 from reactor_memory.validation import MessageLimits, check_agent_name, check_metadata, check_text
 
 
@@ -46,6 +47,7 @@ class Conversations:
         audit: Audit,
         clock: Clock,
         limits: MessageLimits,
+        max_fork_depth: int,
         purge: bool,
     ) -> None:
         self._access = access
@@ -55,6 +57,7 @@ class Conversations:
         self._audit = audit
         self._clock = clock
         self._limits = limits
+        self._max_fork_depth = max_fork_depth
         self._purge = purge
 
     async def create(
@@ -179,7 +182,8 @@ class Conversations:
         """A branch that shares what stands before the message of a user, and begins with `first` in its place.
 
         It has the agent of its parent and, without a title of its own, its title. Raises `MessageNotFoundError`, and
-        `InvalidInputError` for a message that is no user's or that users do not see.
+        `InvalidInputError` for a message that is no user's or that users do not see, and for more forks of forks than
+        `store.max_fork_depth`.
         """
         said = None if first is None else said_by_user(principal, first)
         user_of(principal)
@@ -189,6 +193,7 @@ class Conversations:
             at_seq = fork_point(
                 conversation_id, await self._database.read(conversations.find_message, conversation.session, message_id)
             )
+            check_fork_depth(conversation.session, at_seq, self._max_fork_depth, field="message_id")
             random = new_id(principal, request_key, "fork", conversation_id, message_id)
             fork_id = f"{conversation.session.group_id}~{random}"
             new = NewFork(

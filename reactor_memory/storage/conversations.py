@@ -156,7 +156,8 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
     while wanted := [number for number, each in enumerate(found) if _is_wanting(each, newest[number], asked)]:
         parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
         for row in (yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
-            newest[row[0]].append(row)
+            place: int = row[0]
+            newest[place].append(row)
         asked, count = asked + count, count * 2
     return tuple(map(_describe, found, newest))
 
@@ -171,7 +172,7 @@ def _newest_parts(number: int, session: Session, asked: int, count: int) -> list
     """Behind the `asked` newest ones."""
     end = len(session.branch) - asked
     parts = log.stored_parts(session.branch[max(0, end - count) : end], 0, None)
-    return [[number, part["group_id"], part["conversation_id"], part["start_seq"], part["end_seq"]] for part in parts]
+    return [[number, session.group_id, part.conversation_id, part.start_seq, part.end_seq] for part in parts]
 
 
 def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation:
@@ -190,12 +191,10 @@ def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
     if query.user_id is not None:
         yield from name_user(query.user_id)
     own = query.session.session_id
-    parts = [
-        part | {"client_id": query.client_id, "channel": query.channel}
-        for part in log.stored_parts(query.session.branch, query.after, query.until)
-        if query.inherit or part["conversation_id"] == own
-    ]
-    return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit))
+    stored = log.stored_parts(query.session.branch, query.after, query.until)
+    parts = [part for part in stored if query.inherit or part.conversation_id == own]
+    told = {"client_id": query.client_id, "channel": query.channel}
+    return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit, **told))
 
 
 def find_message(session: Session, message_id: str) -> Steps[Message | None]:
@@ -278,8 +277,8 @@ def title_conversation(conversation_id: str) -> Steps[str | None]:
 
 def _first_text(session: Session) -> Steps[str]:
     for part in session.branch:
-        (values,) = log.stored_parts([part], part.start_seq - 1, None)
-        rows = yield Step("first_shown_text", {**values, "length": PREVIEW_SOURCE_LENGTH})
+        (stored,) = log.stored_parts([part], part.start_seq - 1, None)
+        rows = yield Step("first_shown_text", {**stored.values(), "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""
