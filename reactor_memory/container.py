@@ -874,6 +874,7 @@ def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> Sp
         clock=clock,
         max_tokens_per_session=summary.max_tokens_per_session,
         max_tokens_per_day=summary.max_tokens_per_day,
+        max_tokens_of_user=settings.quotas.max_summary_tokens_per_day,
     )
 
 
@@ -1258,6 +1259,12 @@ class Container(containers.DeclarativeContainer):
     access: providers.Singleton[Access] = providers.Singleton(
         imported("reactor_memory.service.access:Access"), database=database, audit=audit
     )
+    quotas = providers.Callable(
+        imported("reactor_memory.memberships:Quotas"),
+        max_conversations=settings.provided.quotas.max_conversations,
+        max_forks=settings.provided.quotas.max_forks,
+        max_members=settings.provided.quotas.max_members,
+    )
     conversations: providers.Singleton[Conversations] = providers.Singleton(
         imported("reactor_memory.service.conversations:Conversations"),
         access=access,
@@ -1268,6 +1275,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         limits=providers.Callable(message_limits, settings),
         max_fork_depth=settings.provided.store.max_fork_depth,
+        quotas=quotas,
         purge=is_purging,
     )
     shared_messages: providers.Singleton[Messages] = providers.Singleton(
@@ -1288,6 +1296,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         audit=audit,
         clock=clock,
+        quotas=quotas,
     )
 
     response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(

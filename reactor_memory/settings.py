@@ -645,6 +645,17 @@ class HttpSettings(Section):
     metrics_port: Port | None = None
 
 
+class QuotaSettings(Section):
+    """What one user may have in the service. 0: as much as they like."""
+
+    prefix = "quotas"
+
+    max_conversations: NonNegativeInt = 0
+    max_forks: NonNegativeInt = 0
+    max_members: NonNegativeInt = 0
+    max_summary_tokens_per_day: NonNegativeInt = 0
+
+
 class StreamSettings(Section):
     """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
 
@@ -744,6 +755,7 @@ class Settings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     auth: AuthSettings = AuthSettings()
     http: HttpSettings = HttpSettings()
+    quotas: QuotaSettings = QuotaSettings()
     streams: StreamSettings = StreamSettings()
     search: SearchSettings = SearchSettings()
     plugins: PluginSettings = PluginSettings()

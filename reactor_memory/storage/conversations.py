@@ -19,11 +19,13 @@ from reactor_memory.errors import (
     SharingConflictError,
 )
 from reactor_memory.memberships import (
+    NO_QUOTAS,
     Conversation,
     ConversationsQuery,
     MessagesQuery,
     NewConversation,
     NewFork,
+    Quotas,
     title_from,
 )
 from reactor_memory.models import AuditRecord, JsonObject, Message, Session
@@ -32,6 +34,7 @@ from reactor_memory.searching import INDEX_SEARCH
 from reactor_memory.storage import log
 from reactor_memory.storage.memberships import add_audit
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
+from reactor_memory.storage.quotas import check_conversations, check_forks
 from reactor_memory.storage.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.storage.user_rows import name_user
 
@@ -208,10 +211,10 @@ def find_message(session: Session, message_id: str) -> Steps[Message | None]:
 # Creating and naming
 
 
-def create_conversation(new: NewConversation, audit: AuditRecord) -> Steps[Conversation]:
+def create_conversation(new: NewConversation, audit: AuditRecord, quotas: Quotas = NO_QUOTAS) -> Steps[Conversation]:
     """The conversation; one of this id and owner that is there already is left as it is and returned.
 
-    Raises `SessionOwnershipError` or `SessionDeletedError`.
+    Raises `SessionOwnershipError`, `SessionDeletedError` or `QuotaExceededError`.
     """
     values = {
         "owner_id": new.owner_id,
@@ -221,6 +224,7 @@ def create_conversation(new: NewConversation, audit: AuditRecord) -> Steps[Conve
         "now": new.now,
     }
     if (yield Step("create_conversation", key_of(new.conversation_id) | values)):
+        yield from check_conversations(new.owner_id, quotas)
         yield from add_audit(audit)
     yield from log.require(new.conversation_id, new.owner_id)
     return (yield from _present(new.conversation_id, new.owner_id))
@@ -233,7 +237,9 @@ def _present(conversation_id: str, user_id: str | None) -> Steps[Conversation]:
     return found
 
 
-def fork_conversation(new: NewFork, audit: AuditRecord) -> Steps[tuple[Conversation, Appended | None]]:
+def fork_conversation(
+    new: NewFork, audit: AuditRecord, quotas: Quotas = NO_QUOTAS
+) -> Steps[tuple[Conversation, Appended | None]]:
     """Create the branch and its first message; one of this id is returned as it is."""
     parent = yield from log.lock(new.parent_id)
     if parent is None:
@@ -241,6 +247,7 @@ def fork_conversation(new: NewFork, audit: AuditRecord) -> Steps[tuple[Conversat
     known = yield from log.find_session(new.fork_id)
     if known is None:
         yield from _fork(new, parent)
+        yield from check_forks(parent.owner_id, quotas)
         yield from add_audit(audit)
     elif (known.forked_from_id, known.forked_at_seq) != (new.parent_id, new.at_seq):
         raise InvalidInputError("fork_id", "is the one of another fork")
