@@ -88,15 +88,15 @@ async def test_tokens_of_summarizers_on_a_day(service: Service, container: Conta
 async def test_forks_of_too_many_forks(service: Service) -> None:
     conversation = await service.created()
     await service.said(conversation, "one")
+    answers: list[Any] = []
     for depth in range(3):
         (last,) = await service.said(conversation, f"at depth {depth}")
-        answer = await service.post(
-            f"/conversations/{conversation}/messages/{last}/fork", {"newMessage": {"content": "else"}}
-        )
-        if depth < 2:
-            conversation = answer.json()["id"]
-    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
-    assert answer.json()["errors"][0]["field"] == "messageId"
+        path = f"/conversations/{conversation}/messages/{last}/fork"
+        answers.append(await service.post(path, {"newMessage": {"content": "else"}}))
+        conversation = answers[-1].json().get("id", conversation)
+    problem = answers[-1].json()
+    assert [answer.status_code for answer in answers] == [201, 201, 422]
+    assert (problem["code"], problem["errors"][0]["field"]) == ("invalid", "messageId")
 
 
 async def test_forks_are_listed_in_pages(service: Service) -> None:

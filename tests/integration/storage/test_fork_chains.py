@@ -94,7 +94,7 @@ async def test_statements_do_not_grow_with_the_depth(container: Container) -> No
     assert len(session.branch) == DEPTH + 1
     for name, read in READS.items():
         names: list[str] = []
-        await container.needed_database().read(lambda read=read, names=names: counted(read(session), names))
+        await container.needed_database().read(counted, read(session), names)
         assert 0 < len(names) <= 8, (name, names)
 
 
