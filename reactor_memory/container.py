@@ -812,6 +812,7 @@ def manager_options(settings: Settings) -> ManagerOptions:
         work_every=settings.summary.segment_message_count,
         lease_seconds=settings.background.lease_seconds,
         delete_grace_days=settings.store.delete_grace_days,
+        max_fork_depth=settings.store.max_fork_depth,
         max_pins=settings.context.max_pins,
         max_pin_tokens=settings.context.max_pin_tokens,
     )
@@ -890,6 +891,7 @@ def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> Sp
         clock=clock,
         max_tokens_per_session=summary.max_tokens_per_session,
         max_tokens_per_day=summary.max_tokens_per_day,
+        max_tokens_of_user=settings.quotas.max_summary_tokens_per_day,
     )
 
 
@@ -1281,6 +1283,12 @@ class Container(containers.DeclarativeContainer):
     access: providers.Singleton[Access] = providers.Singleton(
         imported("reactor_memory.service.access:Access"), database=database, audit=audit
     )
+    quotas = providers.Callable(
+        imported("reactor_memory.memberships:Quotas"),
+        max_conversations=settings.provided.quotas.max_conversations,
+        max_forks=settings.provided.quotas.max_forks,
+        max_members=settings.provided.quotas.max_members,
+    )
     conversations: providers.Singleton[Conversations] = providers.Singleton(
         imported("reactor_memory.service.conversations:Conversations"),
         access=access,
@@ -1290,6 +1298,8 @@ class Container(containers.DeclarativeContainer):
         audit=audit,
         clock=clock,
         limits=providers.Callable(message_limits, settings),
+        max_fork_depth=settings.provided.store.max_fork_depth,
+        quotas=quotas,
         purge=is_purging,
         forget_in=forget_in,
     )
@@ -1311,6 +1321,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         audit=audit,
         clock=clock,
+        quotas=quotas,
     )
 
     response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(

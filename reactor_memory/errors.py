@@ -87,6 +87,19 @@ class LimitExceededError(InvalidInputError):
         self.setting = setting
 
 
+class QuotaExceededError(InvalidInputError):
+    """The user has as many of `unit` as the setting `setting` allows: `left` more are possible, until some go."""
+
+    def __init__(self, field: str, *, limit: int, left: int, unit: str, setting: str) -> None:
+        super().__init__(
+            field, f"is one too many: {left} of {limit} {unit} are left; delete some, or raise the setting {setting}"
+        )
+        self.limit = limit
+        self.left = left
+        self.unit = unit
+        self.setting = setting
+
+
 class ImportFormatError(InvalidInputError):
     """A line of an imported file is not in the documented format."""
 

@@ -57,8 +57,8 @@ async def in_thread_if_long(characters: int, work: Callable[[], T]) -> T:
     return await anyio.to_thread.run_sync(work) if characters > COUNT_IN_THREAD_CHARACTERS else work()
 
 
-def characters_of(messages: Sequence[Message]) -> int:
-    return sum(len(message.content) for message in messages)
+def characters_of(messages: Sequence[Message], system: str | None = None) -> int:
+    return sum(len(message.content) for message in messages) + len(system or "")
 
 
 class LoadingOptions(Value, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ class ContextLoader:
         # a message to come is counted at each step of the load, and of the turn
         counter = self._counter.remembering() if request.current else self._counter
         limits, current_tokens = await in_thread_if_long(
-            characters_of(request.current) + len(request.system or ""), lambda: self._measured(request, counter)
+            characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
         session, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
@@ -157,11 +157,12 @@ class ContextLoader:
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         """Like `assemble`, where a long turn holds up nobody else."""
-        return await in_thread_if_long(characters_of(current), lambda: self.assemble(loaded, current))
+        characters = characters_of(current, loaded.system)
+        return await in_thread_if_long(characters, lambda: self.assemble(loaded, current))
 
     async def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         """A context of the caller's own history: nothing is read, only the budget is kept."""
-        characters = characters_of(history) + characters_of(request.current)
+        characters = characters_of(history) + characters_of(request.current, request.system)
         return await in_thread_if_long(characters, lambda: self._trimmed(request, history))
 
     def _measured(self, request: LoadRequest, counter: MessageCounter) -> tuple[ContextLimits, int]:

@@ -59,6 +59,7 @@ from reactor_memory.protocols import (
     SummaryStore,
 )
 from reactor_memory.storage import derived, log, posting
+from reactor_memory.storage.branches import check_fork_depth
 from reactor_memory.storage.pins import find_pin, place_pin
 from reactor_memory.tokens.messages import MessageCounter
 from reactor_memory.turn import Turn
@@ -90,6 +91,7 @@ class ManagerOptions(Value, frozen=True, kw_only=True):
     limits: MessageLimits
     work_every: int = 10
     delete_grace_days: int = 0
+    max_fork_depth: int = 200
     max_pins: int = 20
     max_pin_tokens: int = 2000
     timeout_seconds: float = 10.0
@@ -731,13 +733,15 @@ class ConversationManager:
 
     @_in_time
     async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
-        """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`."""
-        check_session_id(session_id, creating=False)
+        """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`.
+
+        Raises `LimitExceededError` for more forks of forks than `store.max_fork_depth`.
+        """
         _check_position("at_seq", at_seq)
-        group_id = session_id.partition("~")[0]
-        return await self._messages.fork(
-            session_id, user_id, at_seq=at_seq, fork_id=f"{group_id}~{self._random(12)}", now=self._clock()
-        )
+        parent = await self.get_session(session_id, user_id=user_id)
+        check_fork_depth(parent, at_seq, self._options.max_fork_depth)
+        fork_id = f"{parent.group_id}~{self._random(12)}"
+        return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
 
     @_in_time
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:

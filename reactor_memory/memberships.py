@@ -73,6 +73,17 @@ class Conversation(Value, frozen=True, kw_only=True):
         return self.session.session_id
 
 
+class Quotas(Value, frozen=True, kw_only=True):
+    """What one user may own. 0: as much as they like. Members are those of all conversations of the user."""
+
+    max_conversations: int = 0
+    max_forks: int = 0
+    max_members: int = 0
+
+
+NO_QUOTAS = Quotas()
+
+
 class NewConversation(Value, frozen=True, kw_only=True):
     """A conversation to create, without messages."""
 

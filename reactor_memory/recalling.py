@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -41,7 +42,7 @@ DIRECT_MESSAGES = 2_000
 
 IN_THREAD_MESSAGES = 100
 IN_THREAD_CHARACTERS = 100_000
-"""From so many on they are searched in a thread: other loads go on meanwhile."""
+"""From so many on they are searched, and the best chosen, in a thread: other loads go on meanwhile."""
 
 FOUND = 100
 """How much of what an index finds is looked at."""
@@ -157,7 +158,8 @@ class Recaller:
         turns, anchors = wanted(findings, question.named, shown)
         facts = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
         messages = await self._messages.read_ranges(session.session_id, user_id, turns) if turns else ()
-        return choose(
+        best = partial(
+            choose,
             findings,
             question.named,
             shown,
@@ -167,6 +169,8 @@ class Recaller:
             count=self._cost,
             count_text=self._counter.of_text,
         )
+        is_short = len(shown.window) + len(messages) + len(facts) < IN_THREAD_MESSAGES
+        return best() if is_short else await anyio.to_thread.run_sync(best, abandon_on_cancel=True)
 
     async def _findings(
         self, question: Question, session: Session, user_id: str | None, draft: Draft, limit: int = FOUND

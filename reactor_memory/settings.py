@@ -239,6 +239,7 @@ class StoreSettings(Section):
 
     url: StoreUrl = Field(default="sqlite:///reactor-memory.db", repr=False)
     delete_grace_days: NonNegativeInt = 0
+    max_fork_depth: PositiveInt = 200
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
     timeout_seconds: PositiveFloat = 10
@@ -646,6 +647,17 @@ class HttpSettings(Section):
     metrics_port: Port | None = None
 
 
+class QuotaSettings(Section):
+    """What one user may have in the service. 0: as much as they like."""
+
+    prefix = "quotas"
+
+    max_conversations: NonNegativeInt = 0
+    max_forks: NonNegativeInt = 0
+    max_members: NonNegativeInt = 0
+    max_summary_tokens_per_day: NonNegativeInt = 0
+
+
 class StreamSettings(Section):
     """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
 
@@ -745,6 +757,7 @@ class Settings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     auth: AuthSettings = AuthSettings()
     http: HttpSettings = HttpSettings()
+    quotas: QuotaSettings = QuotaSettings()
     streams: StreamSettings = StreamSettings()
     search: SearchSettings = SearchSettings()
     plugins: PluginSettings = PluginSettings()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, cast
 
+import anyio.to_thread
 import msgspec
 
 from reactor_memory.adapters.crossing import Crossing
@@ -138,7 +139,8 @@ class ReactorMemoryStore(BaseStore):
         if isinstance(op, SearchOp):
             return await self._source(op.namespace_prefix).search(op)
         if isinstance(op, ListNamespacesOp):
-            return _selected(await self._items.namespaces(), op)
+            # There may be any number of them
+            return await anyio.to_thread.run_sync(_selected, await self._items.namespaces(), op)
         return None
 
     def _source(self, namespace: Namespace) -> _Source:
@@ -225,8 +227,8 @@ class _Items:
             for item, shared in found[op.offset :]
         ]
 
-    async def namespaces(self) -> list[Namespace]:
-        return [tuple(path.split(".")) for path in await self._database.read(items.list_item_namespaces, self._user_id)]
+    async def namespaces(self) -> Sequence[str]:
+        return await self._database.read(items.list_item_namespaces, self._user_id)
 
     def check(self, op: PutOp) -> None:
         if not op.namespace:
@@ -490,8 +492,9 @@ _COMPARISONS = {
 # -- namespaces -------------------------------------------------------------------------------------------------------
 
 
-def _selected(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:
+def _selected(paths: Iterable[str], op: ListNamespacesOp) -> list[Namespace]:
     """Reserved namespaces are not listed: they would name every user."""
+    namespaces = (tuple(path.split(".")) for path in paths)
     matching = [path for path in namespaces if all(_is_match(path, each) for each in op.match_conditions or ())]
     shown = {path[: op.max_depth] for path in matching} if op.max_depth is not None else matching
     return sorted(shown)[op.offset : op.offset + op.limit]

@@ -31,7 +31,7 @@ class GeminiChatModel:
         self.name = model
         self.notice = f"What you say is sent to {base_url or 'Google'}, with what the context shows of this session."
         self._timeout_seconds = timeout_seconds
-        self._connection = OnDemand(lambda: open_connection(key, base_url, timeout_seconds=None))
+        self._connection = OnDemand(lambda: _opened(key, base_url))
 
     def stream(self, messages: Sequence[Message], *, system: str | None = None) -> AsyncGenerator[str]:
         return or_chat_model_error(self._pieces(messages, system), failure_of)
@@ -57,6 +57,12 @@ class GeminiChatModel:
         )
         async for response in responses:
             yield response
+
+
+def _opened(api_key: str, base_url: str | None) -> GeminiConnection:
+    from reactor_memory.summarizers.bounded_http import BoundedClient
+
+    return open_connection(api_key, base_url, timeout_seconds=None, transport=BoundedClient)
 
 
 def _config(system_instruction: object) -> GenerateContentConfig:

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from reactor_memory.http.development import DevelopmentIssuer
     from reactor_memory.settings import Settings
 
-SERVICE_DEFAULTS = {"store.delete_grace_days": 30, "search.enabled": True}
+SERVICE_DEFAULTS = {
+    "store.delete_grace_days": 30,
+    "search.enabled": True,
+    "quotas.max_conversations": 10_000,
+    "quotas.max_forks": 10_000,
+    "quotas.max_members": 10_000,
+    "quotas.max_summary_tokens_per_day": 2_000_000,
+}
 """What a service does unless the settings say otherwise."""
 
 

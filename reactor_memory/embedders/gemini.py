@@ -68,7 +68,11 @@ class GeminiEmbedder:
         return [of_length_one(vector) for vector in vectors]
 
     def _open(self) -> GeminiConnection:
-        return open_connection(self._api_key, self._base_url, timeout_seconds=self._timeout_seconds)
+        from reactor_memory.summarizers.bounded_http import BoundedClient
+
+        return open_connection(
+            self._api_key, self._base_url, timeout_seconds=self._timeout_seconds, transport=BoundedClient
+        )
 
 
 def of_length_one(vector: Sequence[float]) -> list[float]:

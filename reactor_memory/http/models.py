@@ -331,7 +331,9 @@ class Readiness(Answer, frozen=True, kw_only=True):
 
 
 class Problem(Answer, frozen=True, kw_only=True):
-    """RFC 9457, as ``application/problem+json``. `code` is stable, `detail` is for people."""
+    """RFC 9457, as ``application/problem+json``. `code` is stable, `detail` is for people.
+    `left` and `limit` tell of a quota how much of it is left.
+    """
 
     type: str = "about:blank"
     title: str
@@ -340,6 +342,8 @@ class Problem(Answer, frozen=True, kw_only=True):
     detail: str
     request_id: str
     errors: list[FieldProblem] | UnsetType = UNSET
+    left: int | UnsetType = UNSET
+    limit: int | UnsetType = UNSET
 
 
 class FieldProblem(Answer, frozen=True, kw_only=True):

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import msgspec
 from litestar import Response
 from litestar.connection import Request
 from litestar.exceptions import HTTPException, LitestarException
+from msgspec import UNSET, UnsetType
 
 from reactor_memory import errors
 from reactor_memory.http.choices import choices
@@ -58,6 +58,7 @@ TOO_LARGE = _kind(413, "too_large", "The request is too large")
 URI_TOO_LONG = _kind(414, "uri_too_long", "The address is too long")
 UNSUPPORTED_MEDIA_TYPE = _kind(415, "unsupported_media_type", "The body must be JSON, not compressed")
 INVALID = _kind(422, "invalid", "A value cannot be accepted")
+QUOTA_EXCEEDED = _kind(413, "quota_exceeded", "There is no room left for you")
 RATE_LIMITED = _kind(429, "rate_limited", "Too many requests")
 INTERNAL = _kind(500, "internal", "Something went wrong here")
 NOT_SET_UP = _kind(501, "search_type_unavailable", "This kind of search is not set up here")
@@ -93,11 +94,15 @@ class ProblemError(Exception):
         errors: Sequence[FieldProblem] = (),
         headers: Mapping[str, str] | None = None,
         code: str | None = None,
+        left: int | UnsetType = UNSET,
+        limit: int | UnsetType = UNSET,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
         self.code = code or kind.code
         self.detail = detail
+        self.left = left
+        self.limit = limit
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
 
@@ -134,7 +139,9 @@ def answer(problem: ProblemError, request_id: str, cause: Exception | None = Non
         code=problem.code,
         detail=problem.detail,
         request_id=request_id,
-        errors=list(problem.errors) if problem.errors else msgspec.UNSET,
+        errors=list(problem.errors) if problem.errors else UNSET,
+        left=problem.left,
+        limit=problem.limit,
     )
     return Response(body, status_code=problem.kind.status, media_type=PROBLEM_JSON, headers=problem.headers)
 
@@ -205,6 +212,11 @@ def _of_limit(error: errors.LimitExceededError) -> ProblemError:
     problem = f"has {error.actual} {error.unit}, the limit is {error.limit}"
     kind = TOO_LARGE if error.setting.split(".")[-1] in _LARGE else INVALID
     return invalid(_on_the_wire(error.field), problem, kind)
+
+
+def _of_quota(error: errors.QuotaExceededError) -> ProblemError:
+    detail = f"{error.left} of {error.limit} {error.unit} are left: delete some"
+    return ProblemError(QUOTA_EXCEEDED, detail, left=error.left, limit=error.limit)
 
 
 def _of_page_token(error: errors.PageTokenError) -> ProblemError:
@@ -292,6 +304,7 @@ _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] 
     (errors.SearchTypeUnavailableError, _of_search_type),
     (errors.EmbeddingError, _of_embedder),
     (errors.LimitExceededError, _of_limit),
+    (errors.QuotaExceededError, _of_quota),
     (errors.InvalidInputError, _of_input),
     (errors.BudgetExceededError, _of_budget),
     (

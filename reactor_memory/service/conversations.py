@@ -18,6 +18,7 @@ from reactor_memory.memberships import (
     ListMode,
     NewConversation,
     NewFork,
+    Quotas,
 )
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.principals import ANY_AGENT, Principal
@@ -27,6 +28,7 @@ from reactor_memory.service.auditing import Audit
 from reactor_memory.service.messages import NewMessage, check_unreserved, said_by_user
 from reactor_memory.service.requests import batch_key, new_id
 from reactor_memory.storage import conversations
+from reactor_memory.storage.branches import check_fork_depth
 from reactor_memory.validation import MessageLimits, check_agent_name, check_metadata, check_text
 
 
@@ -46,6 +48,8 @@ class Conversations:
         audit: Audit,
         clock: Clock,
         limits: MessageLimits,
+        max_fork_depth: int,
+        quotas: Quotas,
         purge: bool,
         forget_in: int | None,
     ) -> None:
@@ -56,6 +60,8 @@ class Conversations:
         self._audit = audit
         self._clock = clock
         self._limits = limits
+        self._max_fork_depth = max_fork_depth
+        self._quotas = quotas
         self._purge = purge
         self._forget_in = forget_in
 
@@ -70,7 +76,8 @@ class Conversations:
     ) -> Conversation:
         """A new conversation of the caller, the same one for each repetition of a request. A blank title is none.
 
-        Raises `InvalidInputError`, and `NotGrantedError` for an agent whose grant does not cover `agent_name`.
+        Raises `InvalidInputError`, `QuotaExceededError`, and `NotGrantedError` for an agent whose grant does not cover
+        `agent_name`.
         """
         check_granted(principal, "append")
         check_agent_name(agent_name)
@@ -86,9 +93,8 @@ class Conversations:
             agent_name=agent_name,
             now=self._clock(),
         )
-        return await self._database.write(
-            conversations.create_conversation, new, self._audit.record(principal, new.conversation_id, "create")
-        )
+        audit = self._audit.record(principal, new.conversation_id, "create")
+        return await self._database.write(conversations.create_conversation, new, audit, self._quotas)
 
     async def get(self, principal: Principal, conversation_id: str) -> Conversation:
         """The conversation, with its preview and the last message that it shares."""
@@ -183,7 +189,8 @@ class Conversations:
         """A branch that shares what stands before the message of a user, and begins with `first` in its place.
 
         It has the agent of its parent and, without a title of its own, its title. Raises `MessageNotFoundError`, and
-        `InvalidInputError` for a message that is no user's or that users do not see.
+        `InvalidInputError` for a message that is no user's or that users do not see, and for more forks than
+        `store.max_fork_depth` or a quota allows.
         """
         said = None if first is None else said_by_user(principal, first)
         user_of(principal)
@@ -193,6 +200,7 @@ class Conversations:
             at_seq = fork_point(
                 conversation_id, await self._database.read(conversations.find_message, conversation.session, message_id)
             )
+            check_fork_depth(conversation.session, at_seq, self._max_fork_depth, field="message_id")
             random = new_id(principal, request_key, "fork", conversation_id, message_id)
             fork_id = f"{conversation.session.group_id}~{random}"
             new = NewFork(
@@ -226,7 +234,7 @@ class Conversations:
 
     async def _forked(self, principal: Principal, new: NewFork, parent: Conversation) -> Conversation:
         audit = self._audit.record(principal, new.fork_id, "fork", target=new.parent_id)
-        fork, appended = await self._database.write(conversations.fork_conversation, new, audit)
+        fork, appended = await self._database.write(conversations.fork_conversation, new, audit, self._quotas)
         if appended is not None:
             self._background.messages_saved(new.fork_id, appended.last_seq)
         return replace(fork, access_level=parent.access_level)

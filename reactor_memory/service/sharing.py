@@ -12,7 +12,7 @@ from reactor_memory.errors import (
     SharingConflictError,
     TransferNotFoundError,
 )
-from reactor_memory.memberships import AccessLevel, Conversation
+from reactor_memory.memberships import AccessLevel, Conversation, Quotas
 from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer
 from reactor_memory.principals import Operation, Principal
 from reactor_memory.protocols import Clock
@@ -32,11 +32,12 @@ class Sharing:
     What is done with any conversation of a group holds for all of them.
     """
 
-    def __init__(self, *, access: Access, database: Database, audit: Audit, clock: Clock) -> None:
+    def __init__(self, *, access: Access, database: Database, audit: Audit, clock: Clock, quotas: Quotas) -> None:
         self._access = access
         self._database = database
         self._audit = audit
         self._clock = clock
+        self._quotas = quotas
 
     async def members(self, principal: Principal, conversation_id: str) -> tuple[Membership, ...]:
         """All members, the owner first, then in the order in which they joined."""
@@ -45,7 +46,9 @@ class Sharing:
         return await self._database.read(memberships.list_memberships, conversation.session.group_id)
 
     async def add(self, principal: Principal, conversation_id: str, user_id: str, level: AccessLevel) -> Membership:
-        """Give a user access. Raises `SharingConflictError` (``already_member``) if they have some."""
+        """Give a user access. Raises `SharingConflictError` (``already_member``) if they have some, and
+        `QuotaExceededError`.
+        """
         member = await self._put(principal, conversation_id, user_id, level, creating=True)
         if member is None:
             raise SharingConflictError(
@@ -74,7 +77,9 @@ class Sharing:
         member = Membership(
             group_id=conversation.session.group_id, user_id=user_id, access_level=level, created_at=self._clock()
         )
-        return await self._database.write(memberships.put_membership, member, audit, creating=creating)
+        return await self._database.write(
+            memberships.put_membership, member, audit, creating=creating, quotas=self._quotas
+        )
 
     async def remove(self, principal: Principal, conversation_id: str, user_id: str) -> None:
         """Take the access of a user away; members may leave by themselves.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from reactor_memory.errors import LimitExceededError
 from reactor_memory.models import BranchRange, PostedSummary, Segment, Session
 
 FORK_SEPARATOR = "~"
@@ -31,6 +32,20 @@ def branch_for_fork(session: Session, fork_id: str, at_seq: int) -> tuple[Branch
     """The branch that shares 1..`at_seq`-1 with `session` and continues with messages of its own."""
     shared = ranges_between(session.branch, 0, at_seq - 1)
     return (*shared, BranchRange(conversation_id=fork_id, start_seq=at_seq))
+
+
+def check_fork_depth(session: Session, at_seq: int, limit: int, *, field: str = "at_seq") -> None:
+    """Raises `LimitExceededError` if a fork of `session` would share messages of more conversations than `limit`."""
+    depth = len(ranges_between(session.branch, 0, at_seq - 1))
+    if depth > limit:
+        raise LimitExceededError(
+            field,
+            actual=depth,
+            limit=limit,
+            unit="conversations to share messages of",
+            setting="store.max_fork_depth",
+            instead="fork at an earlier message",
+        )
 
 
 def ranges_between(branch: Sequence[BranchRange], after: int, until: int | None) -> tuple[BranchRange, ...]:

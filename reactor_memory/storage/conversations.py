@@ -19,11 +19,13 @@ from reactor_memory.errors import (
     SharingConflictError,
 )
 from reactor_memory.memberships import (
+    NO_QUOTAS,
     Conversation,
     ConversationsQuery,
     MessagesQuery,
     NewConversation,
     NewFork,
+    Quotas,
     title_from,
 )
 from reactor_memory.models import AuditRecord, JsonObject, Message, Session
@@ -32,6 +34,7 @@ from reactor_memory.searching import INDEX_SEARCH
 from reactor_memory.storage import log
 from reactor_memory.storage.memberships import add_audit
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, preview_of
+from reactor_memory.storage.quotas import check_conversations, check_forks
 from reactor_memory.storage.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.storage.user_rows import name_user
 
@@ -155,10 +158,9 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
     asked, count = 0, _FIRST_PARTS
     while wanted := [number for number, each in enumerate(found) if _is_wanting(each, newest[number], asked)]:
         parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
-        rows: Rows = yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})
-        for row in rows:
-            number: int = row[0]
-            newest[number].append(row)
+        for row in (yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
+            place: int = row[0]
+            newest[place].append(row)
         asked, count = asked + count, count * 2
     return tuple(map(_describe, found, newest))
 
@@ -173,7 +175,7 @@ def _newest_parts(number: int, session: Session, asked: int, count: int) -> list
     """Behind the `asked` newest ones."""
     end = len(session.branch) - asked
     parts = log.stored_parts(session.branch[max(0, end - count) : end], 0, None)
-    return [[number, part["group_id"], part["conversation_id"], part["start_seq"], part["end_seq"]] for part in parts]
+    return [[number, session.group_id, part.conversation_id, part.start_seq, part.end_seq] for part in parts]
 
 
 def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation:
@@ -192,12 +194,10 @@ def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
     if query.user_id is not None:
         yield from name_user(query.user_id)
     own = query.session.session_id
-    parts = [
-        part | {"client_id": query.client_id, "channel": query.channel}
-        for part in log.stored_parts(query.session.branch, query.after, query.until)
-        if query.inherit or part["conversation_id"] == own
-    ]
-    return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit))
+    stored = log.stored_parts(query.session.branch, query.after, query.until)
+    parts = [part for part in stored if query.inherit or part.conversation_id == own]
+    told = {"client_id": query.client_id, "channel": query.channel}
+    return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit, **told))
 
 
 def find_message(session: Session, message_id: str) -> Steps[Message | None]:
@@ -211,10 +211,10 @@ def find_message(session: Session, message_id: str) -> Steps[Message | None]:
 # Creating and naming
 
 
-def create_conversation(new: NewConversation, audit: AuditRecord) -> Steps[Conversation]:
+def create_conversation(new: NewConversation, audit: AuditRecord, quotas: Quotas = NO_QUOTAS) -> Steps[Conversation]:
     """The conversation; one of this id and owner that is there already is left as it is and returned.
 
-    Raises `SessionOwnershipError` or `SessionDeletedError`.
+    Raises `SessionOwnershipError`, `SessionDeletedError` or `QuotaExceededError`.
     """
     values = {
         "owner_id": new.owner_id,
@@ -224,6 +224,7 @@ def create_conversation(new: NewConversation, audit: AuditRecord) -> Steps[Conve
         "now": new.now,
     }
     if (yield Step("create_conversation", key_of(new.conversation_id) | values)):
+        yield from check_conversations(new.owner_id, quotas)
         yield from add_audit(audit)
     yield from log.require(new.conversation_id, new.owner_id)
     return (yield from _present(new.conversation_id, new.owner_id))
@@ -236,7 +237,9 @@ def _present(conversation_id: str, user_id: str | None) -> Steps[Conversation]:
     return found
 
 
-def fork_conversation(new: NewFork, audit: AuditRecord) -> Steps[tuple[Conversation, Appended | None]]:
+def fork_conversation(
+    new: NewFork, audit: AuditRecord, quotas: Quotas = NO_QUOTAS
+) -> Steps[tuple[Conversation, Appended | None]]:
     """Create the branch and its first message; one of this id is returned as it is."""
     parent = yield from log.lock(new.parent_id)
     if parent is None:
@@ -244,6 +247,7 @@ def fork_conversation(new: NewFork, audit: AuditRecord) -> Steps[tuple[Conversat
     known = yield from log.find_session(new.fork_id)
     if known is None:
         yield from _fork(new, parent)
+        yield from check_forks(parent.owner_id, quotas)
         yield from add_audit(audit)
     elif (known.forked_from_id, known.forked_at_seq) != (new.parent_id, new.at_seq):
         raise InvalidInputError("fork_id", "is the one of another fork")
@@ -280,8 +284,8 @@ def title_conversation(conversation_id: str) -> Steps[str | None]:
 
 def _first_text(session: Session) -> Steps[str]:
     for part in session.branch:
-        (values,) = log.stored_parts([part], part.start_seq - 1, None)
-        rows = yield Step("first_shown_text", {**values, "length": PREVIEW_SOURCE_LENGTH})
+        (stored,) = log.stored_parts([part], part.start_seq - 1, None)
+        rows = yield Step("first_shown_text", {**stored.values(), "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""

@@ -410,6 +410,11 @@ def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
     return Spending(session=rows[0][0], day=rows[0][1])
 
 
+def spent_for_owner(session_id: str, *, day: int) -> Steps[int]:
+    """Tokens of all sessions of the session's owner on this day; 0 without one."""
+    return (yield Step("spent_for_owner", key_of(session_id) | {"day": day}))[0][0]
+
+
 # Background work
 
 

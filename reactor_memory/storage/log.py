@@ -5,12 +5,12 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice, takewhile
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from reactor_memory.context.pinning import not_in_view
-from reactor_memory.database.operations import Batch, Rows, Step, Steps, bounded
+from reactor_memory.database.operations import Batch, Row, Rows, Step, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -46,6 +46,8 @@ from reactor_memory.storage.branches import branch_for_fork, clipped_between, gr
 from reactor_memory.storage.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.storage.pins import find_pin, place_pin, with_count
 from reactor_memory.storage.rows import (
+    branch_from,
+    first_range,
     key_of,
     message_from,
     message_values,
@@ -273,19 +275,29 @@ def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[S
     return session, (yield from _oldest(session.branch, limit, after=after, with_archived=True))
 
 
+class StoredPart(NamedTuple):
+    """Where some messages of a branch are stored. Summaries that end behind `hidden_until` hide none of them."""
+
+    conversation_id: str
+    start_seq: int
+    end_seq: int
+    hidden_until: int
+
+    def values(self) -> dict[str, Any]:
+        return key_of(self.conversation_id) | self._asdict()
+
+
 def stored_parts(
     branch: Sequence[BranchRange], after: int, until: int | None, *, with_archived: bool = False
-) -> list[dict[str, Any]]:
-    """Where the messages with `after` < seq <= `until` are stored, as the values of a query."""
-    group_id = group_of(branch[0].conversation_id)
+) -> list[StoredPart]:
+    """Where the messages with `after` < seq <= `until` are stored."""
     return [
-        {
-            "group_id": group_id,
-            "conversation_id": part.conversation_id,
-            "start_seq": part.start_seq,
-            "end_seq": _or_everything(part.end_seq),
-            "hidden_until": 0 if with_archived else _or_everything(whole.end_seq),
-        }
+        StoredPart(
+            part.conversation_id,
+            part.start_seq,
+            _or_everything(part.end_seq),
+            0 if with_archived else _or_everything(whole.end_seq),
+        )
         for whole, part in clipped_between(branch, after, until)
     ]
 
@@ -294,10 +306,9 @@ def _or_everything(end_seq: int | None) -> int:
     return EVERYTHING if end_seq is None else end_seq
 
 
-def ranges_of(parts: Iterable[Mapping[str, Any]]) -> str:
-    """Stored parts as one value of a query."""
-    wanted = [[part["conversation_id"], part["start_seq"], part["end_seq"], part["hidden_until"]] for part in parts]
-    return to_json(wanted) or "[]"
+def ranges_of(parts: Sequence[StoredPart]) -> str:
+    """The parts as one value of a query."""
+    return to_json(parts) or "[]"
 
 
 def _oldest(
@@ -326,28 +337,31 @@ def _newest(
     return (yield from read_parts("messages_newest_first", "messages_of_ranges", parts[::-1], limit))
 
 
-def read_parts(alone: str, together: str, parts: Sequence[Mapping[str, Any]], limit: int) -> Steps[tuple[Message, ...]]:
+def read_parts(
+    alone: str, together: str, parts: Sequence[StoredPart], limit: int, **shared: object
+) -> Steps[tuple[Message, ...]]:
     """The first `limit` messages of `parts`, which are in the order of the messages that are wanted. `alone` is the
-    query of one part, `together`, oldest first, of several: those that an ancestor stores are read in a few statements,
-    whatever their number.
+    query of one part, `together`, oldest first, of several: so a few statements read them, whatever their number.
+    `shared`: values of both.
     """
     found: list[Message] = []
     size = limit
     while parts and len(found) < limit:
         count = _how_many_within(parts, size)
         if count > 1:
-            rows = yield Step(together, {**parts[0], "ranges": ranges_of(parts[:count])})
-            in_order = rows if parts[0]["start_seq"] < parts[1]["start_seq"] else rows[::-1]
+            group_id = group_of(parts[0].conversation_id)
+            rows = yield Step(together, shared | {"group_id": group_id, "ranges": ranges_of(parts[:count])})
+            in_order = rows if parts[0].start_seq < parts[1].start_seq else rows[::-1]
         else:
-            in_order = yield Step(alone, {**parts[0], "limit": limit - len(found)})
+            in_order = yield Step(alone, shared | parts[0].values() | {"limit": limit - len(found)})
         found += map(message_from, in_order)
         parts, size = parts[max(1, count) :], size * 2
     return tuple(found[:limit])
 
 
-def _how_many_within(parts: Sequence[Mapping[str, Any]], size: int) -> int:
+def _how_many_within(parts: Sequence[StoredPart], size: int) -> int:
     """Of how many of the first parts all positions together are no more than `size`."""
-    taken = accumulate(part["end_seq"] - part["start_seq"] + 1 for part in parts)
+    taken = accumulate(part.end_seq - part.start_seq + 1 for part in parts)
     return sum(1 for _ in takewhile(lambda positions: positions <= size, taken))
 
 
@@ -379,39 +393,44 @@ def list_sessions(user_id: str | None, *, limit: int, cursor: str | None) -> Ste
         rows = yield Step("list_open", values)
     else:
         rows = yield Step("list_owned", values | {"owner_id": user_id})
-    sessions = [session_from(row) for row in islice(rows, limit)]
     previews: list[SessionPreview] = []
-    for session in sessions:
-        previews.append((yield from _preview(session)))  # noqa: PERF401 (a comprehension cannot yield)
+    for row in islice(rows, limit):
+        previews.append((yield from _preview(row)))  # noqa: PERF401 (a comprehension cannot yield)
     return SessionPage(
         sessions=tuple(previews),
-        next_cursor=_cursor_after(sessions[-1]) if sessions and len(rows) > limit else None,
+        next_cursor=_cursor_after(previews[-1]) if previews and len(rows) > limit else None,
     )
 
 
-def _cursor_after(session: Session) -> str:
+def _cursor_after(session: SessionPreview) -> str:
     return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
 
 
-def _preview(session: Session) -> Steps[SessionPreview]:
+def _preview(row: Row) -> Steps[SessionPreview]:
+    session_id, _, _, last_seq, path, created_at, updated_at, title, *_ = row
     return SessionPreview(
-        session_id=session.session_id,
-        title=session.title,
-        preview=preview_of((yield from _first_user_text(session))),
-        last_seq=session.last_seq,
-        created_at=session.created_at,
-        updated_at=session.updated_at,
+        session_id=session_id,
+        title=title,
+        preview=preview_of((yield from _first_user_text(session_id, path))),
+        last_seq=last_seq,
+        created_at=created_at,
+        updated_at=updated_at,
     )
 
 
-def _first_user_text(session: Session) -> Steps[str]:
-    """One statement for each part of the branch until one gives it: nearly always the first."""
-    for part in session.branch:
-        (values,) = stored_parts([part], part.start_seq - 1, None)
-        rows = yield Step("first_user_text", {**values, "length": PREVIEW_SOURCE_LENGTH})
-        if rows:
-            return rows[0][0]
-    return ""
+def _first_user_text(session_id: str, path: str | None) -> Steps[str]:
+    """It nearly always stands in the first part of the branch: the others are not even decoded before."""
+    text = yield from _user_text_of(first_range(session_id, path))
+    for part in branch_from(session_id, path)[1:] if text is None else ():
+        if (text := (yield from _user_text_of(part))) is not None:
+            break
+    return text or ""
+
+
+def _user_text_of(part: BranchRange) -> Steps[str | None]:
+    (stored,) = stored_parts([part], part.start_seq - 1, None)
+    rows = yield Step("first_user_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
+    return rows[0][0] if rows else None
 
 
 # Changing what is in view

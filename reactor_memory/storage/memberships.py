@@ -17,8 +17,10 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     SharingConflictError,
 )
+from reactor_memory.memberships import NO_QUOTAS, Quotas
 from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer, Session
 from reactor_memory.storage import log
+from reactor_memory.storage.quotas import check_members
 from reactor_memory.storage.rows import key_of, object_from, to_json
 from reactor_memory.storage.user_rows import name_all_users, name_user
 
@@ -40,9 +42,11 @@ def members_of(group_id: str) -> Steps[tuple[Membership, ...]]:
     return tuple(_membership(row) for row in (yield Step("memberships", {"group_id": group_id})))
 
 
-def put_membership(membership: Membership, audit: AuditRecord, *, creating: bool) -> Steps[Membership | None]:
+def put_membership(
+    membership: Membership, audit: AuditRecord, *, creating: bool, quotas: Quotas = NO_QUOTAS
+) -> Steps[Membership | None]:
     """Add a member (None if there is one), or change the level of one (None if there is none); how it stands now. The
-    owner is a member that this cannot change. Raises `SessionDeletedError`.
+    owner is a member that this cannot change. Raises `SessionDeletedError` and `QuotaExceededError`.
     """
     root = yield from _locked_root(membership.group_id)
     if root.owner_id == membership.user_id:
@@ -54,6 +58,8 @@ def put_membership(membership: Membership, audit: AuditRecord, *, creating: bool
         rows = yield Step("change_membership", values)
     if not rows:
         return None
+    if creating:
+        yield from check_members(root.owner_id, quotas)
     yield from add_audit(audit)
     return _membership(rows[0])
 

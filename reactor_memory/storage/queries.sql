@@ -661,6 +661,15 @@ INSERT INTO summary_spending (group_id, conversation_id, day, tokens)
 VALUES (:group_id, :conversation_id, :day, :tokens)
 ON CONFLICT (group_id, conversation_id, day) DO UPDATE SET tokens = summary_spending.tokens + excluded.tokens
 
+-- name: spent_for_owner
+-- across groups
+SELECT CAST(COALESCE(SUM(spent.tokens), 0) AS BIGINT)
+FROM summary_spending AS spent
+JOIN conversations AS other ON other.group_id = spent.group_id AND other.conversation_id = spent.conversation_id
+JOIN conversations AS own ON own.group_id = :group_id AND own.conversation_id = :conversation_id
+     AND own.owner_id = other.owner_id
+WHERE spent.day = :day
+
 -- name: spending
 -- Of the conversation in all, and of everybody on one day. The cap of a day bounds how many rows that reads.
 -- across groups
@@ -1738,6 +1747,32 @@ INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, titl
 VALUES (:group_id, :conversation_id, :owner_id, :agent_name, :title, :metadata, 0, :now, :now)
 ON CONFLICT (group_id, conversation_id) DO NOTHING
 RETURNING conversation_id
+
+-- name: count_roots
+-- No more than `limit` of them are counted.
+-- across groups
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM conversations
+    WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id = group_id
+    LIMIT :limit
+) AS best
+
+-- name: count_forks
+-- across groups
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM conversations
+    WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id <> group_id
+    LIMIT :limit
+) AS best
+
+-- name: count_members
+-- across groups
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM conversations AS root
+    JOIN memberships AS member ON member.group_id = root.group_id
+    WHERE root.owner_id = :owner_id AND root.deleted_at IS NULL AND root.conversation_id = root.group_id
+    LIMIT :limit
+) AS best
 
 -- name: describe_fork
 UPDATE conversations SET title = :title, agent_name = :agent_name

@@ -6,6 +6,7 @@ the stores turn it into `StoreCorruptError`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ from reactor_memory.models import (
 from reactor_memory.storage.branches import group_of, root_branch
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
+_READER = json.JSONDecoder()
 _PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])
 _TOOL_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _OBJECT = msgspec.json.Decoder(JsonObject)
@@ -79,6 +81,11 @@ def session_from(row: Row) -> Session:
 def branch_from(session_id: str, path: str | None) -> tuple[BranchRange, ...]:
     """The branch that a session's stored path tells; the one of a root, if it has none."""
     return _BRANCH.decode(path) if path else root_branch(session_id)
+
+
+def first_range(session_id: str, path: str | None) -> BranchRange:
+    """The first part of the same branch."""
+    return BranchRange(**_READER.raw_decode(path, 1)[0]) if path else root_branch(session_id)[0]
 
 
 def message_from(row: Row) -> Message:

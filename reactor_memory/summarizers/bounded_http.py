@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -12,12 +13,31 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 """Several times what the longest answer that is read takes; more of JSON would hold the event loop noticeably."""
 
 
+class _BoundedStream(httpx2.AsyncByteStream):
+    """Pieces of an answer as they arrive. What reads them may wait for the end of a line that never comes."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                raise _too_long()
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 class BoundedClient(httpx2.AsyncClient):
     """For a library that reads answers by itself: one of more than `MAX_ANSWER_BYTES`, unpacked, is refused."""
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         response = await super().send(request, stream=True, **options)
         if stream:
+            response.stream = _BoundedStream(response.stream)
             return response
         try:
             body = await bounded(response)
@@ -33,5 +53,9 @@ async def bounded(response: httpx2.Response) -> bytes:
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > MAX_ANSWER_BYTES:
-            raise SummarizationError("malformed", f"the answer has more than {MAX_ANSWER_BYTES} bytes")
+            raise _too_long()
     return bytes(body)
+
+
+def _too_long() -> SummarizationError:
+    return SummarizationError("malformed", f"the answer has more than {MAX_ANSWER_BYTES} bytes")

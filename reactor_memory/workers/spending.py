@@ -24,24 +24,36 @@ def day_of(now: int) -> int:
 
 
 class SpendingCaps:
-    """Tokens at most for one session in all, and for all sessions on one day (UTC). 0: no cap."""
+    """Tokens at most for one session in all, and on one day (UTC) for all sessions and for those of one user. 0: no
+    cap.
+    """
 
     def __init__(
-        self, *, database: Database, clock: Clock, max_tokens_per_session: int, max_tokens_per_day: int
+        self,
+        *,
+        database: Database,
+        clock: Clock,
+        max_tokens_per_session: int,
+        max_tokens_per_day: int,
+        max_tokens_of_user: int = 0,
     ) -> None:
         self._database = database
         self._clock = clock
         self._per_session = max_tokens_per_session
         self._per_day = max_tokens_per_day
+        self._of_user = max_tokens_of_user
         self._today = 0
         self._told: set[str] = set()
 
     async def are_reached(self, session_id: str) -> bool:
         """Whether no more may be spent for the session now. Says so in the log once a day and session."""
-        if not (self._per_session or self._per_day):
+        if not (self._per_session or self._per_day or self._of_user):
             return False
         today = day_of(self._clock())
         reached = self._reached(await self._database.read(derived.read_spending, session_id, day=today))
+        if not reached and self._of_user:
+            spent = await self._database.read(derived.spent_for_owner, session_id, day=today)
+            reached = "quotas.max_summary_tokens_per_day" if spent >= self._of_user else ""
         if reached:
             self._tell(reached, session_id, today)
         return bool(reached)
@@ -65,7 +77,7 @@ class SpendingCaps:
     def _tell(self, setting: str, session_id: str, today: int) -> None:
         if today != self._today:
             self._today, self._told = today, set()
-        of_session = setting == "summary.max_tokens_per_session"
+        of_session = setting != "summary.max_tokens_per_day"
         subject = session_id if of_session else ""
         if subject not in self._told:
             self._told.add(subject)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from reactor_memory.chat.gemini import GeminiChatModel
 from reactor_memory.container import Container, open_container
-from reactor_memory.errors import SummarizationError
+from reactor_memory.embedders.gemini import GeminiEmbedder
+from reactor_memory.errors import ChatModelError, EmbeddingError, SummarizationError
 from reactor_memory.models import Message
+from reactor_memory.principals import Principal
 from reactor_memory.searching import MessageSearch
 from reactor_memory.settings import Settings
 from reactor_memory.summarizers.bounded_http import MAX_ANSWER_BYTES
@@ -69,6 +73,78 @@ async def test_a_message_of_repeated_words_of_a_megabyte(container: Container, w
     async with free_loop():
         await manager.save_history("s", [Message.user("x" + word * (LONGEST // len(word.encode())))])
         await container.background_work().drain()
+
+
+@each_row("word", ["word ", "a", "zz1.", "\n", "漢"])
+async def test_a_system_prompt_of_repeated_words_of_a_megabyte(container: Container, word: str) -> None:
+    system = word * (LONGEST // len(word.encode()))
+    manager = container.conversation_manager()
+    await manager.save_history("s", [Message.user("Hello"), Message.assistant("Hello")])
+    async with free_loop():
+        await manager.load_history("s", message="And now?", system=system, budget=2_000_000)
+        await manager.load_history("s", history=[Message.user("Hello")], system=system, budget=2_000_000)
+
+
+@pytest.fixture
+async def filed(tmp_path: Path) -> AsyncIterator[tuple[Container, Path]]:
+    """What is stored grows by hand: nothing works in the background."""
+    path = tmp_path / "memory.db"
+    settings = Settings(store={"url": f"sqlite:///{path}"}, background={"enabled": False})
+    async with open_container(settings) as container:
+        await container.conversation_manager().save_history("s", [Message.user("Order A-1 is late")], user_id="ann")
+        yield container, path
+
+
+COPIED = """
+    WITH RECURSIVE number (seq) AS (SELECT 2 UNION ALL SELECT seq + 1 FROM number WHERE seq < :last)
+    INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, content, token_count, tokenizer,
+                          created_at)
+    SELECT group_id, conversation_id, number.seq, message_id || number.seq,
+           CASE number.seq % 2 WHEN 0 THEN 'assistant' ELSE 'user' END, visibility, content, token_count, tokenizer,
+           created_at
+    FROM number, messages WHERE messages.seq = 1
+"""
+
+
+async def test_a_session_of_100_000_messages(filed: tuple[Container, Path]) -> None:
+    container, path = filed
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(COPIED, {"last": 100_000})
+        connection.execute("UPDATE conversations SET last_seq = 100000")
+    manager = container.conversation_manager()
+    async with free_loop():
+        await manager.load_history("s", user_id="ann", message="And A-1?", budget=4000)
+        loaded = await manager.load_history("s", user_id="ann", query="A-1", budget=100_000)
+        await manager.search("s", "order late", user_id="ann")
+        await manager.read_facts("s", user_id="ann")
+        await manager.list_sessions(user_id="ann")
+        count = sum([1 async for _ in manager.stream_messages("s", user_id="ann")])
+    assert loaded.messages
+    assert count == 100_000
+
+
+async def test_two_hundred_forks_of_forks(filed: tuple[Container, Path]) -> None:
+    container, _ = filed
+    manager = container.conversation_manager()
+    fork_id = "s"
+    for number in range(200):
+        await manager.save_history(
+            fork_id, [Message.assistant("I see"), Message.user(f"And A-{number}?")], user_id="ann"
+        )
+        (last,) = await manager.read_messages(fork_id, user_id="ann", last=1)
+        fork_id = (await manager.fork(fork_id, at_seq=last.seq or 1, user_id="ann")).session_id
+    await manager.save_history(fork_id, [Message.user("Done")], user_id="ann")
+    await manager.summarize(fork_id, user_id="ann")
+    ann = Principal(user_id="ann")
+    async with free_loop():
+        await manager.load_history(fork_id, user_id="ann", message="And A-7?", budget=4000)
+        await manager.load_history(fork_id, user_id="ann", query="A-7", budget=4000)
+        await manager.search(fork_id, "order late", user_id="ann")
+        await manager.read_facts(fork_id, user_id="ann")
+        await manager.list_sessions(user_id="ann", limit=100)
+        forks = await container.conversations().forks(ann, fork_id, limit=101)
+        await container.conversations().list(ann, limit=100)
+    assert len(forks) == 101
 
 
 # -- answers of models ------------------------------------------------------------------------------------------------
@@ -150,3 +226,30 @@ async def test_long_answers_of_models(
                 failed = error.reason == "malformed"
         await summarizer.aclose()
     assert failed is not is_good
+
+
+async def test_long_answers_to_an_embedder() -> None:
+    def embedder_at(url: str) -> GeminiEmbedder:
+        return GeminiEmbedder("m", "key", dimensions=1, base_url=url, timeout_seconds=60)
+
+    with server_of(json.dumps({"embeddings": [{"values": [1.0]}]}).encode()) as url:
+        warmed = embedder_at(url)
+        assert await warmed.embed(["text"]) == [[1.0]]
+        await warmed.aclose()
+    with server_of(json.dumps({"embeddings": [{"values": [0.123456789] * 1_000_000}]}).encode()) as url:
+        embedder = embedder_at(url)
+        async with free_loop():
+            with pytest.raises(EmbeddingError) as raised:
+                await embedder.embed(["text"])
+        await embedder.aclose()
+    assert raised.value.reason == "malformed"
+    assert "bytes" in str(raised.value)
+
+
+async def test_a_line_of_a_chat_model_that_never_ends() -> None:
+    with server_of(b"data: " + b"x" * 12_000_000) as url:
+        model = GeminiChatModel("m", "key", base_url=url)
+        async with free_loop(0.5):  # the client library is imported
+            with pytest.raises(ChatModelError):
+                [piece async for piece in model.stream([Message.user("Hello")])]
+        await model.aclose()

@@ -92,7 +92,7 @@ class TestTheFile:
         used |= set(re.findall(r'"(delete_\w+|forget_work)"', sources))
         used |= set(re.findall(r'"(read_\w*context\w*)"', sources)) | INCLUDED
         used |= set(re.findall(r'"(recall_search\w*|\w+_of_ranges)"', sources))
-        used |= set(re.findall(r'"(merge_\w+|rewrite|checkpoint)"', sources))
+        used |= set(re.findall(r'"(merge_\w+|count_\w+|rewrite|checkpoint)"', sources))
         assert used == {block.name for block in QUERIES.blocks}
 
     def test_none_of_a_batch_returns_rows(self) -> None:

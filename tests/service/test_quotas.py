@@ -1,0 +1,124 @@
+"""What one user may have: refused beyond it with what is left, and given back by what goes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactor_memory.cli.serving import SERVICE_DEFAULTS
+from reactor_memory.container import Container, open_container
+from reactor_memory.settings import Settings
+from reactor_memory.storage import derived
+from reactor_memory.workers.spending import day_of
+from tests.service.callers import Service
+
+pytestmark = pytest.mark.anyio
+
+ROOM = {"max_conversations": 3, "max_forks": 2, "max_members": 2, "max_summary_tokens_per_day": 100}
+
+
+@pytest.fixture(scope="module")
+async def container(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Container]:
+    path: Path = tmp_path_factory.mktemp("quotas") / "log.db"
+    store = {"url": f"sqlite:///{path}", "delete_grace_days": 30, "max_fork_depth": 2}
+    async with open_container(Settings(store=store, quotas=ROOM)) as container:
+        yield container
+
+
+def refused(answer: Any, limit: int) -> bool:
+    body = answer.json()
+    found = answer.status_code, body["code"], body["left"], body["limit"]
+    return found == (413, "quota_exceeded", 0, limit)
+
+
+async def test_conversations(service: Service) -> None:
+    made = [await service.created() for _ in range(3)]
+    assert refused(await service.post("/conversations", {}), 3)
+    assert len((await service.get("/conversations")).json()["data"]) == 3
+    await service.of("somebody-with-room").created()
+    await service.ask("DELETE", f"/conversations/{made[0]}")
+    await service.created()
+
+
+async def test_a_repeated_request_is_answered_where_no_room_is_left(service: Service) -> None:
+    made = [(await service.post("/conversations", {}, key=f"k{number}")).json()["id"] for number in range(3)]
+    again = await service.post("/conversations", {}, key="k0")
+    assert (again.status_code, again.json()["id"]) == (201, made[0])
+
+
+async def test_forks(service: Service) -> None:
+    conversation = await service.created()
+    _, second = await service.said(conversation, "one", "two")
+    path = f"/conversations/{conversation}/messages/{second}/fork"
+    forks = [(await service.post(path, {})).json()["id"] for _ in range(2)]
+    assert refused(await service.post(path, {"newMessage": {"content": "more"}}), 2)
+    listed = (await service.get(f"/conversations/{conversation}/forks")).json()["data"]
+    assert [row["forkId"] for row in listed] == [conversation, *forks]
+    await service.ask("DELETE", f"/conversations/{forks[0]}")
+    assert (await service.post(path, {})).status_code == 201
+
+
+async def test_members_of_all_conversations_of_the_owner(service: Service) -> None:
+    paths = [f"/conversations/{await service.created()}/memberships" for _ in range(2)]
+    for path, user in zip(paths, ("bob", "cem"), strict=True):
+        assert (await service.post(path, {"userId": user, "accessLevel": "reader"})).status_code == 201
+    dan = {"userId": "dan", "accessLevel": "reader"}
+    assert refused(await service.post(paths[1], dan), 2)
+    assert (await service.ask("PATCH", f"{paths[1]}/cem", {"accessLevel": "writer"})).status_code == 200
+    await service.ask("DELETE", f"{paths[0]}/bob")
+    assert (await service.post(paths[1], dan)).status_code == 201
+
+
+async def test_tokens_of_summarizers_on_a_day(service: Service, container: Container) -> None:
+    one, other = await service.created(), await service.created()
+    somebody = await service.of("somebody-who-spent-nothing").created()
+    caps = container.spending_caps()
+    await caps.note(one, 99)
+    assert not await caps.are_reached(other)
+    await caps.note(one, 1)
+    assert [await caps.are_reached(each) for each in (one, other, somebody)] == [True, True, False]
+    database = container.needed_database()
+    tomorrow = day_of(container.clock()()) + 1
+    assert await database.read(derived.spent_for_owner, other, day=tomorrow) == 0
+
+
+async def test_forks_of_too_many_forks(service: Service) -> None:
+    conversation = await service.created()
+    await service.said(conversation, "one")
+    answers: list[Any] = []
+    for depth in range(3):
+        (last,) = await service.said(conversation, f"at depth {depth}")
+        path = f"/conversations/{conversation}/messages/{last}/fork"
+        answers.append(await service.post(path, {"newMessage": {"content": "else"}}))
+        conversation = answers[-1].json().get("id", conversation)
+    problem = answers[-1].json()
+    assert [answer.status_code for answer in answers] == [201, 201, 422]
+    assert (problem["code"], problem["errors"][0]["field"]) == ("invalid", "messageId")
+
+
+async def test_forks_are_listed_in_pages(service: Service) -> None:
+    conversation = await service.created()
+    _, second = await service.said(conversation, "one", "two")
+    forks = [
+        (await service.post(f"/conversations/{conversation}/messages/{second}/fork", {})).json()["id"] for _ in range(2)
+    ]
+    shown: list[str] = []
+    cursor = ""
+    while cursor is not None:
+        params = {"limit": 1} | ({"after": cursor} if cursor else {})
+        answer = (await service.get(f"/conversations/{conversation}/forks", params=params)).json()
+        assert len(answer["data"]) == 1
+        shown += [row["forkId"] for row in answer["data"]]
+        cursor = answer["nextCursor"]
+    assert shown == [conversation, *forks]
+    forged = await service.get(f"/conversations/{conversation}/forks?after=x")
+    assert (forged.status_code, forged.json()["code"]) == (400, "bad_page_token")
+
+
+def test_a_service_has_quotas_unless_it_is_told_otherwise_and_the_library_has_none() -> None:
+    quotas = {key for key, value in SERVICE_DEFAULTS.items() if key.startswith("quotas.") and value}
+    assert quotas == {f"quotas.{name}" for name in ROOM}
+    assert set(Settings().quotas.model_dump().values()) == {0}
