@@ -2,7 +2,8 @@
 
 `agent` is shown as assistant, `summary` as system, one that an agent posted as assistant. The results of a call follow
 it directly and several results of one call become one, as every provider demands. Ids of calls and names of tools stay
-as they are unless the provider would refuse them: then the same history always gives the same other ones.
+as they are unless the provider would refuse them: then the same history always gives the same other ones. A result that
+names no call is text of the user that says so.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from reactor_memory.context.content_parts import (
     is_reasoning,
 )
 from reactor_memory.context.turns import find_pairs
-from reactor_memory.models import JsonObject, Message, ToolCall, is_posted_summary
+from reactor_memory.models import JsonObject, Message, ToolCall, as_said, is_posted_summary
 
 _ASSISTANT = ("assistant", "agent")
 _SYSTEM = ("system", "summary")
@@ -233,7 +234,7 @@ def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | Non
     """
     ids = _CallIds(not_in_ids)
     results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
-    for index, message in enumerate(messages):
+    for index, message in enumerate(map(as_said, messages)):
         if message.role == "tool":
             continue
         made = message.tool_calls if message.role in _ASSISTANT else ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from reactor_memory.models import Message, is_posted_summary
+from reactor_memory.models import Message, is_posted_summary, is_uncalled
 
 OrphanReason: TypeAlias = Literal["orphan_result", "open_call", "posted_summary"]
 
@@ -24,8 +24,10 @@ class Pair(NamedTuple):
 
 
 def is_traffic(message: Message) -> bool:
-    """Whether the message is part of tool traffic: it calls a tool or carries a result."""
-    return message.role == "tool" or (bool(message.tool_calls) and message.role != "user")
+    """Whether the message is part of tool traffic: it calls a tool or carries the result of a call."""
+    if message.role == "tool":
+        return not is_uncalled(message)
+    return bool(message.tool_calls) and message.role != "user"
 
 
 def last_turn_start(messages: Sequence[Message], start: int = 0, end: int | None = None) -> int:
@@ -107,7 +109,8 @@ def orphans_among(messages: Sequence[Message], traffic: Iterable[int]) -> dict[i
     for index in traffic:
         message = messages[index]
         if message.role == "tool":
-            waiting.setdefault(message.tool_call_id, []).append(index)
+            if not is_uncalled(message):
+                waiting.setdefault(message.tool_call_id, []).append(index)
             continue
         if is_posted_summary(message):
             orphans[index] = "posted_summary"

@@ -144,3 +144,12 @@ async def test_a_context_has_whole_messages_and_their_parts(alice: User, agent: 
     memory = shown[0]
     assert (memory["id"], memory["conversationId"], memory["visibility"]) == (None, conversation, "agent")
     assert (memory["part"], memory["channel"]) in {("facts", "MEMORY"), ("narrative", "SUMMARY")}
+
+
+async def test_a_result_of_a_tool_needs_no_call(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    await alice.says(conversation, "How long is the river?")
+    (result,) = await agent.adds(conversation, {"role": "tool", "content": "7 km"})
+    assert (result["role"], "toolCallId" in result) == ("tool", False)
+    shown = (await agent.get(f"/v1/agent/conversations/{conversation}/context")).body["messages"]
+    assert [(each["role"], each["content"]) for each in shown[1:]] == [("tool", "7 km")]
