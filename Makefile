@@ -14,6 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 SUPPORTED := $(shell sed -n 's/.*Programming Language :: Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 COMPILE := $(PY) -m uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 COMPILE_DEV := $(COMPILE) --extra dev --extra all
+# What is installed to serve is what is tested.
+COMPILE_SERVE := $(COMPILE) --extra http --constraint requirements-dev.lock
 
 
 # How `make bench-micro` measures; what it is told to save lies in build/micro.
@@ -124,6 +126,7 @@ check: lint types layers test  ## what to run before a commit
 lock: $(DEV)  ## write the locks again, keeping versions (LOCK=--upgrade for new ones)
 	UV_PYTHON_DOWNLOADS=never $(COMPILE) $(LOCK) pyproject.toml -o requirements.lock
 	UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) $(LOCK) pyproject.toml -o requirements-dev.lock
+	UV_PYTHON_DOWNLOADS=never $(COMPILE_SERVE) $(LOCK) pyproject.toml -o requirements-serve.lock
 	@$(MAKE) --no-print-directory $(ADAPTER_FAMILIES:%=lock-adapter-%)
 
 lock-adapter-core: EXTRA :=
@@ -133,12 +136,14 @@ lock-adapter-%: $(DEV)
 		$(wildcard tests/adapters/requirements-$*.in) -o $(ADAPTER_LOCKS)/requirements-$*.txt
 
 check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
-	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock build/locks/
+	@mkdir -p build/locks && cp requirements.lock requirements-dev.lock requirements-serve.lock build/locks/
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE) pyproject.toml -o build/locks/requirements.lock >/dev/null
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE_DEV) pyproject.toml -o build/locks/requirements-dev.lock >/dev/null
+	@UV_PYTHON_DOWNLOADS=never $(COMPILE_SERVE) pyproject.toml -o build/locks/requirements-serve.lock >/dev/null
 	@rm -rf build/locks/adapters && mkdir build/locks/adapters && cp tests/adapters/requirements-*.txt build/locks/adapters/
 	@$(MAKE) -s ADAPTER_LOCKS=build/locks/adapters $(ADAPTER_FAMILIES:%=lock-adapter-%) >/dev/null
 	@diff -q requirements.lock build/locks/ && diff -q requirements-dev.lock build/locks/ && \
+		diff -q requirements-serve.lock build/locks/ && \
 		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
 schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases are made, after a new migration

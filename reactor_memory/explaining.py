@@ -76,7 +76,7 @@ class Explainer:
             problem = f"message {target} is not in this session, which ends with {session.last_seq}"
             raise InvalidInputError("seq", problem)
         loaded = await self._loader.load(request, keep_layout=False)
-        ledger = await self._ledger(session)
+        ledger = await self.ledger(session)
         facts = _asked(tuple(dict.fromkeys([*ledger.facts, *amended(ledger.facts, ledger.corrections)])), target)
         seqs = _messages_asked(facts, target, session)
         view = _View(facts, self._redactor)
@@ -91,7 +91,7 @@ class Explainer:
         self, session: Session, user_id: str | None, *, until: int | None, everything: bool
     ) -> tuple[TracedFact, ...]:
         """The facts of messages up to `until`: those that hold, or `everything` in the ledger."""
-        ledger = await self._ledger(session)
+        ledger = await self.ledger(session)
         said = [fact for fact in ledger.facts if until is None or fact.source_seq <= until]
         corrections = ledger.corrections if until is None else made_until(ledger.corrections, until)
         holding = amended(said, corrections)
@@ -137,7 +137,7 @@ class Explainer:
         )
         return explain(self._loader.assemble(loaded, request.current), loaded.draft, evidence)
 
-    async def _ledger(self, session: Session) -> Ledger:
+    async def ledger(self, session: Session) -> Ledger:
         """The ledger, each fact once; in `full` mode, where there is none, the facts of the summary."""
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         if ledger.segments:

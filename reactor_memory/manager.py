@@ -437,10 +437,10 @@ class ConversationManager:
         """The facts that hold, or held when the session was `as_of_seq` messages long."""
         if as_of_seq is not None:
             _check_position("as_of_seq", as_of_seq)
-        ledger = await self._ledger(session_id, user_id)
+        ledger = await self._explainer.ledger(await self.get_session(session_id, user_id=user_id))
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
-        return as_of(held, as_of_seq if as_of_seq is not None else ledger.covered_seq)
+        return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
 
     @_in_time
     async def trace_facts(
@@ -705,7 +705,7 @@ class ConversationManager:
         self, session_id: str, user_id: str | None, target: tuple[str, str], value: str | None = None
     ) -> Pin:
         """A pin of the fact as it stands now, or with this value."""
-        ledger = await self._ledger(session_id, user_id)
+        ledger = await self._explainer.ledger(await self.get_session(session_id, user_id=user_id))
         fact = fold(pinnable_facts(amended(ledger.facts, ledger.corrections), *target))[-1]
         if value is not None:
             fact = msgspec.structs.replace(fact, value=value)

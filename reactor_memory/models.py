@@ -88,6 +88,19 @@ class Message(Value, frozen=True, kw_only=True):
         return cls(role="tool", content=content, tool_call_id=tool_call_id, **fields)
 
 
+def is_uncalled(message: Message) -> bool:
+    """Whether the message is the result of a tool that names no call: no provider knows such a message."""
+    return message.role == "tool" and message.tool_call_id is None
+
+
+def as_said(message: Message) -> Message:
+    """A message as providers get it: a result that names no call as text of the user that says so."""
+    if not is_uncalled(message):
+        return message
+    head = f"[result of the tool {message.name}]" if message.name else "[result of a tool]"
+    return Message.user(f"{head}\n{message.content}", parts=message.parts)
+
+
 def is_posted_summary(message: Message) -> bool:
     """Whether the message is a summary that an agent keeps for itself: no original, and nothing that a window shows."""
     return message.role == "summary" and message.visibility == "agent"

@@ -112,11 +112,14 @@ class ConditionReport:
             return known[canonical_name(name)]
         except KeyError:
             problem = f"no {plug_point} is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}"
-            raise ConfigurationError(key, problem + self._skipped()) from None
+            raise ConfigurationError(key, problem + self._skipped() + _REMEDIES.get(plug_point, "")) from None
 
     def _skipped(self) -> str:
         reasons = [f"plug-in {each.plugin}: {each.reason}" for each in self.conditions if not each.selected]
         return f" (left out: {'; '.join(reasons)})" if reasons else ""
+
+
+_REMEDIES = dict.fromkeys(("database", "stream_store"), "; docs/stores.md says how a plug-in adds one")
 
 
 @dataclass(frozen=True, slots=True)

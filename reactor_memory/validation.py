@@ -186,8 +186,6 @@ def _check_kind(message: Message, field: str) -> None:
         raise InvalidMessageError(f"{field}.role", f"must be one of {', '.join(sorted(_ROLES))}")
     if type(message.visibility) is not str or message.visibility not in _VISIBILITIES:
         raise InvalidMessageError(f"{field}.visibility", f"must be one of {', '.join(sorted(_VISIBILITIES))}")
-    if message.role == "tool" and message.tool_call_id is None:
-        raise InvalidMessageError(f"{field}.tool_call_id", "is missing; a tool message names the call it answers")
 
 
 def _check_content(field: str, value: str, limits: MessageLimits) -> None:

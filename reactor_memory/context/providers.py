@@ -3,7 +3,7 @@
 `agent` is shown as assistant, `summary` as system, one that an agent posted as assistant. What came with reasoning in
 several messages becomes one. The results of a call follow it directly and several results of one call become one, as
 every provider demands. Ids of calls and names of tools stay as they are unless the provider would refuse them: then the
-same history always gives the same other ones.
+same history always gives the same other ones. A result that names no call is text of the user that says so.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from reactor_memory.models import (
     JsonObject,
     Message,
     ToolCall,
+    as_said,
     is_bare_reasoning,
     is_posted_summary,
     is_reasoning,
@@ -251,7 +252,7 @@ def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | Non
     ids = _CallIds(not_in_ids)
     messages = _joined_runs(messages)
     results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
-    for index, message in enumerate(messages):
+    for index, message in enumerate(map(as_said, messages)):
         if message.role == "tool":
             continue
         made = message.tool_calls if message.role in _ASSISTANT else ()

@@ -1,8 +1,9 @@
 """Facts and narrative as the lines of a memory block.
 
 Memory is data: nothing that a user, a tool or a summarizer wrote can start a line, end the block, or look like a role,
-a header, a chat token or markup. A line is ``title: value; label=value; ...``. The title is the anchor. A label is
-shown only where the value alone would not say what it is, for every word here is a word less of the conversation.
+a header, a chat token or markup, in whatever letters it is written. A line is ``title: value; label=value; ...``. The
+title is the anchor. A label is shown only where the value alone would not say what it is, for every word here is a word
+less of the conversation.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from reactor_memory.context.corrections import revalued
 from reactor_memory.memos import memo
 from reactor_memory.models import RULED, BlockLine, Fact, Form
+from reactor_memory.skeleton import skeleton
 from reactor_memory.wording import Strength, squeeze
 
 Count: TypeAlias = Callable[[str], int]
@@ -61,10 +63,11 @@ FURTHER_FACT_WORTH = 0.06
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe0e\ufe0f"
 _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_BRACKETS = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›"})
+_BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹›[][]`~")
+_TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
 _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
 _LINK = re.compile(r"\](?=[(\[:])")
-_SYNTAX = re.compile(r"[<>＜＞\]`~]")
+_SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
 """Without one of these none of the patterns above and below finds anything."""
 _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
@@ -73,10 +76,12 @@ _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEW = "new_"
 _OWN_SEQ = re.compile(r" #(\d+)$")
 _FORGED_START = re.compile(
-    r"(?:\d+[.)]\s*)*"
-    r"(?:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?|conversation|pinned|recalled)\b",
-    re.IGNORECASE,
+    r"[\W\d_]*"
+    r"(?:(?:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?|conversation|pinned)\b"
+    r"|recalled\b|recorded earlier|kept about"
+    r"|end of (?:the )?(?:system|user|agent|conversation|pinned|recalled|facts|notes|summary|memory)\b)"
 )
+"""What the skeleton of a line may not begin with: roles, headers, notices and ends of blocks."""
 _FLAG = re.compile(r"(?:true|false|yes|no|on|off|none|[^\W\d_]{1,3})", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}")
 _TIME = re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?|\d\d? ?[ap]\.?m\.?", re.IGNORECASE)
@@ -121,7 +126,7 @@ def plain_value(text: str) -> str:
 
 def plain_title(anchor: str) -> str:
     """`plain`, begins with a letter or digit, holds no colon, and is the name of no role or header."""
-    text = _MARK.sub(r"\1", plain(anchor).replace(":", " ").replace(";", ","))
+    text = _MARK.sub(r"\1", plain(anchor).translate(_TITLE_SIGNS))
     text = " ".join(text.lstrip("".join(c for c in text if not c.isalnum())).split())[:MAX_TITLE_CHARACTERS].rstrip()
     return _unforged(text) or "note"
 
@@ -203,9 +208,10 @@ def _needs_joiner(neighbour: str) -> bool:
 
 
 def _unforged(line: str) -> str:
-    """`line`, which may not begin with the name of a role or of a block."""
-    begin = line.lstrip("".join(c for c in line if not c.isalnum()))
-    return f"about {begin}" if _FORGED_START.match(begin) else line
+    """`line`, which may not begin with what could pass for the name of a role or a block, or for the end of one."""
+    start = next((place for place, char in enumerate(line) if any(map(str.isalnum, skeleton(char)))), len(line))
+    begin = line[start:]
+    return f"about {begin}" if _FORGED_START.match(skeleton(begin)) else line
 
 
 def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
@@ -303,7 +309,9 @@ def _common_line(style: _Style) -> Iterator[RenderedLine]:
 
 
 def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLine]:
-    """The decisions with one title below it, then the other lines. A title goes only when all below it are gone."""
+    """The decisions with one title below it, then the other lines. A title goes only when all below it are gone. What
+    could pass for a role or a header without its title keeps it.
+    """
     groups: dict[str, list[RenderedLine]] = {}
     for each in lines:
         title = each.line.text.partition(": ")[0] if each.line.value >= DECIDED else ""
@@ -317,7 +325,8 @@ def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLi
         text = f"{title}:"
         yield RenderedLine(replace(best, text=text, tokens=count("\n" + text), value=best.value + TITLE_WORTH))
         for line, facts in group:
-            text = BELOW_TITLE + line.text.removeprefix(f"{title}: ")
+            told = line.text.removeprefix(f"{title}: ")
+            text = BELOW_TITLE + told if _unforged(told) == told else line.text
             yield RenderedLine(replace(line, text=text, tokens=count("\n" + text)), facts)
     yield from others
 

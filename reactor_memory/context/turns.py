@@ -17,6 +17,7 @@ from reactor_memory.models import (
     is_bare_reasoning,
     is_models,
     is_posted_summary,
+    is_uncalled,
     reasoned_runs,
 )
 
@@ -32,8 +33,10 @@ class Pair(NamedTuple):
 
 
 def is_traffic(message: Message) -> bool:
-    """Whether the message is part of tool traffic: it calls a tool or carries a result."""
-    return message.role == "tool" or (bool(message.tool_calls) and message.role != "user")
+    """Whether the message is part of tool traffic: it calls a tool or carries the result of a call."""
+    if message.role == "tool":
+        return not is_uncalled(message)
+    return bool(message.tool_calls) and message.role != "user"
 
 
 def last_turn_start(messages: Sequence[Message], start: int = 0, end: int | None = None) -> int:
@@ -128,7 +131,8 @@ def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int)
     for index in traffic:
         message = messages[index]
         if message.role == "tool":
-            waiting.setdefault(message.tool_call_id, []).append(index)
+            if not is_uncalled(message):
+                waiting.setdefault(message.tool_call_id, []).append(index)
             continue
         if is_posted_summary(message):
             orphans[index] = "posted_summary"

@@ -138,7 +138,7 @@ def _check_pairs(messages: Sequence[Message]) -> Iterator[str]:
         if message.role == "user":
             yield from _unanswered(waiting)
             waiting = {}
-        elif message.role == "tool":
+        elif message.role == "tool" and message.tool_call_id is not None:
             call = waiting.get(message.tool_call_id or "")
             if call is None:
                 yield f"pairs: message {index} is a result without a call"

@@ -30,7 +30,10 @@ Query = Annotated[
         description="What facts and older turns are wanted for; empty for none of them.",
     ),
 ]
-MostMessages = Annotated[int | None, QueryParameter(name="limit", ge=1, le=MAX_PAGE)]
+MostMessages = Annotated[
+    int | None,
+    QueryParameter(name="limit", ge=1, le=MAX_PAGE, description="Messages at most; the newest one comes first."),
+]
 AfterMessageId = Annotated[
     str | None,
     QueryParameter(

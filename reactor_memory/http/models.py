@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from reactor_memory.context.report import Part
 from reactor_memory.memberships import AccessLevel, Channel
 from reactor_memory.models import Role, Visibility
 from reactor_memory.responses import ResponseState
@@ -214,12 +215,21 @@ class AuditPage(Answer, frozen=True, kw_only=True):
 
 
 class ContextMessage(Answer, frozen=True, kw_only=True):
-    """A message as the model is to get it. `id` and `seq` are null for what memory says (facts, narrative, notes)."""
+    """A message as the model is to get it: whole, with the part of the context that it belongs to. `id` is null for
+    what memory says (facts, narrative, notes, pins), which users do not see.
+    """
 
     id: str | None
+    conversation_id: str
     seq: int | None
     role: Role
+    visibility: Visibility
+    channel: Channel
+    part: Part
     content: str
+    metadata: JsonObject
+    parent_message_id: str | None
+    user_id: str | None
     created_at: Time | None
     tool_calls: list[ToolCallBody] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET

@@ -8,11 +8,13 @@ from typing import Any, overload
 from msgspec import UNSET, UnsetType
 
 from reactor_memory import memberships, responses
+from reactor_memory.context.report import Part
 from reactor_memory.http import models
 from reactor_memory.memberships import PARENT_MESSAGE_ID, RESERVED_METADATA, channel_of
 from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer
 from reactor_memory.service.messages import SharedContext
 
+_TOLD: tuple[Part, ...] = ("narrative", "compressed", "condensed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """What a date can tell, in microseconds since the epoch."""
@@ -94,7 +96,10 @@ def message(shown: Message, conversation_id: str) -> models.Message:
 def context(shown: SharedContext) -> models.ConversationContext:
     return models.ConversationContext(
         conversation_id=shown.conversation_id,
-        messages=[_context_message(message) for message in shown.messages],
+        messages=[
+            _context_message(message, part, shown.conversation_id)
+            for message, part in zip(shown.messages, shown.parts, strict=True)
+        ],
         next_after_message_id=shown.next_after_message_id,
         tokens=shown.tokens,
         report=UNSET if shown.report is None else shown.report,
@@ -153,12 +158,21 @@ def piece(shown: responses.Piece) -> models.ResponsePiece:
     return models.ResponsePiece(event=shown.event, text=shown.text)
 
 
-def _context_message(shown: Message) -> models.ContextMessage:
+def _context_message(shown: Message, part: Part, conversation_id: str) -> models.ContextMessage:
+    is_memory = shown.message_id is None
+    told: memberships.Channel = "SUMMARY" if part in _TOLD else "MEMORY"
     return models.ContextMessage(
         id=shown.message_id,
+        conversation_id=conversation_id,
         seq=shown.seq,
         role=shown.role,
+        visibility="agent" if is_memory else shown.visibility,
+        channel=told if is_memory else channel_of(shown),
+        part=part,
         content=shown.content,
+        metadata=_own(shown.metadata),
+        parent_message_id=shown.metadata.get(PARENT_MESSAGE_ID),
+        user_id=shown.author_id if shown.role == "user" else None,
         created_at=time(shown.created_at),
         tool_calls=_tool_calls(shown),
         tool_call_id=_given(shown.tool_call_id),

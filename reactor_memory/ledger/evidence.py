@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, cached_property, lru_cache
 from typing import get_args
 
 import msgspec
@@ -71,21 +71,44 @@ def find_span(evidence: str, value: str, hint: int = 0) -> tuple[int, int] | Non
 def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fact, ...]:
     """The facts in a form that can be stored, each with `span` and `verified` set by looking it up.
 
-    Facts without a value or whose `source_seq` is not among `messages` are dropped. Who said a fact is the role of
-    its source; what a tool said is never a decision, a correction or a condition.
+    Facts without a value or whose `source_seq` is not among `messages` are dropped. One that cites nothing (0) gets the
+    newest message that states its value, what people and the model said before what tools did. Who said a fact is the
+    role of its source; what a tool said is never a decision, a correction or a condition.
     """
     sources = {message.seq: message for message in messages if message.seq is not None}
-    texts: dict[int, str] = {}
+
+    @cache
+    def text_of(seq: int) -> str:
+        return evidence_text(sources[seq])
+
+    stating = _Stating(messages, text_of)
     verified: list[Fact] = []
     for fact in facts:
-        source = sources.get(fact.source_seq)
         value = _value(fact.value)
-        if source is None or not value or len(verified) == MAX_FACTS:
+        seq = fact.source_seq or stating(value)
+        if seq not in sources or not value or len(verified) == MAX_FACTS:
             continue
-        if fact.source_seq not in texts:
-            texts[fact.source_seq] = evidence_text(source)
-        verified.append(_verify(fact, value, source, texts[fact.source_seq]))
+        verified.append(_verify(msgspec.structs.replace(fact, source_seq=seq), value, sources[seq], text_of(seq)))
     return tuple(verified)
+
+
+class _Stating:
+    """Finds the message that states a value: the newest, what tools said last."""
+
+    def __init__(self, messages: Sequence[Message], text_of: Callable[[int], str]) -> None:
+        self._messages = messages
+        self._text_of = text_of
+
+    def __call__(self, value: str) -> int:
+        """Its seq; 0 if there is none."""
+        folded = value.casefold()
+        return next((seq for seq, text in self._folded if folded in text and find_span(self._text_of(seq), value)), 0)
+
+    @cached_property
+    def _folded(self) -> list[tuple[int, str]]:
+        order = sorted(self._messages, key=lambda message: (message.role == "tool", -(message.seq or 0)))
+        seqs = [message.seq for message in order if message.seq is not None]
+        return [(seq, " ".join(self._text_of(seq).split()).casefold()) for seq in seqs]
 
 
 def quote(fact: Fact, evidence: str, *, around: int = 60) -> str:

@@ -25,7 +25,7 @@ from reactor_memory.principals import ANY_AGENT, Principal
 from reactor_memory.protocols import AppendRequest, BackgroundWork, Clock
 from reactor_memory.service.access import DELETES, Access, check_granted, user_of
 from reactor_memory.service.auditing import Audit
-from reactor_memory.service.messages import NewMessage, check_unreserved, said_by_user
+from reactor_memory.service.messages import NewMessage, check_parents, check_unreserved, said_by_user
 from reactor_memory.service.requests import batch_key, new_id
 from reactor_memory.storage import conversations
 from reactor_memory.storage.branches import check_fork_depth
@@ -201,6 +201,8 @@ class Conversations:
                 conversation_id, await self._database.read(conversations.find_message, conversation.session, message_id)
             )
             check_fork_depth(conversation.session, at_seq, self._max_fork_depth, field="message_id")
+            parents = () if said is None else (said,)
+            await check_parents(self._database, conversation.session, parents, principal.client_id, before_seq=at_seq)
             random = new_id(principal, request_key, "fork", conversation_id, message_id)
             fork_id = f"{conversation.session.group_id}~{random}"
             new = NewFork(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.context.report import Context
+from reactor_memory.context.report import Context, Part
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.manager import ConversationManager
@@ -22,6 +22,7 @@ from reactor_memory.models import (
     JsonObject,
     Message,
     Role,
+    Session,
     ToolCall,
     Value,
     Visibility,
@@ -53,12 +54,14 @@ class NewMessage(Value, frozen=True, kw_only=True):
 
 
 class SharedContext(Value, frozen=True, kw_only=True):
-    """What the model is to get. `next_after_message_id` names the newest message in it: what follows it is the next
-    slice. `tokens` are those of `messages`; `report`, if asked for, tells of the context before a limit cut it.
+    """What the model is to get, and the parts that it belongs to. `next_after_message_id` names the newest message in
+    it: what follows it is the next slice. `tokens` are those of `messages`; `report`, if asked for, tells of the
+    context before a limit cut it.
     """
 
     conversation_id: str
     messages: tuple[Message, ...]
+    parts: tuple[Part, ...]
     next_after_message_id: str | None
     tokens: int
     report: JsonObject | None = None
@@ -138,16 +141,18 @@ class Messages:
         self, principal: Principal, conversation_id: str, messages: Sequence[Message], request_key: str | None
     ) -> tuple[Message, ...]:
         async def act(conversation: Conversation) -> tuple[Message, ...]:
-            return await self._append_to(conversation, messages, batch_key(principal, request_key))
+            key = batch_key(principal, request_key)
+            return await self._append_to(conversation, messages, key, client_id=principal.client_id)
 
         check_granted(principal, "append")
         operation: Operation = "instruct" if any(map(is_instruction, messages)) else "append"
         return await self._access.acting(principal, conversation_id, act, needs="writer", operation=operation)
 
     async def _append_to(
-        self, conversation: Conversation, messages: Sequence[Message], key: str | None
+        self, conversation: Conversation, messages: Sequence[Message], key: str | None, *, client_id: str | None
     ) -> tuple[Message, ...]:
         session = conversation.session
+        await check_parents(self._database, session, messages, client_id)
         batch = await self._manager.prepare_batch(
             session.session_id, messages, user_id=session.owner_id, idempotency_key=key
         )
@@ -174,10 +179,10 @@ class Messages:
         after_message_id: str | None = None,
         report: bool = False,
     ) -> SharedContext:
-        """The context of `ConversationManager.load_history`, with at most the newest `limit` messages of its window;
-        with `after_message_id` instead the messages of the log behind that one, in order, without posted summaries.
-        What other agents keep for themselves is in neither. The notes about the owner, which other conversations are
-        the source of, are not for an agent that calls on behalf of another member.
+        """The context of `ConversationManager.load_history`, of at most `limit` messages: the oldest of the window
+        leave first; with `after_message_id` instead the messages of the log behind that one, in order, without posted
+        summaries. What other agents keep for themselves is in neither. The notes about the owner, which other
+        conversations are the source of, are not for an agent that calls on behalf of another member.
         """
         client_id = client_of(principal)
         if after_message_id is not None:
@@ -214,6 +219,7 @@ class Messages:
         return SharedContext(
             conversation_id=session.session_id,
             messages=shown,
+            parts=("window",) * len(shown),
             next_after_message_id=messages[-1].message_id if messages else message_id,
             tokens=sum(each.token_count or 0 for each in shown),
         )
@@ -221,6 +227,29 @@ class Messages:
 
 def _is_shown_to(client_id: str, message: Message) -> bool:
     return not is_posted_summary(message) and (message.author_id == client_id or not is_kept_by_author(message))
+
+
+async def check_parents(
+    database: Database,
+    session: Session,
+    messages: Iterable[Message],
+    client_id: str | None,
+    *,
+    before_seq: int | None = None,
+) -> None:
+    """Raises `InvalidInputError` for a message that answers none of those that the caller sees in the conversation."""
+    for parent_id in {parent for each in messages if (parent := each.metadata.get(PARENT_MESSAGE_ID))}:
+        parent = await database.read(conversations.find_message, session, parent_id)
+        if parent is None or not _is_seen(client_id, parent) or (before_seq and (parent.seq or 0) >= before_seq):
+            raise InvalidInputError(
+                "parent_message_id", "is no message of this conversation: leave it out, or name one"
+            )
+
+
+def _is_seen(client_id: str | None, message: Message) -> bool:
+    if client_id is None:
+        return message.visibility == "user" and message.role != "summary"
+    return message.author_id == client_id or not is_kept_by_author(message)
 
 
 def said_by_user(principal: Principal, new: NewMessage) -> Message:
@@ -251,6 +280,7 @@ def stored_metadata(new: NewMessage) -> JsonObject:
         return new.metadata
     if not 1 <= len(new.parent_message_id) <= MAX_ID_LENGTH:
         raise InvalidInputError("parent_message_id", f"must have 1 to {MAX_ID_LENGTH} characters")
+    check_text("parent_message_id", new.parent_message_id)
     return {**new.metadata, PARENT_MESSAGE_ID: new.parent_message_id}
 
 
@@ -265,26 +295,36 @@ def _may_be_title(message: Message) -> bool:
 
 
 def shared_context(conversation_id: str, context: Context, *, limit: int | None, report: bool) -> SharedContext:
-    """The context as it goes to an agent, its window cut to the newest `limit` messages."""
+    """The context as it goes to an agent, cut to `limit` messages."""
     told = context.report
     cut = left_out(context, limit)
-    shown = [each for place, each in enumerate(context.messages) if place not in cut]
+    kept = [place for place in range(len(context.messages)) if place not in cut]
+    shown = [context.messages[place] for place in kept]
     newest = max((each for each in shown if each.message_id), key=lambda each: each.seq or 0, default=None)
     return SharedContext(
         conversation_id=conversation_id,
         messages=tuple(shown),
+        parts=tuple(told.parts[place] for place in kept),
         next_after_message_id=newest and newest.message_id,
         tokens=told.total_tokens - sum((context.messages[place].token_count or 0) + told.overhead for place in cut),
         report=msgspec.to_builtins(told) if report else None,
     )
 
 
-def left_out(context: Context, limit: int | None) -> range:
-    """Where the messages stand that a window of `limit` messages leaves out: none of a pair of call and results without
-    the rest of it.
+def left_out(context: Context, limit: int | None) -> frozenset[int]:
+    """Where the messages stand that a context of `limit` messages leaves out: the oldest of the window down to its
+    newest, then of memory what stands last. Turns that were recalled leave together, and no result stays without its
+    call.
     """
-    window = [place for place, part in enumerate(context.report.parts) if part == "window"]
-    if limit is None or len(window) <= limit:
-        return range(0)
-    first = next((place for place in window[-limit:] if context.messages[place].role != "tool"), window[-1] + 1)
-    return range(window[0], first)
+    parts = context.report.parts
+    if limit is None or len(parts) <= limit:
+        return frozenset()
+    window = [place for place, part in enumerate(parts) if part == "window"]
+    memory = [place for place, part in enumerate(parts) if part != "window"]
+    newest = window[-max(limit - len(memory), 1) :]
+    first = next((place for place in newest if context.messages[place].role != "tool"), len(parts))
+    shown = {place for place in newest if place >= first}
+    kept = memory[: limit - len(shown)]
+    if len(kept) < len(memory):
+        kept = [place for place in kept if parts[place] != "recalled"]
+    return frozenset(range(len(parts))) - shown - set(kept)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import cast, get_args
+from collections.abc import Iterator
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Act, Category, Extraction, Fact
@@ -14,8 +16,13 @@ MAX_ANSWER_CHARACTERS = 1_000_000
 MAX_FACTS = 1000
 MAX_FACT_CHARACTERS = 4000
 MAX_HEADLINE_CHARACTERS = 200
+MAX_DEPTH = 100
+"""No JSON of an answer is deeper."""
 
-_FENCE = "```"
+_BEGIN = re.compile(r'\{\s*"(?:facts|narrative|headline|summary)"\s*:')
+_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+"""Strings, also one that is cut off, and brackets. Nothing of it is read twice."""
+_CLOSING = {"{": "}", "[": "]"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CATEGORIES = frozenset(get_args(Category))
 _ACTS = frozenset(get_args(Act))
@@ -32,34 +39,34 @@ class _AnsweredFact(_Answered):
     key: str
     value: str
     category: str = "GENERAL"
-    source_seq: int
+    source_seq: int = 0
     act: str = "statement"
     failed: bool = False
 
 
-class _Answer(_Answered):
-    facts: list[_AnsweredFact]
-    narrative: str
+class _Told(_Answered):
+    narrative: str = ""
     headline: str = ""
 
 
 def parse_answer(text: str) -> Extraction:
-    """The extraction that `text`, JSON as `ANSWER_SCHEMA` describes it, bare or in one code fence, states.
+    """The extraction that `text` states: JSON as `ANSWER_SCHEMA` describes it, bare, in a code fence or among prose. Of
+    several such objects the last one counts, of one that is cut off the facts that are whole.
 
-    An unknown category counts as GENERAL, an unknown act as a statement. Facts with a blank key or value or of
-    absurd length are left out. Anything else that is off, a missing list of facts above all, makes the whole answer
-    malformed: an empty memory must not be mistaken for a conversation that says nothing.
+    A fact needs a key and a value; without a `source_seq` it cites nothing (0). An unknown category counts as GENERAL,
+    an unknown act as a statement. What is no fact, has a blank key or value or is of absurd length is left out, one by
+    one. An answer without a list of facts is malformed, and so is one in which nothing is a fact and nothing is told:
+    an empty memory must not be mistaken for a conversation that says nothing.
     """
-    if len(text) > MAX_ANSWER_CHARACTERS:
-        raise SummarizationError("malformed", f"the answer has {len(text)} characters")
-    try:
-        answer = _Answer.model_validate_json(_unfenced(text))
-    except ValidationError as error:
-        problem = f"the answer is not what was asked for, {error.error_count()} problems"
-    else:
-        return _extraction(answer)
-    # Outside of the handler: the cause quotes the answer.
-    raise SummarizationError("malformed", problem)
+    for answer in _answers(text):
+        listed = answer.get("facts")
+        if isinstance(listed, list):
+            given = cast("list[Any]", listed)
+            facts = [fact for each in given[:MAX_FACTS] if (fact := _valid(_AnsweredFact, each)) is not None]
+            told = _valid(_Told, {"narrative": answer.get("narrative"), "headline": answer.get("headline") or ""})
+            if facts or (told is not None and not given):
+                return _extraction(facts, told or _Told())
+    raise SummarizationError("malformed", "the answer is not what was asked for: no JSON with facts")
 
 
 class _CondensedAnswer(_Answered):
@@ -67,34 +74,73 @@ class _CondensedAnswer(_Answered):
 
 
 def parse_condensed(text: str) -> str:
-    """The text in an answer that `CONDENSED_SCHEMA` describes, bare or in one code fence. Blank counts as malformed."""
+    """The text in an answer that `CONDENSED_SCHEMA` describes, bare, in a code fence or among prose. Blank counts as
+    malformed, and so does one that is cut off.
+    """
+    for answer in _answers(text):
+        found = _valid(_CondensedAnswer, answer)
+        if found is not None and (summary := _clean(found.summary)):
+            return summary
+    raise SummarizationError("malformed", "the answer is blank or not what was asked for: no JSON with a summary")
+
+
+def _answers(text: str) -> list[dict[str, Any]]:
+    """The objects of an answer, the last one first."""
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise SummarizationError("malformed", f"the answer has {len(text)} characters")
+    found = (_decoded(json) for json in _objects(text))
+    return [cast("dict[str, Any]", each) for each in found if isinstance(each, dict)][::-1]
+
+
+def _objects(text: str) -> Iterator[str]:
+    """The JSON of each object that begins like an answer; of one that is cut off up to the last whole element."""
+    begin = _BEGIN.search(text)
+    while begin:
+        end, closing = _end(text, begin.start())
+        yield text[begin.start() : end] + closing
+        begin = _BEGIN.search(text, max(end, begin.end()))
+
+
+def _end(text: str, start: int) -> tuple[int, str]:
+    """Where the object that begins at `start` ends, or its last whole element, and the brackets that are missing."""
+    opened: list[str] = []
+    whole = start, ""
+    for token in _TOKEN.finditer(text, start):
+        sign = token[0]
+        if sign in _CLOSING:
+            opened.append(_CLOSING[sign])
+            if len(opened) > MAX_DEPTH:
+                return token.end(), ""
+        elif sign in ("}", "]"):
+            if opened.pop() != sign or not opened:
+                return token.end(), ""
+            if opened in (["}"], ["}", "]"]):
+                whole = token.end(), "".join(reversed(opened))
+    return (len(text), "") if whole[0] == start else whole
+
+
+T = TypeVar("T", bound=_Answered)
+
+
+def _valid(model: type[T], value: object) -> T | None:
     try:
-        summary = _clean(_CondensedAnswer.model_validate_json(_unfenced(text)).summary)
-    except ValidationError as error:
-        problem = f"the answer is not what was asked for, {error.error_count()} problems"
-    else:
-        problem = "the answer is blank"
-        if summary:
-            return summary
-    # Outside of the handler: the cause quotes the answer.
-    raise SummarizationError("malformed", problem)
+        return model.model_validate(value)
+    except ValidationError:
+        return None
 
 
-def _unfenced(text: str) -> str:
-    """What stands in one code fence around all of `text`; without one, `text` as it is."""
-    begin, _, rest = text.strip().partition("\n")
-    is_fence = begin.startswith(_FENCE) and begin.removeprefix(_FENCE).strip().lower() in ("", "json")
-    return rest.removesuffix(_FENCE) if is_fence and rest.endswith(_FENCE) else text
+def _decoded(json: str) -> object:
+    try:
+        return from_json(json, allow_inf_nan=False)
+    except ValueError:
+        return None
 
 
-def _extraction(answer: _Answer) -> Extraction:
-    facts = (_fact(answered) for answered in answer.facts[:MAX_FACTS])
+def _extraction(answered: list[_AnsweredFact], told: _Told) -> Extraction:
     return Extraction(
-        facts=tuple(fact for fact in facts if _is_usable(fact)),
-        narrative=_clean(answer.narrative),
-        headline=" ".join(_clean(answer.headline).split())[:MAX_HEADLINE_CHARACTERS],
+        facts=tuple(fact for fact in map(_fact, answered) if _is_usable(fact)),
+        narrative=_clean(told.narrative),
+        headline=" ".join(_clean(told.headline).split())[:MAX_HEADLINE_CHARACTERS],
     )
 
 

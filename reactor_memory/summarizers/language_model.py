@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, Protocol
 
 import anyio
@@ -122,7 +122,7 @@ class LanguageModelSummarizer:
     async def _ask(self, request: Request) -> Extraction:
         reply, usage = await self._asked(request)
         with _at_the_cost_of(usage):
-            return replace(await anyio.to_thread.run_sync(parse_answer, _usable(reply)), usage=usage)
+            return replace(await anyio.to_thread.run_sync(_extraction, reply), usage=usage)
 
     async def _asked(self, request: Request) -> tuple[Reply, Usage]:
         """The reply, and what it cost, estimated where the provider does not tell."""
@@ -139,9 +139,9 @@ class LanguageModelSummarizer:
 
     def _joined(self, extractions: Sequence[Extraction], messages: Sequence[Message]) -> Extraction:
         roles = {message.seq: message.role for message in messages}
-        cited = (fact for extraction in extractions for fact in extraction.facts if fact.source_seq in roles)
+        cited = (fact for extraction in extractions for fact in extraction.facts if fact.source_seq in {0, *roles})
         return Extraction(
-            facts=tuple(replace(fact, said_by=roles[fact.source_seq]) for fact in cited),
+            facts=tuple(replace(fact, said_by=roles.get(fact.source_seq, fact.said_by)) for fact in cited),
             narrative=self._clipped(" ".join(extraction.narrative for extraction in extractions)),
             headline=next((extraction.headline for extraction in extractions if extraction.headline), ""),
             usage=_total(extractions),
@@ -162,6 +162,14 @@ def _end() -> float:
     """When to give up, a little before the deadline of the caller."""
     now = anyio.current_time()
     return now + _SHARE_OF_TIME * (anyio.current_effective_deadline() - now)
+
+
+def _extraction(reply: Reply) -> Extraction:
+    """What the answer says; of one that was cut off, what is whole."""
+    if reply.failure is not None and reply.failure.reason == "truncated":
+        with suppress(SummarizationError):
+            return parse_answer(reply.text)
+    return parse_answer(_usable(reply))
 
 
 def _usable(reply: Reply) -> str:

@@ -188,10 +188,10 @@ def test_a_session_without_probes_is_shown_too(run: Run, folder: Path) -> None:
 
 def test_a_broken_session_is_refused_before_anything_is_stored(run: Run, folder: Path) -> None:
     file = folder / "f.jsonl"
-    file.write_text('{"id": "s1", "messages": [{"role": "tool", "content": ""}]}\n')
+    file.write_text('{"id": "s1", "messages": [{"role": "user", "content": "\\u0000"}]}\n')
     refused = run("demo", file, "--store", "demo.db")
     assert refused.code == 2
-    assert refused.err.startswith(f"error: {file}:1: messages[0].tool_call_id: is missing")
+    assert refused.err.startswith(f"error: {file}:1: messages[0].content: contains a NUL")
     assert not (folder / "demo.db").exists()
 
 

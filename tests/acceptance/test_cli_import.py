@@ -134,7 +134,10 @@ def test_an_owner_is_kept(run: Run, folder: Path) -> None:
         ),
         ('{"id": "..", "messages": [{"role": "user", "content": ""}]}', "session_id: is a step in a path"),
         ('{"id": "s3", "messages": [{"role": "user", "content": ""}]}', "id: the session stands in FILE:4 too"),
-        ('{"id": "x", "messages": [{"role": "tool", "content": ""}]}', "messages[0].tool_call_id: is missing"),
+        (
+            '{"id": "x", "messages": [{"role": "tool", "content": "", "tool_call_id": "\\u0000"}]}',
+            "messages[0].tool_call_id: contains a NUL",
+        ),
         ('{"id": "x", "messages": [{"role": "user", "content": "\\u0000"}]}', "messages[0].content: contains a NUL"),
     ],
 )

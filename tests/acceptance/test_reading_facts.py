@@ -58,3 +58,20 @@ async def test_two_stores_are_joined_with_facts_when_asked(tmp_path: Path) -> No
             asked = await store.read_context(replace(query, facts=facts))
             assert asked.summary is not None
             assert await joined.read_context(replace(query, facts=facts)) == asked
+
+
+async def test_in_full_mode_the_facts_of_the_summary_are_read(url: str) -> None:
+    async with memory(scripted(), url, summary={"mode": "full"}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(40))
+        await manager.drain()
+        summary = await manager.get_summary("s", user_id=USER)
+        assert summary is not None
+        facts = await manager.read_facts("s", user_id=USER)
+        assert facts == summary.facts() != ()
+        last = max(fact.source_seq for fact in facts)
+        earlier = await manager.read_facts("s", user_id=USER, as_of_seq=last - 1)
+        assert earlier == tuple(fact for fact in facts if fact.source_seq < last)
+        assert [each.fact for each in await manager.trace_facts("s", user_id=USER)] == list(facts)
+        pin = await manager.pin("s", fact=(facts[0].anchor, facts[0].key), user_id=USER)
+        assert facts[0].value in pin.text

@@ -40,10 +40,12 @@ async def container(tmp_path: Path) -> AsyncIterator[Container]:
 class TestAppending:
     async def test_a_user_gets_the_message_as_it_is_stored(self, container: Container) -> None:
         made = await begin(container, "one")
-        new = NewMessage(content="two", metadata={"a": 1}, parent_message_id="m", role="assistant", visibility="agent")
+        (first,) = await container.shared_messages().list_for_user(ANN, made.conversation_id)
+        given: dict[str, Any] = {"parent_message_id": first.message_id, "role": "assistant", "visibility": "agent"}
+        new = NewMessage(content="two", metadata={"a": 1}, **given)
         said = await container.shared_messages().append_as_user(ANN, made.conversation_id, new)
         assert (said.seq, said.role, said.visibility, said.author_id) == (2, "user", "user", "ann")
-        assert said.metadata == {"a": 1, PARENT_MESSAGE_ID: "m"}
+        assert said.metadata == {"a": 1, PARENT_MESSAGE_ID: first.message_id}
         assert (await container.shared_messages().list_for_user(ANN, made.conversation_id))[1] == said
 
     async def test_a_repetition_of_what_was_erased_finds_nothing(self, container: Container) -> None:
@@ -225,7 +227,7 @@ class TestContext:
         made = await begin(container)
         context = await container.shared_messages().context(agent(), made.conversation_id)
         assert context == SharedContext(
-            conversation_id=made.conversation_id, messages=(), next_after_message_id=None, tokens=0
+            conversation_id=made.conversation_id, messages=(), parts=(), next_after_message_id=None, tokens=0
         )
 
     async def test_a_limit_keeps_the_newest_and_no_result_without_its_call(self, container: Container) -> None:
@@ -245,7 +247,7 @@ class TestContext:
             assert context.tokens == sum((each.token_count or 0) + 4 for each in context.messages)
             assert context.next_after_message_id == whole.next_after_message_id
 
-    async def test_a_limit_leaves_memory_alone(self, tmp_path: Path) -> None:
+    async def test_a_limit_means_messages(self, tmp_path: Path) -> None:
         summary = {"enabled": True, "trigger_message_count": 8, "recent_message_count": 4, "segment_message_count": 4}
         async with service(f"sqlite:///{tmp_path}/memory.db", summary=summary) as container:
             made = await begin(container, *(f"My order number is A-{number:04}." for number in range(14)))
@@ -254,8 +256,13 @@ class TestContext:
             whole = await messages.context(agent(), made.conversation_id)
             memory = [each for each in whole.messages if each.seq is None]
             assert memory
-            cut = await messages.context(agent(), made.conversation_id, limit=1)
-            assert [*cut.messages] == [*memory, whole.messages[-1]]
+            for limit in range(1, len(whole.messages) + 2):
+                cut = await messages.context(agent(), made.conversation_id, limit=limit)
+                newest = min(max(limit - len(memory), 1), len(whole.messages) - len(memory))
+                assert [*cut.messages] == [*memory[: limit - 1], *whole.messages[-newest:]]
+                assert len(cut.parts) == len(cut.messages) == min(limit, len(whole.messages))
+                assert cut.parts[-1] == "window"
+                assert cut.tokens == sum((each.token_count or 0) + 4 for each in cut.messages)
 
     async def test_notes_about_the_owner_are_for_no_other_member(self, tmp_path: Path) -> None:
         async with service(f"sqlite:///{tmp_path}/memory.db", notes={"enabled": True}) as container:

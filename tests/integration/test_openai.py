@@ -285,6 +285,16 @@ def assert_no_canary(failure: SummarizationError, caplog: pytest.LogCaptureFixtu
         assert not [text for text in said if canary in text]
 
 
+async def test_an_answer_that_was_cut_off_gives_its_whole_facts(
+    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer
+) -> None:
+    facts = '{"facts": [{"key": "order", "value": "A-13", "category": "ENTITY"}, {"key": "total", "val'
+    fake_openai.script(says(facts, finish="length"))
+    extraction = await summarizer.summarize(MESSAGES)
+    assert [(fact.key, fact.value, fact.source_seq) for fact in extraction.facts] == [("order", "A-13", 0)]
+    assert extraction.usage.total
+
+
 async def test_an_answer_of_no_use_has_its_price(fake_openai: FakeOpenAI):
     summarizer = summarizer_at(fake_openai, max_input_tokens=2000)
     fake_openai.script(says(GOOD), says("no json"))

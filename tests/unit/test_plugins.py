@@ -11,7 +11,7 @@ from zlib import crc32
 
 import pytest
 
-from reactor_memory import plugins
+from reactor_memory import open_memory, plugins
 from reactor_memory.errors import ConfigurationError, PluginError
 from reactor_memory.plugins import GROUP, Plugin, discover, evaluate, load
 from reactor_memory.settings import Settings
@@ -244,3 +244,18 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     report = evaluate([plugin()], Settings())
     with pytest.raises(ConfigurationError, match=r"^summary\.provider: no summarizer is called 'on'; there are: one$"):
         report.factory("summarizer", "on", key="summary.provider")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("sections", "key"),
+    [
+        ({"store": {"url": "mongodb://host/name"}}, "store.url"),
+        ({"store": {"url": "memory://"}, "streams": {"backend": "infinispan"}}, "streams.backend"),
+    ],
+)
+async def test_the_error_for_a_store_that_there_is_not_names_the_page(sections: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{key}.*docs/stores\.md says how a plug-in adds one"):
+        async with open_memory(Settings(**sections)):
+            pass
+    assert (Path(__file__).parents[2] / "docs" / "stores.md").is_file()

@@ -17,7 +17,7 @@ from langchain_core.messages.tool import ToolCall as LangChainCall
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from reactor_memory.errors import InvalidMessageError
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, is_posted_summary
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, as_said, is_posted_summary
 
 KEPT = "langchain"
 """The key of `Message.metadata` that holds what only LangChain knows."""
@@ -61,6 +61,7 @@ def to_message(message: BaseMessage) -> Message:
 
 def from_message(message: Message) -> BaseMessage:
     """The message as LangChain knows it; also one that came from elsewhere, or was shortened to fit a budget."""
+    message = as_said(message)
     kept = kept_of(message)
     known = "ai" if is_posted_summary(message) else _KINDS.get(message.role, "system")
     kind = kept.pop("$kind", None) or known

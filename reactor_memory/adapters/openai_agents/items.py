@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, is_posted_summary
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, as_said, is_posted_summary
 
 FRAME = "openai_agents"
 """The key of the frame in the metadata of a message."""
@@ -191,6 +191,7 @@ def _copy(value: JsonObject) -> JsonObject:
 
 
 def _translated(message: Message) -> list[JsonObject]:
+    message = as_said(message)
     content = _content(message)
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": content}]

@@ -99,3 +99,57 @@ async def test_no_message_has_an_id_that_no_database_keeps(alice: User, agent: A
     before = await alice.post("/v1/user/search/messages", {"query": "hello", "before": "\0"})
     forked = await alice.post(f"/v1/user/conversations/{conversation}/messages/{only['id']}%00/fork", {})
     assert (behind.status, before.status, forked.status) == (400, 422, 404)
+
+
+async def test_a_message_answers_one_that_its_writer_sees(alice: User, agent: Agent, other_agent: Agent) -> None:
+    conversation, other = (await alice.begins())["id"], (await alice.begins())["id"]
+    (first,), (foreign,) = await alice.says(conversation, "hello"), await alice.says(other, "elsewhere")
+    (note,) = await agent.adds(conversation, note_of_agent("is polite"))
+    said, written = messages_of(conversation), f"/v1/agent/conversations/{conversation}/messages"
+    fork = f"{said}/{first['id']}/fork"
+    for parent in ("absent", foreign["id"], note["id"]):
+        body = {"content": "hi", "parentMessageId": parent}
+        refused = [
+            await alice.post(said, body),
+            await other_agent.post(written, {"messages": [{"role": "assistant", **body}]}),
+            await alice.post(fork, {"newMessage": body}),
+        ]
+        assert [(each.status, each.code) for each in refused] == [(422, "invalid")] * 3
+        assert all("parentMessageId" in str(each.body["errors"]) for each in refused)
+    assert (await alice.post(fork, {"newMessage": {"content": "hi", "parentMessageId": first["id"]}})).status == 422
+    assert await alice.sees(conversation) == ["hello"]
+    (answered,) = await agent.adds(conversation, {**answer_of_agent("Hi!"), "parentMessageId": note["id"]})
+    assert answered["parentMessageId"] == note["id"]
+    replied = await alice.post(said, {"content": "bye", "parentMessageId": answered["id"]})
+    assert (replied.status, replied.body["parentMessageId"]) == (201, answered["id"])
+
+
+async def test_a_context_has_whole_messages_and_their_parts(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    (first,) = await alice.says(conversation, "My order number is A-1042.")
+    (kept,) = await agent.adds(conversation, {**note_of_agent("is polite"), "metadata": {"mood": "good"}})
+    path = f"/v1/agent/conversations/{conversation}/context"
+    shown = (await agent.get(path)).body["messages"]
+    assert shown == [{**each, "part": "window"} for each in (first, kept)]
+    assert (await agent.get(path, afterMessageId=first["id"])).body["messages"] == [{**kept, "part": "window"}]
+    await alice.says(conversation, *(f"Tell me about river {number}, please." for number in range(30)))
+    (answer,) = (await agent.adds(conversation, answer_of_agent("Later.")))[-1:]
+    await agent.post(
+        f"/v1/agent/conversations/{conversation}/summaries",
+        {"title": "t", "summary": "They met.", "untilMessageId": first["id"], "summarizedAt": "2026-01-01T00:00:00Z"},
+    )
+    shown = (await agent.get(path, limit=2)).body["messages"]
+    assert len(shown) == 2
+    assert shown[-1] == {**answer, "part": "window"}
+    memory = shown[0]
+    assert (memory["id"], memory["conversationId"], memory["visibility"]) == (None, conversation, "agent")
+    assert (memory["part"], memory["channel"]) in {("facts", "MEMORY"), ("narrative", "SUMMARY")}
+
+
+async def test_a_result_of_a_tool_needs_no_call(alice: User, agent: Agent) -> None:
+    conversation = (await alice.begins())["id"]
+    await alice.says(conversation, "How long is the river?")
+    (result,) = await agent.adds(conversation, {"role": "tool", "content": "7 km"})
+    assert (result["role"], "toolCallId" in result) == ("tool", False)
+    shown = (await agent.get(f"/v1/agent/conversations/{conversation}/context")).body["messages"]
+    assert [(each["role"], each["content"]) for each in shown[1:]] == [("tool", "7 km")]

@@ -80,8 +80,9 @@ def test_a_pair_ends_with_its_turn() -> None:
     assert find_orphans(messages) == {1: "open_call", 3: "orphan_result"}
 
 
-def test_a_result_without_an_id_is_an_orphan() -> None:
-    assert find_orphans([USER, call("a"), Message(role="tool", content="r"), result("a")]) == {2: "orphan_result"}
+def test_a_result_without_an_id_belongs_to_no_call() -> None:
+    assert find_orphans([USER, call("a"), Message(role="tool", content="r"), result("a")]) == {}
+    assert find_orphans([USER, call("a"), Message(role="tool", content="r")]) == {1: "open_call"}
 
 
 def test_interleaved_pairs_are_one_run() -> None:

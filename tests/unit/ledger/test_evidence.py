@@ -49,6 +49,23 @@ def test_evidence_of_a_result_has_its_leaves_with_numbers_as_written() -> None:
     assert evidence_text(RESULT).splitlines()[1:] == ["order_id: A-13", "price: 4.50"]
 
 
+def test_a_fact_that_cites_nothing_gets_the_newest_message_that_states_it() -> None:
+    later = Message.user("A-13 it is, for  two.", seq=6)
+    found = [
+        (each.value, each.source_seq, each.said_by, each.verified)
+        for each in verify_facts(
+            [fact(value, 0) for value in ("A-13", "4.50", "Oat  Milk", "for two", "A-1", "")],
+            [ORDER, RESULT, USER, later],
+        )
+    ]
+    assert found == [
+        ("A-13", 6, "user", True),
+        ("4.50", 5, "tool", True),
+        ("Oat Milk", 4, "assistant", True),
+        ("for two", 6, "user", True),
+    ]
+
+
 @each_row("arguments", ['{"a": 1', "", "[]", '"x"', "[" * 5000, '{"a": ' * 5000])
 def test_evidence_of_broken_arguments_is_their_text(arguments: str) -> None:
     text = evidence_text(Message.assistant(tool_calls=[ToolCall(id="c", name="run", arguments=arguments)]))

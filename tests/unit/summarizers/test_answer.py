@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.summarizers.answer import MAX_ANSWER_CHARACTERS, MAX_FACTS, parse_answer
+from reactor_memory.summarizers.answer import MAX_ANSWER_CHARACTERS, MAX_FACTS, parse_answer, parse_condensed
 from tests.tables import each_row
 
 FACT = {"anchor": "order", "key": "total", "value": "$50.00", "category": "NUMERIC", "source_seq": 3}
 
 
-def answer(*facts: dict[str, Any], **fields: Any) -> str:
+def answer(*facts: Any, **fields: Any) -> str:
     return json.dumps({"facts": facts, "narrative": "They talked.", "headline": "Talk", **fields})
 
 
@@ -93,11 +93,11 @@ def test_an_empty_answer_in_the_right_form_is_valid():
         answer({**FACT, "value": None}),
         answer({**FACT, "value": ["$50"]}),
         answer({**FACT, "source_seq": "third"}),
-        answer({"anchor": "order", "key": "total", "value": "1"}),
+        answer(FACT)[:30],
+        answer("order", 7, None, {"key": "total"}),
         answer(narrative=None),
-        answer(FACT)[:-1],
-        "Sure! " + answer(FACT),
-        answer(FACT) + answer(FACT),
+        answer(narrative=["They talked."]),
+        "Sure! {" + answer(FACT)[1:].replace('"', "'"),
         '{"facts": [], "narrative": "\\ud800"}',
         "[" * 100_000,
         " " * (MAX_ANSWER_CHARACTERS + 1),
@@ -108,6 +108,72 @@ def test_what_is_malformed(text: str):
         parse_answer(text)
     assert caught.value.reason == "malformed"
     assert caught.value.retryable
+
+
+@each_row(
+    "malformed",
+    [
+        {},
+        {"key": "total"},
+        {**FACT, "value": None},
+        {**FACT, "value": ["$50"]},
+        {**FACT, "source_seq": "third"},
+        {**FACT, "failed": "perhaps"},
+        "order",
+        None,
+        [FACT],
+    ],
+)
+def test_what_is_no_fact_costs_no_other(malformed: Any):
+    assert parse_answer(answer(FACT, malformed, FACT)) == parse_answer(answer(FACT, FACT))
+
+
+OTHER = {**FACT, "key": "sum {[", "value": 'a "quoted" \\ }] value'}
+
+
+@each_row(
+    "around",
+    [
+        "Sure! {} Anything else?",
+        'It is {{braces}} and "quotes": ```json\n{}\n```\nThat\'s all.',
+        "<think>Is it [a]? I'd say {{}}.</think>\n{}",
+        'Not {{"facts": 5}}, but {}',
+        'First {{"facts": [], "narrative": "draft"}}, then {}',
+        '{} and {{"facts": 5',
+    ],
+)
+def test_an_answer_is_found_inside_of_prose(around: str):
+    given = answer(FACT, OTHER)
+    found = parse_answer(around.replace("{{", "\0").replace("{}", given).replace("\0", "{").replace("}}", "}"))
+    assert found == parse_answer(given)
+
+
+def test_an_answer_that_is_cut_off_gives_its_whole_facts():
+    whole = answer(FACT, OTHER, {**FACT, "source_seq": 123})
+    facts, story = parse_answer(whole).facts, whole.index('], "narrative"')
+    ends = [whole.index("}, {") + 1, whole.index("}, {", whole.index("}, {") + 4) + 1, story, len(whole)]
+    for end in range(len(whole)):
+        if end < ends[0]:
+            with pytest.raises(SummarizationError):
+                parse_answer(whole[:end])
+        else:
+            assert parse_answer(whole[:end]).facts == facts[: sum(end >= each for each in ends[:3])]
+    told = '{"narrative": "They talked.", "facts": [' + json.dumps(FACT) + ', {"anchor": "x'
+    assert parse_answer(told) == Extraction(facts=facts[:1], narrative="They talked.")
+
+
+def test_a_fact_needs_no_more_than_a_key_and_a_value():
+    given = {"key": "total", "value": "$50.00", "category": "NUMERIC"}
+    assert parse_answer(answer(given)).facts == (
+        Fact(anchor="", key="total", value="$50.00", category="NUMERIC", source_seq=0),
+    )
+
+
+def test_a_condensed_text_is_found_inside_of_prose():
+    assert parse_condensed('Here: {"summary": "They talked."} Bye') == "They talked."
+    for cut in ('{"summary": "They tal', '{"summary": "  "}', "They talked."):
+        with pytest.raises(SummarizationError):
+            parse_condensed(cut)
 
 
 def test_the_error_does_not_quote_the_answer():

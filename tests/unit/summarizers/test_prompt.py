@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.models import Fact, Message, ToolCall
-from reactor_memory.summarizers.answer import _Answer, _AnsweredFact
+from reactor_memory.summarizers.answer import _AnsweredFact, _Told
 from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, build_request
 from reactor_memory.summarizers.records import chunks, records_of
 from reactor_memory.tokens.estimate import EstimateCounter
@@ -104,7 +104,7 @@ def test_the_instruction_speaks_of_known_facts_only_if_there_are_any():
 
 def test_the_schema_asks_for_what_the_door_reads():
     fact = ANSWER_SCHEMA["properties"]["facts"]["items"]
-    assert list(_Answer.model_fields) == list(ANSWER_SCHEMA["properties"]) == ANSWER_SCHEMA["required"]
+    assert ["facts", *_Told.model_fields] == list(ANSWER_SCHEMA["properties"]) == ANSWER_SCHEMA["required"]
     assert list(_AnsweredFact.model_fields) == list(fact["properties"]) == fact["required"]
 
 
