@@ -146,8 +146,7 @@ def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int)
         if not all(taken.values()):
             orphans[index] = "open_call"
             orphans.update(dict.fromkeys(answers[index], "orphan_result"))
-    if waiting:
-        orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
+    orphans.update((result, "orphan_result") for results in waiting.values() for result in results)
     for run in reasoned_runs(messages, reversed(traffic), end):
         if is_bare_reasoning(messages[run[-1]]) or any(index in orphans for index in run):
             orphans = _lost_with(run, answers) | orphans
@@ -156,7 +155,8 @@ def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int)
 
 def _lost_with(run: range, answers: Mapping[int, Sequence[int]]) -> dict[int, OrphanReason]:
     lost: dict[int, OrphanReason] = dict.fromkeys(run, "open_reasoning")
-    return lost | {result: "orphan_result" for index in run for result in answers.get(index, ())}
+    lost.update((result, "orphan_result") for index in run for result in answers.get(index, ()))
+    return lost
 
 
 def in_exchanges(messages: Sequence[Message]) -> list[Message]:

@@ -49,7 +49,7 @@ async def test_facts_are_read_when_the_window_moves(url: str, mode: str, monkeyp
 
 async def test_two_stores_are_joined_with_facts_when_asked(tmp_path: Path) -> None:
     async with agent_memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}") as memory:
-        memory, store = memory, memory.container.message_store()
+        store = memory.container.message_store()
         await save(memory, "s", talk(30))
         await memory.drain()
         joined = JoinedContextSource(store, memory.container.summary_store())
@@ -61,17 +61,16 @@ async def test_two_stores_are_joined_with_facts_when_asked(tmp_path: Path) -> No
 
 
 async def test_in_full_mode_the_facts_of_the_summary_are_read(url: str) -> None:
-    async with memory(scripted(), url, summary={"mode": "full"}) as container:
-        manager = container.conversation_manager()
-        await save(manager, "s", talk(40))
-        await manager.drain()
-        summary = await manager.get_summary("s", user_id=USER)
+    async with agent_memory(scripted(), url, summary={"mode": "full"}) as memory:
+        await save(memory, "s", talk(40))
+        await memory.drain()
+        summary = await memory.container.conversation_manager().get_summary("s", user_id=USER)
         assert summary is not None
-        facts = await manager.read_facts("s", user_id=USER)
+        facts = await memory.facts.list("s", user_id=USER)
         assert facts == summary.facts() != ()
         last = max(fact.source_seq for fact in facts)
-        earlier = await manager.read_facts("s", user_id=USER, as_of_seq=last - 1)
+        earlier = await memory.facts.list("s", user_id=USER, as_of_seq=last - 1)
         assert earlier == tuple(fact for fact in facts if fact.source_seq < last)
-        assert [each.fact for each in await manager.trace_facts("s", user_id=USER)] == list(facts)
-        pin = await manager.pin("s", fact=(facts[0].anchor, facts[0].key), user_id=USER)
+        assert [each.fact for each in await memory.facts.trace("s", user_id=USER)] == list(facts)
+        pin = await memory.pins.add("s", fact=(facts[0].anchor, facts[0].key), user_id=USER)
         assert facts[0].value in pin.text
