@@ -365,7 +365,7 @@ def _preview(session: Session) -> Steps[SessionPreview]:
 
 def _first_user_text(session: Session) -> Steps[str]:
     for part in stored_parts(session.branch, 0, None):
-        rows = yield Step("first_user_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
+        rows = yield Step("first_shown_text", {**part, "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""
