@@ -52,6 +52,7 @@ class TestEveryStatement:
             ",",
             "user",
             "agent",
+            "system",
             "summary",
             "withdrawn",
             "archived",
