@@ -119,7 +119,8 @@ class ConditionReport:
         return f" (left out: {'; '.join(reasons)})" if reasons else ""
 
 
-_REMEDIES = dict.fromkeys(("database", "stream_store"), "; docs/stores.md says how a plug-in adds one")
+_STORES = "; docs/stores.md says how a plug-in adds one"
+_REMEDIES: dict[str, str] = {"database": _STORES, "stream_store": _STORES}
 
 
 @dataclass(frozen=True, slots=True)

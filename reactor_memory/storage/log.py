@@ -429,7 +429,7 @@ def _first_user_text(session_id: str, path: str | None) -> Steps[str]:
 
 def _user_text_of(part: BranchRange) -> Steps[str | None]:
     (stored,) = stored_parts([part], part.start_seq - 1, None)
-    rows = yield Step("first_user_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
+    rows = yield Step("first_shown_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
     return rows[0][0] if rows else None
 
 

@@ -290,14 +290,6 @@ WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
   AND (message.state IS NULL OR (message.state = 'archived' AND message.archived_until > (wanted ->> 3)::bigint))
 ORDER BY message.seq
 
--- name: first_user_text
-SELECT SUBSTR(content, 1, :length) FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND role = 'user' AND visibility = 'user'
-  AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
-ORDER BY seq
-LIMIT 1
-
 -- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
 -- 3 message, 4 pin. The columns are those of a message and two more.

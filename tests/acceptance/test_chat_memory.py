@@ -401,6 +401,15 @@ class TestSummaries:
         assert summary.content.startswith("about assistant")
         assert len(summary.content.splitlines()) == 1
 
+    async def test_the_preview_of_a_session_is_its_first_message_also_when_that_is_archived(self, url: str) -> None:
+        async with chat(url, retention="archive") as container:
+            said = [Message.user(f"message {number}") for number in range(1, 10)]
+            for each in said:
+                await service(container).add_messages("c", [each])
+            assert 1 not in await shows(service(container), "full")
+            (row,) = (await container.conversation_manager().list_sessions()).sessions
+            assert row.preview == "message 1"
+
     @pytest.mark.parametrize("text", ["  \n", "\u202e\n\u200b"])
     async def test_a_blank_text_is_none(self, url: str, text: str) -> None:
         async with chat(url, on_hook_error="raise", summarizer=ScriptedCondenser([text])) as container:
