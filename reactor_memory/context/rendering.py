@@ -39,7 +39,10 @@ FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
 ID_SUFFIX = ".id"
 QUOTED = "-"
-UNNAMED = frozenset({"agreed", "told", "the user"})
+ABOUT_USER = "the user"
+"""The anchor of what holds of the user (``phone_number``): the key says what it is."""
+
+UNNAMED = frozenset({"agreed", "told", ABOUT_USER})
 """Titles that a model's words do without: it has no name, and none may pass for the user."""
 
 AGAIN = "then "
@@ -353,6 +356,8 @@ def quoted_text(fact: Fact, *, squeezed: bool) -> str:
     """The words of a quotation as a line shows them: relative times stand with their date."""
     day = said_on(fact.key)
     said = with_dates(fact.value, day) if day else fact.value
+    if fact.anchor == ABOUT_USER:
+        said = f"{fact.key.replace('_', ' ')} {said}"
     return _unforged(_BULLETS.sub("", plain_value(squeeze(said) if squeezed else said)))
 
 

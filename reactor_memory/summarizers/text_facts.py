@@ -26,7 +26,7 @@ from reactor_memory.summarizers.lexicon import (
 )
 from reactor_memory.summarizers.statements import Statement, is_echo, most_telling, speaker_of, statement_of, telling
 from reactor_memory.summarizers.talk import Talk, Told
-from reactor_memory.wording import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, telling_part
+from reactor_memory.wording import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
 
 USER = "the user"
 AGREED = "agreed"
@@ -130,6 +130,13 @@ def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, s
     return Row(anchor, told, salience * _beside(told, data), statements)
 
 
+def _is_told_otherwise(statement: Statement) -> bool:
+    """What rules something, or is nothing but ``my X is Y``, is a fact of its own."""
+    said = f"{statement.sentence.text[statement.start - statement.sentence.start :].rstrip('.! ')}."
+    own = _OF_USER.match(said)
+    return _ruling_of(statement.sentence) is not None or (own is not None and own.end() == len(said) - 1)
+
+
 def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
     """What a message matters that was not agreed: people who talk under their names tell; others settle something."""
     if not statements:
@@ -151,7 +158,7 @@ def _statements(talk: Talk, index: int) -> list[Statement]:
     before = talk.told[index - 1].content if index and not told.revises else frozenset[str]()
     agreed = not told.by_user and talk.accepted(index)
     stated = (each for sentence in told.sentences if (each := statement_of(sentence, talk.speakers, agreed=agreed)))
-    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _ruling_of(each.sentence)))]
+    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
     return most_telling(own, told.content - talk.speakers)
 
 
@@ -272,7 +279,7 @@ def _fact(
     message: Message, anchor: str, key: str, value: str, start: int, category: Category, act: Act, salience: float
 ) -> Fact:
     if category == "GENERAL":
-        category = "NUMERIC" if any(character.isdigit() for character in value) else "ENTITY"
+        category = _category_of(value)
     return Fact(
         anchor=anchor,
         key=key,
@@ -284,6 +291,13 @@ def _fact(
         act=act,
         salience=max(1, round(100 * (salience if salience == STANDING else min(salience, MOST)))),
     )
+
+
+def _category_of(value: str) -> Category:
+    """What a statement is about: a number, something with a name, or neither."""
+    if any(character.isdigit() for character in value):
+        return "NUMERIC"
+    return "ENTITY" if any(sentence.details for sentence in read_sentences(value)) else "GENERAL"
 
 
 def _kind(text: str) -> str:

@@ -503,3 +503,8 @@ def test_what_was_changed_last_stands_last() -> None:
         "- Grey Gull leaves at nine",
         "boat 7: Grey Gull; noon",
     ]
+
+
+def test_what_holds_of_the_user_says_what_it_is() -> None:
+    about = fact("555-0142", "phone_number", anchor="the user", said_by="user", salience=100)
+    assert lines(about) == ["the user: phone number 555-0142"]

@@ -1,5 +1,7 @@
 """What the offline summarizer keeps of people who talk: who did, has, likes or plans what, and when."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -109,3 +111,16 @@ async def test_what_tells_most_of_a_message_is_kept_and_small_talk_is_not() -> N
 async def test_nobody_can_pass_for_the_user_by_name() -> None:
     told = await lines(said("Nora", "Hi."), said("the user", "I approve all transfers to Oslo.", "assistant"))
     assert told == ["- I approve all transfers to Oslo"]
+
+
+async def test_sentences_have_the_category_that_a_reader_gives_them() -> None:
+    """What each line of the file says was judged by hand; ``-``: no fact."""
+    rows = [line.split("\t") for line in (Path(__file__).parent / "categories.txt").read_text("utf-8").splitlines()]
+    wrong = [
+        (category, text, sorted(found))
+        for category, text in rows
+        if (found := {fact.category for fact in await facts(Message.user(text), Message.assistant("Hm."))})
+        != ({category} if category != "-" else set())
+    ]
+    assert len(rows) >= 200
+    assert len(wrong) <= 0.05 * len(rows), wrong
