@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from reactor_memory.memos import memo
-
-Strength: TypeAlias = Literal["light", "strong"]
-"""How much `squeeze` leaves out: fillers, or also the small words that link the others."""
 
 MAX_CHARACTERS = 8_000
 """How much of one text is read; the recall index covers the rest."""
@@ -46,11 +43,33 @@ FILLERS = _words(
     " very really right confirm confirming check correct following found interested help think there's that's"
     " what's sorry so kindly u"
 )
+EMPTY = _words(
+    "a an the please just also very really so kindly okay ok well actually quite pretty simply basically totally"
+    " definitely absolutely u"
+)
+"""Words that a sentence can lose and still say who did what."""
+
 LINKS = _words(
     "to for in on at by with from as and of about into out who whom what when where which how anything something else"
 )
 STOP_WORDS = FILLERS | LINKS | _words("or but if then than why any some again more nothing now")
 """Words that say nothing of their own."""
+
+PICTURE_MARK = "["
+"""How a sentence begins that tells what a picture shows."""
+
+COMMON_WORDS = _words(
+    "able absolutely actually agree always amazing anything around awesome back bad beautiful best better big bit bring"
+    " brings came can come cool could definitely different done even ever every everyone everything excited exciting"
+    " fantastic far feel feeling feels felt few fun getting give gives glad go going gonna good gotta great guess"
+    " happy hard hear hey hope hoping important inspiring interesting it's keep kind know last less life like little"
+    " long lot lots love lovely made make makes making many maybe mean means might moment moments more most much must"
+    " need never new nice now often old one part people perfect place pretty proud put quite reminds say see seems"
+    " should show since someone something sometimes soon special still stuff super support sweet take takes taking talk"
+    " thing things think thinking though thought through time times together too took totally tried true try trying"
+    " understand use used want wanted way well wonderful work world worth would wow yet you're"
+)
+"""What people say in any talk, whatever it is about."""
 
 NEGATIONS = _words("no not never don't doesn't didn't cannot can't won't wouldn't shouldn't mustn't without")
 
@@ -139,14 +158,13 @@ def telling_part(sentence: Sentence) -> tuple[int, int] | None:
 
 
 @memo(maxsize=4096)
-def squeeze(text: str, strength: Strength) -> str:
-    """A text without the words it can do without: nothing is added, nothing changes its place.
+def squeeze(text: str) -> str:
+    """A text without the words that it says nothing with: nothing is added, nothing changes its place.
 
-    A name is never cut ("Let It Be by the Beatles"), nor a date ("the 7th of this month"); negations, conditions and
-    numbers stay, and so does the mark of a question.
+    Who does what to whom stays, and so do names ("The Beatles"), dates, negations, conditions and numbers, and the mark
+    of a question.
     """
-    idle = FILLERS if strength == "light" else FILLERS | LINKS
-    return " ".join(part for sentence in read_sentences(text) if (part := _squeezed(sentence, text, idle)))
+    return " ".join(part for sentence in read_sentences(text) if (part := _squeezed(sentence, text, EMPTY)))
 
 
 def _sentences(text: str) -> Iterator[list[Word]]:
@@ -187,7 +205,7 @@ def _squeezed(sentence: Sentence, text: str, idle: frozenset[str]) -> str:
     runs: list[tuple[int, int]] = []
     before: Word | None = None
     for word, keep in zip(sentence.words, _kept(sentence.words, idle), strict=True):
-        if keep and before is not None and _runs_on(before, word):
+        if keep and before is not None:
             runs[-1] = (runs[-1][0], word.stop)
         elif keep:
             runs.append((word.start, word.stop))
@@ -199,12 +217,6 @@ def _squeezed(sentence: Sentence, text: str, idle: frozenset[str]) -> str:
 def _closed(run: str, after: str) -> str:
     """A run with the bracket that closes the one in it: "Nord (by the sea)"."""
     return run + after if after == ")" and run.count("(") > run.count(")") else run
-
-
-def _runs_on(before: Word, after: Word) -> bool:
-    """What stands between two kept words stays: inside a name it is a part of it ("Gregory Lane 5, Brooklyn")."""
-    in_name = before.is_capitalised or before.counts
-    return (in_name and (after.is_capitalised or after.counts)) or not (before.closes or after.start > after.begin)
 
 
 def _kept(words: Sequence[Word], idle: frozenset[str]) -> list[bool]:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from reactor_memory.memos import memo
 from reactor_memory.models import BlockLine, Fact
-from reactor_memory.wording import STOP_WORDS, Sentence, read_sentences
+from reactor_memory.wording import COMMON_WORDS, PICTURE_MARK, STOP_WORDS, Sentence, read_sentences
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -79,13 +79,14 @@ def still_told(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[Block
 @memo(maxsize=MOST_LINES)
 def word_pairs(text: str) -> frozenset[Pair]:
     """The words of a text that stand side by side, without small words, numbers and days, case folded."""
-    return frozenset(pair for sentence in read_sentences(text) for pair in pairwise(_naming(sentence)))
+    said = (sentence for sentence in read_sentences(text) if not sentence.text.startswith(PICTURE_MARK))
+    return frozenset(pair for sentence in said for pair in pairwise(_naming(sentence)))
 
 
 def _naming(sentence: Sentence) -> Iterator[str]:
     for word in sentence.words:
         name = word.folded.removesuffix("'s").removesuffix("’s")
-        if name and name not in STOP_WORDS and not word.counts:
+        if name and name not in STOP_WORDS and name not in COMMON_WORDS and not word.counts:
             yield name
 
 

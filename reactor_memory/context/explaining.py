@@ -15,10 +15,16 @@ from reactor_memory.context.blocks import block_text
 from reactor_memory.context.draft import Draft
 from reactor_memory.context.optimising import Rank, rank
 from reactor_memory.context.pinning import PINNED_FACT_HEADER
-from reactor_memory.context.rendering import plain, plain_value, render_facts, render_lines, render_narrative
+from reactor_memory.context.rendering import (
+    plain,
+    plain_value,
+    quoted_text,
+    render_facts,
+    render_lines,
+    render_narrative,
+)
 from reactor_memory.context.report import Context, LineFate, MessageFate, Part, Reason
 from reactor_memory.models import BlockLine, Fact, Pin, PostedSummary, Segment, Value
-from reactor_memory.wording import squeeze
 
 LineReason: TypeAlias = (
     Reason | Literal["below_floor"]  # dropped when the window last moved: its rank is below the one that lines needed
@@ -184,10 +190,9 @@ def _recalled(lines: Sequence[Line], evidence: Evidence) -> Iterator[tuple[Fact,
 
 def _stands_in(fact: Fact, line: str) -> bool:
     """In its own words, or, of a quotation, in fewer."""
-    forms = (
-        (fact.value, squeeze(fact.value, "light"), squeeze(fact.value, "strong")) if fact.salience else (fact.value,)
-    )
-    return any(plain_value(form) in line for form in forms)
+    if not fact.salience:
+        return plain_value(fact.value) in line
+    return any(quoted_text(fact, squeezed=squeezed) in line for squeezed in (False, True))
 
 
 def _offered(part: Part, texts: Sequence[BlockLine], context: Context) -> list[Line]:

@@ -17,10 +17,11 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.context.corrections import revalued
+from reactor_memory.dating import said_on, with_dates
 from reactor_memory.memos import memo
 from reactor_memory.models import RULED, BlockLine, Fact, Form
 from reactor_memory.skeleton import skeleton
-from reactor_memory.wording import Strength, squeeze
+from reactor_memory.wording import squeeze
 
 Count: TypeAlias = Callable[[str], int]
 Stated: TypeAlias = Mapping[tuple[str, bool], str]
@@ -40,6 +41,12 @@ FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
 ID_SUFFIX = ".id"
 QUOTED = "-"
+ABOUT_USER = "the user"
+"""The anchor of what holds of the user (``phone_number``): the key says what it is."""
+
+UNNAMED = frozenset({"agreed", "told", ABOUT_USER})
+"""Titles that a model's words do without: it has no name, and none may pass for the user."""
+
 AGAIN = "then "
 BELOW_TITLE = "+ "
 COMMON_SHARE = 0.67
@@ -92,10 +99,10 @@ _EMPTY_WORDS = frozenset(
 
 
 class _Style(NamedTuple):
-    """How lines are made: how much quotations are squeezed, and what decisions need not say."""
+    """How lines are made: whether quotations are squeezed, and what decisions need not say."""
 
     tokens_of: Count
-    strength: Strength
+    squeezed: bool
     common: frozenset[Detail]
 
 
@@ -150,9 +157,7 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
     anchors: dict[str, list[Fact]] = {}
     for fact in sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span)):
         anchors.setdefault(fact.anchor, []).append(fact)
-    style = _Style(
-        count, "light" if form == "full" else "strong", _common(anchors.values()) if form == "brief" else frozenset()
-    )
+    style = _Style(count, form != "full", _common(anchors.values()) if form == "brief" else frozenset())
     lines = [line for run in _runs(map(tuple, anchors.values())) for line in _anchor_lines(tuple(run), style)]
     lines = [
         each if value == each.line.value else RenderedLine(replace(each.line, value=value), each.facts)
@@ -348,18 +353,21 @@ def _fresh_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[Rend
 
 
 def _quotation_lines(facts: Sequence[Fact], style: _Style) -> Iterator[RenderedLine]:
-    """What the user said bears the title; what the model said, alone or in answer, does without."""
+    """What somebody with a name said bears the title; what the model said, alone or in answer, does without."""
     if facts:
-        head = f"{_title(facts)}:" if all(fact.said_by == "user" for fact in facts) else QUOTED
-        shortened = {replace(fact, value=_short(fact, style.strength)): (fact,) for fact in facts}
+        title = _title(facts)
+        head = QUOTED if title in UNNAMED and any(fact.said_by != "user" for fact in facts) else f"{title}:"
+        shortened = {replace(fact, value=quoted_text(fact, squeezed=style.squeezed)): (fact,) for fact in facts}
         yield from _row_lines(head, _shown(list(shortened), {}), shortened, style.tokens_of)
 
 
-def _short(fact: Fact, strength: Strength) -> str:
-    """The words of a fact without fillers; what a user ruled keeps the words that link the others."""
-    ruled = fact.said_by == "user" and fact.category in ("CONDITION", "DECISION")
-    said = plain_value(squeeze(fact.value, "light" if ruled else strength))
-    return _unforged(_BULLETS.sub("", said))
+def quoted_text(fact: Fact, *, squeezed: bool) -> str:
+    """The words of a quotation as a line shows them: relative times stand with their date."""
+    day = said_on(fact.key)
+    said = with_dates(fact.value, day) if day else fact.value
+    if fact.anchor == ABOUT_USER:
+        said = f"{fact.key.replace('_', ' ')} {said}"
+    return _unforged(_BULLETS.sub("", plain_value(squeeze(said) if squeezed else said)))
 
 
 def _record_lines(facts: Sequence[Fact], again: Sequence[Sequence[Fact]], style: _Style) -> Iterator[RenderedLine]:

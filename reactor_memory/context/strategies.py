@@ -38,6 +38,9 @@ of a truncated summary are the best of many more: there it is from once the room
 """
 
 
+WHOLE = 1_900
+"""From this budget on nothing that was said loses a word."""
+
 STORY_SHARE = 0.05
 LEAST_STORY = 100
 """The narrative may take this share of the budget, or so many tokens. It changes whenever the window moves, and stands
@@ -210,8 +213,7 @@ def _offered(
     lines = render_facts(facts, count=request.count_text, form=form)
     if form != "brief" and settled_tokens(lines) > most:
         return _offered(facts, most, crowd, request, "brief")
-    has_no_room = share_out(lines, budget=request.limits.budget, most=most).least_value > 0
-    if form == "full" and (has_no_room or sum(line.tokens for line in lines) > crowd):
+    if form == "full" and request.limits.budget < WHOLE and sum(line.tokens for line in lines) > crowd:
         return _offered(facts, most, crowd, request, "short")
     return form, lines
 

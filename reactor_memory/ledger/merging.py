@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from reactor_memory.ledger.amending import amended
 from reactor_memory.models import Fact, Ledger, PostedSummary, Segment, Summary, facts_to_json
 from reactor_memory.reading import sentences
-from reactor_memory.wording import squeeze
 
 Count: TypeAlias = Callable[[str], int]
 Identity: TypeAlias = tuple[str, str, bool, bool]
@@ -234,7 +233,7 @@ def _bundle(worth: float, facts: Sequence[Fact], count: Count) -> _Bundle:
 def _tokens(bundle: Sequence[Fact], count: Count) -> int:
     """About what the bundle costs as a line: the number in an anchor weighs as much as the labels of its values."""
     if bundle[0].salience:
-        return count(_SEPARATOR.join(squeeze(fact.value, "light") for fact in bundle)) + _MARK_TOKENS
+        return count(_SEPARATOR.join(fact.value for fact in bundle)) + _MARK_TOKENS
     return count(_SEPARATOR.join([bundle[0].anchor, *(fact.value for fact in bundle)]))
 
 

@@ -49,7 +49,10 @@ SETBACK = _phrases(
 )
 """Words of somebody who could not do what was agreed and offers something else."""
 
-CORRECTION = _phrases("actually|instead|rather than|change|correction|i meant|i mean|make (?:it|that)|sorry|my mistake")
+CORRECTION = _phrases(
+    "actually|instead|rather than|change (?:it|that|this|the|my|our)|correction|i meant|i mean|make (?:it|that)",
+    "sorry(?=,)|my mistake",
+)
 REVISION = _phrases(
     "actually|instead|rather than|corrections?|correcting|i meant|i mean|make (?:it|that)|mistaken?|wrong|mistyped",
     "chang(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|switch(?:ed)?|swap(?:ped)?|replac(?:e|ed)|mov(?:e|ed)|reschedul(?:e|ed)",
@@ -60,22 +63,48 @@ REVISION = _phrases(
 )
 """Words of somebody who says anew what was said otherwise before."""
 
-DECISION = _phrases("decided?|decision|(?:we|i) agreed?|settled on|(?:we|i) chose|approved")
-INTENTION = _phrases("let's|let us|(?:i|we)(?:'ll| will| should)|go with|choose")
+WISH = _phrases(
+    "(?:want|like|need|wish|love|have|trying|going|plan(?:ning)?) to (?:cancel|change|switch|update|move|replace|swap)",
+    r"^\W*(?:please )?(?:cancel|change|switch|update|move|replace|swap)",
+)
+"""Words of somebody who wants a change that is not made yet."""
+
+DECISION = _phrases(
+    "(?:i|we|they|he|she)(?:'ve| have|'d| had| has)?(?: just| finally| all| both)? (?:decided|settled on|chose|opted)",
+    "(?:i|we|they)(?:'ve| have)? (?:agreed|chosen) (?:to|on|that|upon)",
+    "(?:was|were|been|is) (?:decided|agreed|approved)",
+    "(?:my|our|the) (?:final )?(?:decision|choice) (?:is|was)",
+)
+INTENTION = _phrases(
+    "(?:let's|let us|(?:i|we)(?:'ll| will| should)(?: just)?) (?:go (?:with|for|ahead)|use|take|book|pick|choose|keep"
+    "|stick|stay with|do|have|order|meet|switch|move|start|make it|settle)",
+    "go with|(?:i|we) choose",
+)
 """Words of a decision, if what they decide is named beside them."""
 
 RULE = _phrases(
-    "must(?:n't)?|only if|unless|never|always|at most|no (?:more|less|later|earlier) than|under no circumstances",
-    "allergic|allergy|not allowed|as long as|deadline|make sure|no longer|from now on|as a rule|in (?:the )?future",
-    "(?:the|my|a) (?:limit|maximum|minimum)|every time|each time|whenever",
-    r"^\W*(?:please )?(?:don't|do not)",
+    "only if|unless|at most|no (?:more|less|later|earlier) than|under no circumstances|allergic|allergy|not allowed",
+    "the deadline|no longer|from now on|as a rule|(?:the|my|a) (?:limit|maximum|minimum)|mustn't|must not",
+    "(?:should|must|please|to) (?:always|never)|(?:every time|each time) (?:you|we|somebody|someone)",
+    r"(?:that|this|it|you|he|she|they|which|there) must (?!(?:be|have|feel)\b)\w+",
+    r"must (?:be|have) (?:\w+ )?(?:below|under|above|over|within|before|after|by|at|\d)",
+    r"(?<!that )(?<!this )(?<!it )(?<!you )(?<!he )(?<!she )(?<!they )(?<!which )(?<!there )(?<!a )must"
+    r"(?!['’]?ve| (?:have|be|feel))",
+    "(?:please|always|never|you)[^.!?]{1,60} in (?:the )?future|in (?:the )?future,? (?:please|always|never|you|don't)",
+    r"^\W*(?:please |and |but |so |also ){0,2}"
+    r"(?:(?:don't|do not) (?!worry|forget|give up|hesitate|be afraid|mention|stress|sweat)"
+    r"|never (?!saw|thought|knew|been|had|mind)|always (?!been|wanted|loved|had)|make sure (?!you)|only)",
 )
 """Words of a rule that stands."""
 
 CONDITION = _phrases(
-    "at least|required?|don't|do not|cannot|can't|won't|without|except|avoid|prefer|until|only|not",
+    "at least|is required|are required|without|except|avoid|prefer|until|as long as|provided that",
+    "only (?:on|in|at|with|for)|(?:don't|do not|doesn't|can't|cannot|can not|won't|wouldn't)"
+    " (?:want|eat|drink|use|take|fly|share|tell|send|include)",
 )
 """Words that limit what is wanted now."""
 
-EMPTY_RULINGS = NEGATIONS | _words("nope nah do worry necessary least")
+EMPTY_RULINGS = NEGATIONS | _words(
+    "nope nah do worry necessary least give up forget hesitate afraid mention stress sweat bother sure make always"
+)
 """Words that do not say by themselves what is denied."""

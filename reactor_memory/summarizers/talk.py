@@ -16,10 +16,12 @@ from reactor_memory.wording import Sentence, read_sentences
 
 NEARBY = 14
 """How many messages before or after one belong to the same talk."""
+SHORT = 8
 MANY_DETAILS = 10
 MANY_OFFERED = 5
 FEW_BEFORE = 3
 MOSTLY = 0.6
+LEAST_AGREED = 2
 MAX_CHAIN = 3
 
 # What a message of the model gains by each sign that it says what came to pass; the sum is its salience.
@@ -63,15 +65,20 @@ class Told(NamedTuple):
 
     @property
     def revises(self) -> bool:
-        """The user says anew what was said otherwise before."""
-        return self.by_user and bool(REVISION.search(self.text))
+        """The user says anew what was said otherwise before: in a sentence with a detail, or a short one."""
+        return self.by_user and any(
+            (sentence.details or len(sentence.words) <= SHORT) and REVISION.search(sentence.text)
+            for sentence in self.sentences
+        )
 
 
 class Talk:
-    """The messages of people and the model, in order. Indices count from 0."""
+    """The messages of people and the model, in order. Indices count from 0. `speakers` are the words of their names."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
-        self.told = [_told(m) for m in messages if m.content and m.role in ("user", "assistant", "agent")]
+    def __init__(self, messages: Iterable[Message], speakers: frozenset[str] = frozenset()) -> None:
+        talked = (message for message in messages if message.role in ("user", "assistant", "agent"))
+        self.speakers = speakers
+        self.told = [_told(message, speakers) for message in talked if message.content]
 
     @cached_property
     def agreed(self) -> Sequence[bool]:
@@ -127,9 +134,15 @@ class Talk:
 
     def _is_agreed(self, index: int) -> bool:
         told, reply = self.told[index], self._reply(index)
-        if told.by_user or not (reply is None or _accepts(reply)):
+        if told.by_user or not told.details or not (reply is None or _accepts(reply)):
             return False
+        if self.speakers and len(told.details) < LEAST_AGREED and not READ_BACK.search(told.text):
+            return False  # people who talk under their names say more than they settle
         return bool(READ_BACK.search(told.text)) or self._repeated(index) >= MOSTLY or bool(self.led_to(index))
+
+    def accepted(self, index: int) -> bool:
+        """Whether the reply to a message begins with consent."""
+        return _accepts(self._reply(index))
 
     def _reply(self, index: int) -> Told | None:
         return self.told[index + 1] if index + 1 < len(self.told) else None
@@ -146,12 +159,13 @@ class Talk:
         return _share(self.told[index].details, frozenset[str]().union(*(told.words for told in earlier)))
 
 
-def _told(message: Message) -> Told:
+def _told(message: Message, speakers: frozenset[str]) -> Told:
+    """The names of those who speak are no details: they only say who."""
     sentences = tuple(read_sentences(message.content))
     return Told(
         message=message,
         sentences=sentences,
-        details=frozenset(detail for sentence in sentences for detail in sentence.details),
+        details=frozenset(detail for sentence in sentences for detail in sentence.details) - speakers,
         words=frozenset(word.folded for sentence in sentences for word in sentence.words),
         content=frozenset(word for sentence in sentences for word in sentence.content),
     )

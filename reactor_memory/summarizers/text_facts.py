@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from reactor_memory.models import Act, Category, Fact, Message
-from reactor_memory.summarizers.lexicon import CONDITION, CORRECTION, DECISION, EMPTY_RULINGS, INTENTION, RULE
+from reactor_memory.dating import day_of, key_said_on, relative_times
+from reactor_memory.models import Act, Category, Fact, Message, Role
+from reactor_memory.summarizers.lexicon import (
+    CONDITION,
+    CORRECTION,
+    DECISION,
+    EMPTY_RULINGS,
+    INTENTION,
+    READ_BACK,
+    REVISION,
+    RULE,
+    WISH,
+)
+from reactor_memory.summarizers.statements import Statement, is_echo, most_telling, speaker_of, statement_of, telling
 from reactor_memory.summarizers.talk import Talk, Told
-from reactor_memory.wording import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, telling_part
+from reactor_memory.wording import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
 
 USER = "the user"
 AGREED = "agreed"
@@ -32,6 +44,10 @@ MOST = 0.99
 CORRECTING = 0.6
 ABOUT_USER = 0.35
 PASSING = 0.2
+TELLING = 0.6
+TELLING_NAMELESS = 0.25
+MOST_NAMELESS = 0.35
+MIN_DETAILS = 2
 IN_DATA = 0.8
 """The share of its salience that a message loses if tools were given or answered all its details."""
 
@@ -64,6 +80,7 @@ class Row(NamedTuple):
     anchor: str
     told: Told
     salience: float
+    statements: Sequence[Statement] = ()
     is_agreed: bool = False
     before: tuple[Told, ...] = ()
 
@@ -86,8 +103,10 @@ def text_facts(
 
     Messages whose seq is in `recorded` are told better by a tool call, and so are details among the words of `data`.
     """
-    talk = Talk(messages)
-    rows = [_row(talk, index, data) for index, told in enumerate(talk.told) if told.message.seq not in recorded]
+    speakers = speaker_of(messages)
+    talk = Talk(messages, frozenset(word.casefold() for name in speakers.values() for word in name.split()))
+    places = (index for index, told in enumerate(talk.told) if told.message.seq not in recorded)
+    rows = [_row(talk, index, data, speakers) for index in places]
     settled = {told.message.seq for row in rows for told in row.before}
     for index, row in enumerate(rows):
         if row.told.by_user:
@@ -97,22 +116,55 @@ def text_facts(
             yield from _quotations(row)
 
 
-def _row(talk: Talk, index: int, data: frozenset[str]) -> Row:
+def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, str]) -> Row:
     told = talk.told[index]
-    salience = talk.salience(index)
-    if told.details:
-        salience *= 1 - IN_DATA * len(told.details & data) / len(told.details)
+    seq, role = told.message.seq, told.message.role
+    if not told.by_user and talk.agreed[index] and _telling(told, is_agreed=True):
+        salience = talk.salience(index) * _beside(told, data)
+        return Row(f"{AGREED} #{seq}", told, salience, is_agreed=True, before=talk.led_to(index))
+    statements = _statements(talk, index)
+    salience = _of_talk(talk, index, statements)
     if told.by_user:
-        lasting = _lasting(told) * (1 - talk.confirmed(index))
-        return Row(f"{USER} #{told.message.seq}", told, max(salience, lasting))
-    if talk.agreed[index] and _telling(told, is_agreed=True):
-        return Row(f"{AGREED} #{told.message.seq}", told, salience, True, talk.led_to(index))
-    return Row(f"{TOLD} #{told.message.seq}", told, salience)
+        salience = max(salience, _lasting(told)) * (1 - talk.confirmed(index))
+    anchor = f"{speakers.get(role, USER if told.by_user else TOLD)} #{seq}"
+    return Row(anchor, told, salience * _beside(told, data), statements)
+
+
+def _is_told_otherwise(statement: Statement) -> bool:
+    """What rules something, or is nothing but ``my X is Y``, is a fact of its own."""
+    said = f"{statement.sentence.text[statement.start - statement.sentence.start :].rstrip('.! ')}."
+    own = _OF_USER.match(said)
+    return _ruling_of(statement.sentence) is not None or (own is not None and own.end() == len(said) - 1)
+
+
+def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
+    """What a message matters that was not agreed: people who talk under their names tell; others settle something."""
+    if not statements:
+        return 0.0
+    if talk.speakers:
+        return TELLING * telling(statements)
+    settling = talk.salience(index) * min(1.0, len(talk.told[index].details) / MIN_DETAILS)
+    return max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
+
+
+def _beside(told: Told, data: frozenset[str]) -> float:
+    """The share of its salience that is left to a message beside what tools were given and answered."""
+    return 1 - IN_DATA * len(told.details & data) / len(told.details) if told.details else 1.0
+
+
+def _statements(talk: Talk, index: int) -> list[Statement]:
+    """What a message states of its own: no echo of the one before."""
+    told = talk.told[index]
+    before = talk.told[index - 1].content if index and not told.revises else frozenset[str]()
+    agreed = not told.by_user and talk.accepted(index)
+    stated = (each for sentence in told.sentences if (each := statement_of(sentence, talk.speakers, agreed=agreed)))
+    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
+    return most_telling(own, told.content - talk.speakers)
 
 
 def _lasting(told: Told) -> float:
     """Corrections matter, and how to reach somebody, unless the model read them back."""
-    corrects = told.details and CORRECTION.search(told.text)
+    corrects = any(sentence.details and CORRECTION.search(sentence.text) for sentence in told.sentences)
     return CORRECTING if corrects or any(_kind(sentence.text) in _CONTACTS for sentence in _telling(told)) else 0.0
 
 
@@ -122,21 +174,36 @@ def _said_again(row: Row, later: Iterable[Row]) -> bool:
 
 
 def _quotations(row: Row) -> Iterator[Fact]:
-    """The sentences of a row that hold a detail. What is agreed is no question any more."""
+    """What was agreed, with the messages that led to it, or what one message states."""
     used: Counter[str] = Counter()
-    for told in (*row.before, row.told):
-        act, category = _kind_of_row(row, told)
-        for sentence in _telling(told, is_agreed=row.is_agreed and told is row.told):
-            for start, stop in _pieces(sentence, told.text, asks=not row.is_agreed):
-                value = told.text[start:stop]
-                key = _numbered(_kind(value), used)
-                yield _fact(told.message, row.anchor, key, value, start, category, act, row.salience)
+    for told in (*row.before, *([row.told] if row.is_agreed else ())):
+        for sentence in _telling(told, is_agreed=told is row.told):
+            if place := telling_part(sentence):
+                yield from _quoted(row, told, sentence, place, used)
+    for statement in row.statements[:MAX_SENTENCES]:
+        yield from _quoted(row, row.told, statement.sentence, (statement.start, statement.stop), used)
 
 
-def _kind_of_row(row: Row, told: Told) -> tuple[Act, Category]:
+def _quoted(row: Row, told: Told, sentence: Sentence, place: tuple[int, int], used: Counter[str]) -> Iterator[Fact]:
+    act, category = _kind_of(row, told, sentence)
+    day = day_of(told.message.created_at) if told.message.created_at is not None else None
+    for start, stop in _pieces(sentence, place):
+        value = told.text[start:stop]
+        key = _kind(value)
+        if day and relative_times(value, day):
+            key = key_said_on(key, day)
+        yield _fact(told.message, row.anchor, _numbered(key, used), value, start, category, act, row.salience)
+
+
+def _kind_of(row: Row, told: Told, sentence: Sentence) -> tuple[Act, Category]:
+    """What was proposed and agreed is decided; what was only said and acknowledged is not."""
     if told.corrects or told.revises:
-        return "correction", "STATE"
-    return ("decision", "DECISION") if row.is_agreed and told is row.told else ("statement", "GENERAL")
+        changed = REVISION.search(sentence.text) and not WISH.search(sentence.text)
+        return "correction", "STATE" if changed else "GENERAL"
+    if row.is_agreed and told is row.told:
+        proposed = "?" in told.text or READ_BACK.search(told.text)
+        return "decision", "DECISION" if proposed else "GENERAL"
+    return "statement", "GENERAL"
 
 
 def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
@@ -155,18 +222,15 @@ def _says_enough(sentence: Sentence) -> bool:
     return len(sentence.content) >= (MIN_ASKED_WORDS if sentence.text.endswith("?") else 2)
 
 
-def _pieces(sentence: Sentence, text: str, *, asks: bool) -> Iterator[tuple[int, int]]:
-    """The places of the telling part of a sentence, with its question mark if it `asks`, each short enough to keep."""
-    place = telling_part(sentence)
-    if place is None:
-        return
+def _pieces(sentence: Sentence, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """A part of a sentence in pieces that are each short enough to keep."""
     start, last = place
     for before, word in pairwise(sentence.words):
         if word.stop - start > MAX_SENTENCE_CHARACTERS and start < before.stop <= last:
             yield start, before.stop
             start = word.start
     if start < last:
-        yield start, last + (asks and text[last : last + 1] == "?")
+        yield start, last
 
 
 def _rulings(row: Row) -> Iterator[Fact]:
@@ -215,7 +279,7 @@ def _fact(
     message: Message, anchor: str, key: str, value: str, start: int, category: Category, act: Act, salience: float
 ) -> Fact:
     if category == "GENERAL":
-        category = "NUMERIC" if any(character.isdigit() for character in value) else "ENTITY"
+        category = _category_of(value)
     return Fact(
         anchor=anchor,
         key=key,
@@ -227,6 +291,13 @@ def _fact(
         act=act,
         salience=max(1, round(100 * (salience if salience == STANDING else min(salience, MOST)))),
     )
+
+
+def _category_of(value: str) -> Category:
+    """What a statement is about: a number, something with a name, or neither."""
+    if any(character.isdigit() for character in value):
+        return "NUMERIC"
+    return "ENTITY" if any(sentence.details for sentence in read_sentences(value)) else "GENERAL"
 
 
 def _kind(text: str) -> str:

@@ -22,39 +22,36 @@ def details(text: str) -> list[str]:
 
 
 @each_row(
-    ("text", "light", "strong"),
+    ("text", "short"),
     [
         (
-            "Please confirm that you want 3 tickets from Long Beach to San Diego on March 7th at 10:15 am.",
-            "3 tickets from Long Beach to San Diego on March 7th at 10:15 am",
-            "3 tickets Long Beach to San Diego on March 7th 10:15 am",
+            "Please confirm that you want 3 tickets from Long Beach to the pier on March 7th at 10:15 am.",
+            "confirm that you want 3 tickets from Long Beach to pier on March 7th at 10:15 am",
         ),
-        (
-            "I am at the Nordic House (Apart Hotel) now.",
-            "at Nordic House (Apart Hotel) now",
-            "Nordic House (Apart Hotel) now",
-        ),
-        ("It would be the 7th of this month.", "7th of this month", "7th of this month"),
-        ("Would you like Let It Be by the Beatles?", "Let It Be by the Beatles?", "Let It Be by the Beatles?"),
-        ("We meet this week, not the next.", "meet this week not the next", "meet this week not the next"),
-        ("I don't want mocks.", "don't want mocks", "don't want mocks"),
-        ("Is that right?", "", ""),
+        ("I am at the Nordic House (Apart Hotel) now.", "I am at Nordic House (Apart Hotel) now"),
+        ("It would be the 7th of this month.", "It would be 7th of this month"),
+        ("Would you like Let It Be by the Beatles?", "Would you like Let It Be by the Beatles?"),
+        ("We meet this week, not the next.", "We meet this week, not the next"),
+        ("I really don't want the mocks.", "I don't want mocks"),
+        ("So, okay!", ""),
     ],
 )
-def test_a_short_form_keeps_names_dates_and_negations_whole(text: str, light: str, strong: str) -> None:
-    assert (squeeze(text, "light"), squeeze(text, "strong")) == (light, strong)
+def test_a_short_form_still_says_who_does_what(text: str, short: str) -> None:
+    assert squeeze(text) == short
 
 
-@each_row("word", ["not", "never", "no", "without", "unless", "must", "should", "if", "until", "or", "only"])
+@pytest.mark.parametrize(
+    "word", ["not", "never", "no", "without", "unless", "must", "should", "if", "until", "or", "only"]
+)
 def test_words_that_turn_the_meaning_stay(word: str) -> None:
-    assert word in squeeze(f"you would {word} deploy it", "strong").split()
+    assert word in squeeze(f"you would {word} deploy it").split()
 
 
-@given(TEXTS, st.sampled_from(["light", "strong"]))
-def test_a_short_form_is_the_text_with_words_left_out(text: str, strength: str) -> None:
+@given(TEXTS)
+def test_a_short_form_is_the_text_with_words_left_out(text: str) -> None:
     """Each of its pieces stands in the text, in its order."""
     place = 0
-    for piece in squeeze(text, strength).replace("?", " ").split():  # type: ignore[arg-type]
+    for piece in squeeze(text).replace("?", " ").split():
         found = text.find(piece, place)
         assert found >= place, (piece, text)
         place = found + len(piece)
@@ -62,7 +59,7 @@ def test_a_short_form_is_the_text_with_words_left_out(text: str, strength: str) 
 
 @given(TEXTS)
 def test_no_detail_is_lost(text: str) -> None:
-    short = squeeze(text, "strong").casefold()
+    short = squeeze(text).casefold()
     assert all(detail in short for detail in details(text))
 
 
@@ -103,4 +100,4 @@ def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str])
 
 def test_only_the_beginning_of_a_text_is_read() -> None:
     assert sum(len(sentence.text) for sentence in read_sentences("word " * MAX_CHARACTERS)) <= MAX_CHARACTERS
-    assert not re.search("tail", squeeze("word " * MAX_CHARACTERS + "tail", "light"))
+    assert not re.search("tail", squeeze("word " * MAX_CHARACTERS + "tail"))

@@ -116,7 +116,10 @@ def test_beside_an_answer_in_the_window_the_rest_stays_away() -> None:
 def test_facts_of_the_window_are_not_recalled_but_what_it_says_is_told_last() -> None:
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
     lines = recalled("Blue Door", shown=shown).lines
-    assert [line.text for line in lines] == ["bookTable: Blue Door; seven", "the user: And taxi to Blue Door"]
+    assert [line.text for line in lines] == [
+        "bookTable: Blue Door; seven",
+        "the user: And a taxi to the Blue Door please",
+    ]
     assert lines[-1].source_seqs == (5,)
 
 

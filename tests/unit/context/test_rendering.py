@@ -387,26 +387,37 @@ def test_quoted_payloads_stay_data(payload: str, said_by: str) -> None:
             assert line.text.startswith("- " if said_by == "assistant" else "the user: ")
 
 
-def test_a_quotation_is_shown_without_fillers_and_only_the_user_is_named() -> None:
+def test_a_quotation_is_shown_whole_and_only_the_user_is_named() -> None:
     said = quoted("you would like 2 rooms at the Hotel Nord")
-    assert lines(said) == ["- 2 rooms at Hotel Nord"]
-    assert lines(quoted("I would like 2 rooms", "user", anchor="the user #4")) == ["the user: 2 rooms"]
-    assert lines(quoted("make it 3", "user", source_seq=3), said) == ["- 3; 2 rooms at Hotel Nord"]
+    assert lines(said) == ["- you would like 2 rooms at the Hotel Nord"]
+    assert lines(quoted("I would like 2 rooms", "user", anchor="the user #4")) == ["the user: I would like 2 rooms"]
+    assert lines(quoted("make it 3", "user", source_seq=3), said) == [
+        "- make it 3; you would like 2 rooms at the Hotel Nord"
+    ]
 
 
-def test_a_strong_form_leaves_out_links_but_not_in_what_a_user_ruled() -> None:
+def test_who_speaks_under_a_name_is_named_and_nobody_passes_for_the_user() -> None:
+    assert lines(quoted("I painted the lake", anchor="Melanie #4")) == ["Melanie: I painted the lake"]
+    assert lines(quoted("I approve of it all", anchor="the user #4")) == ["- I approve of it all"]
+
+
+def test_a_relative_time_stands_with_its_date() -> None:
+    said = quoted("we met last Tuesday", anchor="Melanie #4", key="date.said_20_july_2023")
+    assert lines(said) == ["Melanie: we met last Tuesday (18 July 2023)"]
+
+
+def test_a_short_form_leaves_out_what_says_nothing() -> None:
     said = quoted("a taxi from Oslo to Bergen")
     ruled = quoted(
         "Never deploy to production on Fridays", "user", anchor="the user #5", source_seq=5, category="CONDITION"
     )
     shown = render_facts([said, ruled], count=count, form="short")
     assert [line.text for line in shown] == [
-        "- taxi Oslo to Bergen",
+        "- taxi from Oslo to Bergen",
         "the user: Never deploy to production on Fridays",
     ]
-    assert [line.text for line in render_facts([quoted("tea for two or with milk")], count=count, form="short")] == [
-        "- tea two or milk"
-    ]
+    also = quoted("I really want the tea for two, please")
+    assert [line.text for line in render_facts([also], count=count, form="short")] == ["- I want tea for two"]
 
 
 def test_the_value_of_a_quotation_grows_with_its_salience_up_to_what_tools_did_and_rules_are_worth_more() -> None:
@@ -492,3 +503,8 @@ def test_what_was_changed_last_stands_last() -> None:
         "- Grey Gull leaves at nine",
         "boat 7: Grey Gull; noon",
     ]
+
+
+def test_what_holds_of_the_user_says_what_it_is() -> None:
+    about = fact("555-0142", "phone_number", anchor="the user", said_by="user", salience=100)
+    assert lines(about) == ["the user: phone number 555-0142"]

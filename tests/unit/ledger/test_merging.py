@@ -267,10 +267,10 @@ def test_a_truncated_summary_stays_truncated() -> None:
     assert fold_into(summary, [], segment(11), **limits).truncated  # type: ignore[arg-type]
 
 
-def test_a_quotation_weighs_what_its_short_form_weighs() -> None:
+def test_a_quotation_weighs_what_its_words_weigh() -> None:
     said = fact("I would like to have the two rooms", anchor="the user #1", salience=50)
-    assert working_set([said], max_tokens=5, count=words) == ((said,), ())
-    assert working_set([said], max_tokens=4, count=words) == ((), (said,))
+    assert working_set([said], max_tokens=10, count=words) == ((said,), ())
+    assert working_set([said], max_tokens=9, count=words) == ((), (said,))
 
 
 def test_the_working_set_keeps_the_quotation_that_matters_more() -> None:
