@@ -152,7 +152,8 @@ def orphans_among(messages: Sequence[Message], traffic: Sequence[int], end: int)
 
 def _lost_with(run: range, answers: Mapping[int, Sequence[int]]) -> dict[int, OrphanReason]:
     lost: dict[int, OrphanReason] = dict.fromkeys(run, "open_reasoning")
-    return lost | {result: "orphan_result" for index in run for result in answers.get(index, ())}
+    lost.update((result, "orphan_result") for index in run for result in answers.get(index, ()))
+    return lost
 
 
 def in_exchanges(messages: Sequence[Message]) -> list[Message]:
