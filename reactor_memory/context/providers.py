@@ -31,7 +31,6 @@ from reactor_memory.models import (
     Message,
     ToolCall,
     as_said,
-    is_bare_reasoning,
     is_posted_summary,
     is_reasoning,
     reasoned_runs,
@@ -112,7 +111,7 @@ def to_openai_responses(messages: Sequence[Message], *, system: str | None = Non
         message = exchange.message
         items += map(_without_id, filter(_is_responses_reasoning, message.parts))
         content = _responses_content(exchange)
-        if content or not (exchange.calls or is_bare_reasoning(message)):
+        if content or not exchange.calls:
             items.append({"role": exchange.role, "content": content})
         items += [_responses_call(call) for call in exchange.calls]
         for call_id, answers in exchange.results.items():

@@ -18,7 +18,7 @@ from reactor_memory.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
-from reactor_memory.context.turns import first_certain
+from reactor_memory.context.turns import first_certain, units
 from reactor_memory.models import (
     BlockLine,
     Fact,
@@ -165,6 +165,7 @@ class Hierarchical:
     def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
         """The blocks for a window that begins at `start`: what the window does not say itself."""
         limits, room, before = request.limits, _memory_room(request), request.rows.layout
+        start = _unit_start(request.rows.messages, start)
         shown = [fact for fact in summary.facts() if fact.source_seq < start or fact.amended]
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
@@ -224,6 +225,14 @@ def _freshness(outcome: str, *, has_summary: bool) -> Freshness:
     if outcome in ("covered", "idle"):
         return "fresh"
     return "stale" if has_summary else "failed"
+
+
+def _unit_start(messages: Sequence[Message], seq: int) -> int:
+    """Where the unit of message `seq` begins: a summary of the mode ``full`` ends at a count."""
+    for unit in units(messages):
+        if (messages[unit[0]].seq or 0) < seq <= (messages[unit[-1]].seq or 0):
+            return messages[unit[0]].seq or seq
+    return seq
 
 
 def _minimum_start(request: PlanRequest) -> int:

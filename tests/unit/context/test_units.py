@@ -118,6 +118,11 @@ def test_every_provider_gets_them_as_one() -> None:
     assert ["thought_signature" in part for part in contents[1]["parts"]] == [False, False, True, False]
 
 
+def test_an_answer_without_a_text_stands_behind_its_reasoning() -> None:
+    kinds = [item.get("type", item.get("role")) for item in to_openai_responses([THOUGHT, Message.assistant()])]
+    assert kinds == ["reasoning", "assistant"]
+
+
 def test_what_stands_beside_its_reasoning_is_not_cut() -> None:
     """A provider compares it with what it gave; a tool's result is the caller's."""
     text, result = "word " * 60, "word " * 400
