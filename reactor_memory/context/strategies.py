@@ -15,7 +15,7 @@ from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block,
 from reactor_memory.context.corrections import still_told
 from reactor_memory.context.cutting import total_cost
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
-from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
+from reactor_memory.context.optimising import Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
 from reactor_memory.models import (
@@ -42,6 +42,13 @@ LEAST_STORY = 100
 """The narrative may take this share of the budget, or so many tokens. It changes whenever the window moves, and stands
 before the window: what it takes is no room for facts, and no text that a prompt cache can keep.
 """
+
+
+SOON_SHARE = 0.05
+"""What a context that is made anew leaves free for the next turns: else they would move the window at once."""
+
+
+LEFT_OUT = "lines of memory were left out when the window last moved"
 
 
 class PlanRequest(Value, frozen=True, kw_only=True):
@@ -160,24 +167,31 @@ class Hierarchical:
 
     def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
         """The blocks for a window that begins at `start`: what the window does not say itself."""
-        limits, room, before = request.limits, _memory_room(request), request.rows.layout
+        limits, before = request.limits, _layout_before(request, summary)
+        room = _memory_room(request) - (0 if before else int(SOON_SHARE * limits.budget))
         shown = [fact for fact in summary.facts() if fact.source_seq < start or fact.amended]
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
-        form, offered = _offered(shown, most, crowd, request, before.form if before else "full")
-        chosen = choose(
-            offered,
-            share_out(offered, budget=limits.budget, most=most),
-            before.floor if before is not None and before.form == form else None,
-        )
-        lines = [offered[index] for index in chosen.kept]
-        complete = len(lines) == len(offered)
         told = render_narrative(summary.narrative, count=request.count_text)
-        story = (
-            newest_lines(still_told(told, shown), max(LEAST_STORY, int(STORY_SHARE * limits.budget)))
-            if complete
-            else ()
-        )
+        still = still_told(told, shown)
+        story = newest_lines(still, max(LEAST_STORY, int(STORY_SHARE * limits.budget)))
+        if before is None:
+            form, offered = _roomy(shown, most, crowd, request)
+            least = most - _story_cost(story, request)
+            chosen = choose(offered, Room(least, least))
+        else:
+            form, offered = _offered(shown, most, crowd, request, before.form)
+            chosen = choose(
+                offered,
+                share_out(offered, budget=limits.budget, most=most),
+                before.floor if before.form == form else None,
+            )
+        lines = [offered[index] for index in chosen.kept]
+        if before is None:
+            head = _story_cost(story, request) - _line_tokens(story)
+            story = newest_lines(still, most - _line_tokens(lines) - head)
+        elif len(lines) < len(offered):
+            story = ()
         facts, narrative = fit_memory(
             Block(FACTS_HEADER, lines),
             Block(NARRATIVE_HEADER, story),
@@ -198,6 +212,33 @@ class Hierarchical:
             covered_seq=summary.covered_seq,
             epoch=summary.epoch,
         )
+
+
+def _layout_before(request: PlanRequest, summary: Summary) -> Layout | None:
+    """The layout that a prompt cache may hold; None: the context is made anew, and may use all its room."""
+    layout = request.rows.layout
+    return layout if layout is not None and layout.epoch == summary.epoch else None
+
+
+def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
+    """About what the narrative takes, its header included; nothing if there is none."""
+    if not story:
+        return 0
+    return request.count_text(block_text(NARRATIVE_HEADER, ())) + request.limits.overhead + _line_tokens(story)
+
+
+def _line_tokens(lines: Sequence[BlockLine]) -> int:
+    return sum(line.tokens for line in lines)
+
+
+def _roomy(facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest) -> tuple[Form, tuple[BlockLine, ...]]:
+    """The lines for a memory that may take all its room, in the longest form that will do."""
+    lines = render_facts(facts, count=request.count_text)
+    if settled_tokens(lines) > most:
+        return "brief", render_facts(facts, count=request.count_text, form="brief")
+    if _line_tokens(lines) > crowd:
+        return "short", render_facts(facts, count=request.count_text, form="short")
+    return "full", lines
 
 
 def _offered(
@@ -305,7 +346,7 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
 
 def _notes(layout: Layout, summary: SummaryHead) -> Iterator[str]:
     if layout.left_out:
-        yield f"{layout.left_out} lines of memory were left out when the window last moved: too low in rank, or no room"
+        yield f"{layout.left_out} {LEFT_OUT}: too low in rank, or no room"
     if summary.truncated:
         yield "the ledger holds more facts than the summary: summary.max_fact_tokens"
 

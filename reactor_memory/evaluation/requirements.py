@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from reactor_memory.models import Value
 
 MEASURES = (
+    "attributable",
     "survival",
     "stale",
     "evidence_recall",

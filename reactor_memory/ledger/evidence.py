@@ -76,6 +76,7 @@ def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fa
     """
     sources = {message.seq: message for message in messages if message.seq is not None}
     texts: dict[int, str] = {}
+    read: dict[int, int] = {}
     verified: list[Fact] = []
     for fact in facts:
         source = sources.get(fact.source_seq)
@@ -84,7 +85,14 @@ def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fa
             continue
         if fact.source_seq not in texts:
             texts[fact.source_seq] = evidence_text(source)
-        verified.append(_verify(fact, value, source, texts[fact.source_seq]))
+            read[fact.source_seq] = len(source.content)
+        text = texts[fact.source_seq]
+        if source.tool_calls and fact.span == (0, 0):
+            read[fact.source_seq] = _leaf_after(text, value, read[fact.source_seq])
+            hint = read[fact.source_seq]
+        else:
+            hint = fact.span[0]
+        verified.append(_verify(fact, value, source, text, hint))
     return tuple(verified)
 
 
@@ -121,12 +129,20 @@ def clean_key(key: str) -> str:
     return cleaned[:MAX_KEY_CHARACTERS].rstrip("_.")
 
 
+def _leaf_after(text: str, value: str, start: int) -> int:
+    """Where the next argument with this value stands, so that facts of a call keep its order; else `start`."""
+    found = text.find(f": {value}\n", start)
+    if found < 0 and text.endswith(f": {value}"):
+        found = len(text) - len(value) - len(": ")
+    return start if found < start else found + len(": ")
+
+
 def _leaf_lines(value: object) -> Iterator[str]:
     return (f"{leaf.path}: {leaf.text}" if leaf.path else leaf.text for leaf in leaves(value))
 
 
-def _verify(fact: Fact, value: str, source: Message, text: str) -> Fact:
-    span = find_span(text, value, fact.span[0])
+def _verify(fact: Fact, value: str, source: Message, text: str, hint: int) -> Fact:
+    span = find_span(text, value, hint)
     from_tool = source.role == "tool"
     category = fact.category if fact.category in _CATEGORIES else "GENERAL"
     act = fact.act if fact.act in _ACTS else "statement"
