@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
 from reactor_memory.context.corrections import still_told
 from reactor_memory.context.cutting import total_cost
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
-from reactor_memory.context.optimising import Room, choose, newest_lines, settled_tokens, share_out
+from reactor_memory.context.optimising import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
 from reactor_memory.models import (
@@ -153,7 +153,8 @@ class Hierarchical:
             return self._make_do(request, summary)
         if summary.is_empty and summary.covered_seq:
             return take_last(request, "empty")
-        layout = self._layout(request, summary, min(start, summary.covered_seq + 1))
+        start = min(start, summary.covered_seq + 1)
+        layout = self._layout(request, summary, start, anew=request.rows.layout is None)
         keep = None if summary.stale_ranges else layout
         return Plan(draft=_draft(request, layout, "fresh"), layout=keep)
 
@@ -162,36 +163,22 @@ class Hierarchical:
         freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
         if freshness == "failed":
             return take_last(request, freshness)
-        layout = self._layout(request, summary, summary.covered_seq + 1)
+        layout = self._layout(request, summary, summary.covered_seq + 1, anew=False)
         return Plan(draft=_draft(request, layout, freshness))
 
-    def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
-        """The blocks for a window that begins at `start`: what the window does not say itself."""
-        limits, before = request.limits, _layout_before(request, summary)
-        room = _memory_room(request) - (0 if before else int(SOON_SHARE * limits.budget))
+    def _layout(self, request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
+        """The blocks for a window that begins at `start`: what the window does not say itself. `anew`: there is no
+        prefix to keep, and they take all the room.
+        """
+        limits = request.limits
+        room = _memory_room(request) - anew * int(SOON_SHARE * limits.budget)
         shown = [fact for fact in summary.facts() if fact.source_seq < start or fact.amended]
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
         told = render_narrative(summary.narrative, count=request.count_text)
         still = still_told(told, shown)
-        story = newest_lines(still, max(LEAST_STORY, int(STORY_SHARE * limits.budget)))
-        if before is None:
-            form, offered = _roomy(shown, most, crowd, request)
-            least = most - _story_cost(story, request)
-            chosen = choose(offered, Room(least, least))
-        else:
-            form, offered = _offered(shown, most, crowd, request, before.form)
-            chosen = choose(
-                offered,
-                share_out(offered, budget=limits.budget, most=most),
-                before.floor if before.form == form else None,
-            )
+        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, most, crowd)
         lines = [offered[index] for index in chosen.kept]
-        if before is None:
-            head = _story_cost(story, request) - _line_tokens(story)
-            story = newest_lines(still, most - _line_tokens(lines) - head)
-        elif len(lines) < len(offered):
-            story = ()
         facts, narrative = fit_memory(
             Block(FACTS_HEADER, lines),
             Block(NARRATIVE_HEADER, story),
@@ -214,10 +201,42 @@ class Hierarchical:
         )
 
 
-def _layout_before(request: PlanRequest, summary: Summary) -> Layout | None:
-    """The layout that a prompt cache may hold; None: the context is made anew, and may use all its room."""
-    layout = request.rows.layout
-    return layout if layout is not None and layout.epoch == summary.epoch else None
+class _Selection(NamedTuple):
+    """How the facts are written, all of their lines, those that are shown, and the narrative that may stand below."""
+
+    form: Form
+    offered: Sequence[BlockLine]
+    chosen: Choice
+    story: Sequence[BlockLine]
+
+
+def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int) -> _Selection:
+    """All the room is used: a short narrative, the facts by value, then more of the narrative."""
+    story = _short_story(request, told)
+    cost = _story_cost(story, request)
+    form, offered = _roomy(facts, most, crowd, request)
+    chosen = choose(offered, Room(most - cost, most - cost))
+    left = most - _line_tokens([offered[index] for index in chosen.kept]) - (cost - _line_tokens(story))
+    return _Selection(form, offered, chosen, newest_lines(told, left))
+
+
+def _follow(
+    request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int
+) -> _Selection:
+    """What stood there before stays as far as it can, and the window has room to grow."""
+    before = request.rows.layout
+    form, offered = _offered(facts, most, crowd, request, before.form if before else "full")
+    chosen = choose(
+        offered,
+        share_out(offered, budget=request.limits.budget, most=most),
+        before.floor if before is not None and before.form == form else None,
+    )
+    complete = len(chosen.kept) == len(offered)
+    return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
+
+
+def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:
+    return newest_lines(told, max(LEAST_STORY, int(STORY_SHARE * request.limits.budget)))
 
 
 def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:

@@ -10,6 +10,10 @@ from reactor_memory.models import Value
 MEASURES = (
     "attributable",
     "survival",
+    "legible",
+    "fill",
+    "told",
+    "junk",
     "stale",
     "evidence_recall",
     "read_amplification",
