@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple, TypeAlias
 Shape: TypeAlias = Literal["flag", "date", "time", "number", "text"]
 
 _FLAG = re.compile(r"(?:true|false|yes|no|on|off|none|[^\W\d_]{1,3})", re.IGNORECASE)
+_SWITCH = re.compile(r"true|false|yes|no|on|off|none|add|remove", re.IGNORECASE)
+"""Flags that say nothing without the whole key."""
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}")
 _TIME = re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?|\d\d? ?[ap]\.?m\.?", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?[$€£¥₹]? ?\d[\d.,]*%?")
@@ -81,7 +83,7 @@ MEASURES = frozenset(
 """Words that say which of several amounts it is, and not of what."""
 
 WEAK = frozenset({"type", "kind", "code"})
-"""Words that say nothing without the one before: ``fare_type``."""
+"""Words that say less than the one before: ``fare`` of ``fare_type``."""
 
 NAMING = frozenset({"name", "title"})
 
@@ -162,8 +164,8 @@ def _naming_rank(part: Part, called: set[str]) -> int:
 
 def _label(part: Part, place: int, keys: Sequence[Sequence[str]]) -> str:
     """The first candidate that could not be the label of another part."""
-    if shape_of(part.value) == "flag":
-        return part.key
+    if _SWITCH.fullmatch(part.value):
+        return part.key.removeprefix("has_").removeprefix("is_")
     if set(part.value.casefold().split()) <= set(keys[place]):
         return part.key  # one of the choices that the key names: ``hot_or_iced=Iced``
     others = [frozenset(words) for index, words in enumerate(keys) if index != place and words != keys[place]]
@@ -188,15 +190,10 @@ def _candidates(key: str) -> Iterator[str]:
 
 def _short_labels(words: Sequence[str], telling: Sequence[str]) -> Iterator[str]:
     """A direction, the x of ``x_of_y``, the last word, the last two."""
-    for before, word in zip(["", *words], words, strict=False):
-        if word in DIRECTIONS:
-            yield word
-        elif word in PARTICLES and before:
-            yield f"{before}_{word}"
+    yield from (word for word in words if word in DIRECTIONS)
     if "of" in words:
         yield from (word for word in words[: words.index("of")][-1:] if word not in EMPTY_WORDS | WEAK)
-    if telling[-1] not in WEAK:
-        yield telling[-1]
+    yield telling[-2] if telling[-1] in WEAK and len(telling) > 1 else telling[-1]
     if len(telling) > 2:
         yield "_".join(telling[-2:])
 

@@ -212,7 +212,7 @@ class _Selection(NamedTuple):
 
 def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int) -> _Selection:
     """All the room is used: a short narrative, the facts by value, then more of the narrative."""
-    story = _short_story(request, told)
+    story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
     cost = _story_cost(story, request)
     form, offered = _roomy(facts, most, crowd, request)
     chosen = choose(offered, Room(most - cost, most - cost))
