@@ -12,7 +12,7 @@ from reactor_memory.cli.rendering import NOTHING_YET, block_view, count, heading
 from reactor_memory.cli.terminal import printable
 from reactor_memory.context.draft import Freshness
 from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry
-from reactor_memory.evaluation.probes import MEMORY_PARTS
+from reactor_memory.evaluation.units import MEMORY_PARTS
 from reactor_memory.models import JsonObject
 
 REASONS: dict[Reason, str] = {

@@ -1,6 +1,6 @@
-"""The results of an evaluation as one page: curves of survival against budget, and every number in tables. Pure.
+"""The results of an evaluation as one page: curves of what is attributable, and every number in tables.
 
-The page needs nothing else, loads nothing and runs nothing. The same results give the same page.
+Pure. The page needs nothing else, loads nothing and runs nothing. The same results give the same page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ Cell: TypeAlias = Callable[[Result], str]
 COLUMNS: Mapping[str, Cell] = {
     "strategy": lambda row: row.strategy,
     "budget": lambda row: _budget(row.budget),
+    "attributable": lambda row: _share(row.attributable),
     "survival": lambda row: _share(row.survival),
+    "legible": lambda row: _share(row.legible),
+    "fill": lambda row: _share(row.fill),
+    "told": lambda row: _share(row.told),
+    "junk": lambda row: _share(row.junk),
     "probes": lambda row: f"{row.probes:,}",
     "reading": lambda row: _number(row.read_amplification),
     "reuse": lambda row: _share(row.prefix_reuse),
@@ -38,7 +43,12 @@ WORDS = ("strategy", "same twice", "digest")
 """Columns that hold no numbers."""
 
 EXPLANATION = (
+    ("attributable", "share of the probes whose answer stands there so that a reader can tell what it is of"),
     ("survival", "share of the probes whose answer stands in one unit of the context"),
+    ("legible", "share of the lines of memory that keep what a statement needs"),
+    ("fill", "share of the budget that a context made anew uses while it leaves something out"),
+    ("told", "share of the evidence of which one unit holds most of the words"),
+    ("junk", "share of the lines of memory that say next to nothing"),
     ("reading", "tokens given to the summarizer, by the tokens of the sessions"),
     ("reuse", "how much of a context the one of the turn before began with, mean over turns"),
     ("weighted", "the same, of all tokens together"),
@@ -88,18 +98,20 @@ def _file(number: int, rows: Sequence[Result], styles: Styles) -> Markup:
 
 
 def _plot(name: str, rows: Sequence[Result], styles: Styles) -> Markup:
-    """Survival against budget, and the same as a table."""
+    """What is attributable against budget, and the same as a table."""
     lines = list(_lines(rows, styles))
-    title = f"{_way(rows[0])}: survival by budget"
+    title = f"{_way(rows[0])}: attributable by budget"
     if not lines:
         return tag("figure", tag("h3", _way(rows[0])), tag("p", "These sessions hold no probe to look for."))
     chart = line_chart(lines, name=name, title=title, description=" ".join(map(_told, lines)))
-    return tag("figure", tag("h3", _way(rows[0])), chart, _survival_table(lines))
+    return tag("figure", tag("h3", _way(rows[0])), chart, _shares_table(lines))
 
 
 def _lines(rows: Sequence[Result], styles: Styles) -> Iterator[Line]:
     for strategy, style in styles.items():
-        shares = {row.budget: row.survival for row in rows if row.strategy == strategy and row.survival is not None}
+        shares = {
+            row.budget: row.attributable for row in rows if row.strategy == strategy and row.attributable is not None
+        }
         if shares:
             yield Line(name=strategy, style=style, shares=shares)
 
@@ -109,7 +121,7 @@ def _told(line: Line) -> str:
     return f"{line.name}: {', '.join(shares)}."
 
 
-def _survival_table(lines: Sequence[Line]) -> Markup:
+def _shares_table(lines: Sequence[Line]) -> Markup:
     budgets = sorted({budget for line in lines for budget in line.shares}, key=lambda budget: budget or float("inf"))
     head = tag("tr", _head("strategy"), *(_head(_budget(budget)) for budget in budgets))
     body = (
@@ -120,7 +132,7 @@ def _survival_table(lines: Sequence[Line]) -> Markup:
         )
         for line in lines
     )
-    return numbers_table("Survival by tokens of the context", head, body)
+    return numbers_table("Attributable by tokens of the context", head, body)
 
 
 def _numbers(rows: Sequence[Result]) -> Markup:

@@ -15,7 +15,8 @@ from reactor_memory.cli.rendering import count, heading, table
 from reactor_memory.cli.terminal import printable
 from reactor_memory.evaluation.requirements import Requirement
 
-NUMBERS = ("budget", "survival", "probes", "reading", "reuse", "weighted", "broken", "cost", "p50 us", "p99 us")
+NUMBERS = ("budget", "attributable", "survival", "probes", "reading", "reuse", "broken", "cost", "p50 us", "p99 us")
+READ_NUMBERS = ("budget", "legible", "fill", "told", "junk", "weighted")
 
 
 def results_json(results: Sequence[Result]) -> bytes:
@@ -27,7 +28,7 @@ def evaluation_view(results: Sequence[Result]) -> RenderableType:
     views: list[RenderableType] = []
     for title, grouped in groupby(results, _title):
         group = list(grouped)
-        views += [heading(title), _table(group), Text()]
+        views += [heading(title), _table(group), Text(), _read_table(group), Text()]
         if kinds := kinds_table(group):
             views += [kinds, Text()]
     problems = dict.fromkeys(problem for result in results for problem in result.problems)
@@ -73,16 +74,25 @@ def _table(results: Iterable[Result]) -> RenderableType:
         made.add_row(
             result.strategy,
             "none" if result.budget is None else f"{result.budget:,}",
+            _share(result.attributable),
             _share(result.survival),
             f"{result.probes:,}",
             _share(result.read_amplification),
             _share(result.prefix_reuse),
-            _share(result.prefix_reuse_weighted),
             f"{result.violations:,}",
             cost(result.cost),
             f"{result.p50_us:,}",
             f"{result.p99_us:,}",
         )
+    return made
+
+
+def _read_table(results: Iterable[Result]) -> RenderableType:
+    """How the lines read that were shown, and how much of the room they use."""
+    made = table("strategy", *READ_NUMBERS, right=READ_NUMBERS)
+    for result in results:
+        shares = (result.legible, result.fill, result.told, result.junk, result.prefix_reuse_weighted)
+        made.add_row(result.strategy, "none" if result.budget is None else f"{result.budget:,}", *map(_share, shares))
     return made
 
 

@@ -11,7 +11,7 @@ from reactor_memory.cli.evaluating import Result
 from reactor_memory.cli.rendering import table
 from reactor_memory.evaluation.scores import Scores
 
-NUMBERS = ("budget", "probes", "survival", "stale", "evidence")
+NUMBERS = ("budget", "probes", "attributable", "survival", "stale", "evidence")
 ALL = "all"
 
 
@@ -33,11 +33,16 @@ def kinds_table(results: Sequence[Result]) -> RenderableType | None:
             kind,
             "none" if result.budget is None else f"{result.budget:,}",
             f"{scores.probes:,}",
-            "-" if scores.survival is None else f"{scores.survival:.3f}",
+            _share(scores.attributable),
+            _share(scores.survival),
             f"{scores.stale:,} of {scores.corrected:,}" if scores.corrected else "-",
-            "-" if scores.evidence_recall is None else f"{scores.evidence_recall:.3f}",
+            _share(scores.evidence_recall),
         )
     return made
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _rows(result: Result) -> Iterator[_Row]:

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.context.corrections import revalued
+from reactor_memory.context.labels import Part, labels, shape_of, short_label
 from reactor_memory.dating import said_on, with_dates
 from reactor_memory.memos import memo
 from reactor_memory.models import RULED, BlockLine, Fact, Form
@@ -81,6 +82,7 @@ _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
 _BULLETS = re.compile(r"^(?:[-+*•] +)+")
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NEW = "new_"
+_AGAIN = re.compile(r"(^|(?<=[^\s,])) ?\bthen ")
 _OWN_SEQ = re.compile(r" #(\d+)$")
 _FORGED_START = re.compile(
     r"[\W\d_]*"
@@ -89,13 +91,6 @@ _FORGED_START = re.compile(
     r"|end of (?:the )?(?:system|user|agent|conversation|pinned|recalled|facts|notes|summary|memory)\b)"
 )
 """What the skeleton of a line may not begin with: roles, headers, notices and ends of blocks."""
-_FLAG = re.compile(r"(?:true|false|yes|no|on|off|none|[^\W\d_]{1,3})", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}")
-_TIME = re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?|\d\d? ?[ap]\.?m\.?", re.IGNORECASE)
-_SMALL_NUMBER = re.compile(r"[-+]?\d{1,4}(?:[.,]\d{1,2})?%?")
-_EMPTY_WORDS = frozenset(
-    {"of", "is", "has", "the", "a", "number", "num", "value", "text", "option", "name", "id", "detail", "date", "time"}
-)
 
 
 class _Style(NamedTuple):
@@ -104,6 +99,13 @@ class _Style(NamedTuple):
     tokens_of: Count
     squeezed: bool
     common: frozenset[Detail]
+
+
+class _Piece(NamedTuple):
+    """A part of a line, and the facts that it shows: more than one where a value was changed."""
+
+    text: str
+    facts: tuple[Fact, ...]
 
 
 class RenderedLine(NamedTuple):
@@ -267,7 +269,9 @@ def _things(call: str, facts: Sequence[Fact]) -> Iterator[Thing]:
     if call != facts[0].anchor and facts[0].act == "decision" and not facts[0].salience:
         _, *after = _NAME_WORDS.findall(call) or [""]
         thing = " ".join(word.lower() for word in after)
-        yield from ((thing, key, value) for key, value in _given(facts).items() if _shape(plain_value(value)) == "text")
+        yield from (
+            (thing, key, value) for key, value in _given(facts).items() if shape_of(plain_value(value)) == "text"
+        )
 
 
 def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
@@ -285,7 +289,7 @@ def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
     now, then = _given(facts), _given(before)
     changed = [key for key in now if now[key] != then.get(key)]
     few = 0 < len(changed) <= min(MOST_CHANGES, len(now) - len(changed))
-    return few and list(now) == list(then) and all(_shape(plain_value(now[key])) != "text" for key in changed)
+    return few and list(now) == list(then) and all(shape_of(plain_value(now[key])) != "text" for key in changed)
 
 
 def _given(facts: Sequence[Fact]) -> dict[str, str]:
@@ -353,12 +357,23 @@ def _fresh_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[Rend
 
 
 def _quotation_lines(facts: Sequence[Fact], style: _Style) -> Iterator[RenderedLine]:
-    """What somebody with a name said bears the title; what the model said, alone or in answer, does without."""
-    if facts:
-        title = _title(facts)
-        head = QUOTED if title in UNNAMED and any(fact.said_by != "user" for fact in facts) else f"{title}:"
-        shortened = {replace(fact, value=quoted_text(fact, squeezed=style.squeezed)): (fact,) for fact in facts}
-        yield from _row_lines(head, _shown(list(shortened), {}), shortened, style.tokens_of)
+    """What somebody with a name said bears the title; what the model said, alone or in answer, does without. What
+    stands under one name for good (``my dog is Rex``) bears the names.
+    """
+    if not facts:
+        return
+    title = _title(facts)
+    head = QUOTED if title in UNNAMED and any(fact.said_by != "user" for fact in facts) else f"{title}:"
+    shortened = {replace(fact, value=quoted_text(fact, squeezed=style.squeezed)): (fact,) for fact in facts}
+    is_sentence = facts[0].anchor == ABOUT_USER or bool(_OWN_SEQ.search(facts[0].anchor))
+    pieces = [_quoted(fact, is_sentence=is_sentence) for fact in shortened if fact.value]
+    yield from _row_lines(head, pieces, shortened, style.tokens_of)
+
+
+def _quoted(fact: Fact, *, is_sentence: bool) -> _Piece:
+    if is_sentence and "=" not in fact.value:
+        return _Piece(fact.value, (fact,))
+    return _Piece(f"{short_label(fact.key)}={fact.value}", (fact,))
 
 
 def quoted_text(fact: Fact, *, squeezed: bool) -> str:
@@ -379,22 +394,36 @@ def _record_lines(facts: Sequence[Fact], again: Sequence[Sequence[Fact]], style:
     for failed in (False, True):
         for from_tool in (False, True):
             row = [fact for fact in named if fact.failed == failed and (fact.said_by == "tool") == from_tool]
-            pieces = _shown(row, stated if from_tool else {})
-            pieces = [piece for piece in pieces if _detail(piece[1]) not in style.common] or pieces[:1]
+            pieces = _pieces(_uncommon(row, again, style), stated if from_tool else {}, named, title)
             if row and not from_tool:
-                calls = zip(again, (facts, *again), strict=False)
-                pieces += [piece for call, before in calls for piece in _changes(call, before, failed)]
+                for call, before in zip(again, (facts, *again), strict=False):
+                    pieces = _changed(pieces, call, _given(before), failed=failed)
             yield from _row_lines(f"{title}{FAILED_MARK * failed}:", pieces, named, style.tokens_of)
 
 
-def _changes(facts: Sequence[Fact], before: Sequence[Fact], failed: bool) -> Iterator[tuple[str, Fact]]:
-    """What a call that was made again was given otherwise than the one before it."""
-    known = _given(before)
-    given = [fact for fact in facts if fact.said_by != "tool" and fact.failed == failed]
-    changed = [
-        (piece, fact) for piece, fact in _shown(given, {}) if fact.value != known.get(fact.key.removeprefix(_NEW))
-    ]
-    return ((AGAIN * (index == 0) + piece, fact) for index, (piece, fact) in enumerate(changed))
+def _uncommon(row: Sequence[Fact], again: Sequence[Sequence[Fact]], style: _Style) -> Sequence[Fact]:
+    """What is not told once for all lines, or was changed since; at least one fact."""
+    if not style.common:
+        return row
+    given = {fact.key.removeprefix(_NEW): fact.value for call in again for fact in call if fact.said_by != "tool"}
+    return [f for f in row if _detail(f) not in style.common or given.get(f.key, f.value) != f.value] or row[:1]
+
+
+def _changed(pieces: Sequence[_Piece], call: Sequence[Fact], known: Mapping[str, str], *, failed: bool) -> list[_Piece]:
+    """The pieces, each with what a call that was made again was given in its place: ``13:00 then 12:30``."""
+    changed = list(pieces)
+    for fact in call:
+        key, value = fact.key.removeprefix(_NEW), _unmarked(plain_value(fact.value))
+        if fact.said_by == "tool" or fact.failed != failed or not value or fact.value == known.get(key):
+            continue
+        keys = [piece.facts[0].key.removeprefix(_NEW) for piece in changed]
+        if key in keys:
+            place = keys.index(key)
+            before = changed[place]
+            changed[place] = _Piece(f"{before.text} {AGAIN}{value}", (*before.facts, fact))
+        else:
+            changed.append(_Piece(f"{short_label(key)}={AGAIN}{value}", (fact,)))
+    return changed
 
 
 def _with_names(facts: Sequence[Fact]) -> dict[Fact, tuple[Fact, ...]]:
@@ -417,16 +446,12 @@ def _with_names(facts: Sequence[Fact]) -> dict[Fact, tuple[Fact, ...]]:
     return shown
 
 
-def _row_lines(head: str, pieces: Sequence[tuple[str, Fact]], origins: Origins, count: Count) -> Iterator[RenderedLine]:
+def _row_lines(head: str, pieces: Sequence[_Piece], origins: Origins, count: Count) -> Iterator[RenderedLine]:
     """A line, and if it would be too long, further lines with the same head."""
     while pieces:
-        taken = _fitting(head, [piece for piece, _ in pieces])
+        taken = _fitting(head, [piece.text for piece in pieces])
         yield _line(head, pieces[:taken], origins, count)
         pieces = pieces[taken:]
-
-
-def _shown(row: Sequence[Fact], stated: Stated) -> list[tuple[str, Fact]]:
-    return [(piece, fact) for piece, fact in zip(_pieces(row, stated), row, strict=True) if piece]
 
 
 def _title(facts: Sequence[Fact]) -> str:
@@ -448,72 +473,44 @@ def _fitting(head: str, pieces: Sequence[str]) -> int:
     return len(pieces)
 
 
-def _line(head: str, pieces: Sequence[tuple[str, Fact]], origins: Origins, count: Count) -> RenderedLine:
-    text = f"{head} {SEPARATOR.join(piece for piece, _ in pieces)}"
-    facts = tuple(origin for _, fact in pieces for origin in origins.get(fact, (fact,)))
+def _line(head: str, pieces: Sequence[_Piece], origins: Origins, count: Count) -> RenderedLine:
+    text = f"{head} {SEPARATOR.join(piece.text for piece in pieces)}"
+    shown = [fact for piece in pieces for fact in piece.facts]
+    facts = tuple(origin for fact in shown for origin in origins.get(fact, (fact,)))
     line = BlockLine(
         text=text,
         tokens=count("\n" + text),
-        value=_value(pieces),
+        value=_value(shown),
         source_seqs=tuple(sorted({fact.source_seq for fact in facts})),
     )
     return RenderedLine(line, facts)
 
 
-def _value(pieces: Sequence[tuple[str, Fact]]) -> float:
+def _value(facts: Sequence[Fact]) -> float:
     """The worth of the best fact, and a little for the others: never as much as the next kind of fact is worth."""
-    if any(fact.salience for _, fact in pieces):
-        return max(fact.worth for _, fact in pieces)
-    return max(fact.worth for _, fact in pieces) + min(len(pieces), MANY_FACTS) * FURTHER_FACT_WORTH
+    best = max(fact.worth for fact in facts)
+    return best if any(fact.salience for fact in facts) else best + min(len(facts), MANY_FACTS) * FURTHER_FACT_WORTH
 
 
-def _pieces(row: Sequence[Fact], stated: Stated) -> list[str]:
-    """Each fact as ``value`` or ``label=value``; empty if there is nothing to show that the anchor does not say yet."""
-    values = [plain_value(fact.value) for fact in row]
-    labels = _labels([fact.key for fact in row], values)
-    return [_piece(fact, value, label, stated) for fact, value, label in zip(row, values, labels, strict=True)]
+def _pieces(row: Sequence[Fact], stated: Stated, origins: Origins, title: str) -> list[_Piece]:
+    """Each fact as ``value`` or ``label=value``, without what the anchor says already."""
+    parts = [Part(fact.key, plain_value(fact.value), len(origins[fact]) > 1) for fact in row]
+    labelled = zip(row, parts, labels(parts, title=title), strict=True)
+    return [
+        _Piece(text, (fact,)) for fact, part, label in labelled if (text := _piece(fact, part.value, label, stated))
+    ]
 
 
 def _piece(fact: Fact, value: str, label: str, stated: Stated) -> str:
     other = stated.get((fact.key, fact.failed))
     if not value or value.casefold() == other:
         return ""
+    value = _unmarked(value)
     if other:
         return f"{label or fact.key}={value}{TOOL_MARK}"
     return f"{label}={value}" if label else value
 
 
-def _labels(keys: Sequence[str], values: Sequence[str]) -> list[str]:
-    """A label for every value that could be mistaken: one word of its key that tells it from others of its shape."""
-    shapes = [_shape(value) for value in values]
-    size = Counter(shapes)
-    unclear = [_is_unclear(value, shape, size[shape]) for value, shape in zip(values, shapes, strict=True)]
-    if not any(unclear):
-        return [""] * len(keys)
-    words = Counter((shape, word) for key, shape in zip(keys, shapes, strict=True) for word in set(_words(key)))
-    labels: list[str] = []
-    for key, value, shape, labelled in zip(keys, values, shapes, unclear, strict=True):
-        own = _words(key)
-        distinct = [word for word in own if words[shape, word] == 1] or own
-        labels.append((distinct or [key if _reads_as_label(value) else ""])[-1] if labelled else "")
-    taken = Counter(labels)
-    return [key if label and taken[label] > 1 else label for key, label in zip(keys, labels, strict=True)]
-
-
-def _is_unclear(value: str, shape: str, times: int) -> bool:
-    return shape in ("flag", "number") or (shape != "text" and times > 1) or _reads_as_label(value)
-
-
-def _reads_as_label(value: str) -> bool:
-    return "=" in value or value.startswith(AGAIN)
-
-
-def _shape(value: str) -> str:
-    for shape, pattern in (("flag", _FLAG), ("date", _DATE), ("time", _TIME)):
-        if pattern.fullmatch(value):
-            return shape
-    return "number" if _SMALL_NUMBER.fullmatch(value) else "text"
-
-
-def _words(key: str) -> list[str]:
-    return [word for word in re.split(r"[._]", key) if word and not word.isdigit() and word not in _EMPTY_WORDS]
+def _unmarked(value: str) -> str:
+    """A value that does not read as one that was changed."""
+    return _AGAIN.sub(", then ", value).lstrip(", ")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from reactor_memory.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
 from reactor_memory.context.corrections import still_told
 from reactor_memory.context.cutting import total_cost
 from reactor_memory.context.draft import ContextLimits, Draft, Freshness
-from reactor_memory.context.optimising import choose, newest_lines, settled_tokens, share_out
+from reactor_memory.context.optimising import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.context.rendering import render_facts, render_narrative
 from reactor_memory.context.selection import Count, newest, window_start
 from reactor_memory.context.turns import first_certain, units
@@ -46,6 +46,13 @@ LEAST_STORY = 100
 """The narrative may take this share of the budget, or so many tokens. It changes whenever the window moves, and stands
 before the window: what it takes is no room for facts, and no text that a prompt cache can keep.
 """
+
+
+SOON_SHARE = 0.05
+"""What a context that is made anew leaves free for the next turns: else they would move the window at once."""
+
+
+LEFT_OUT = "lines of memory were left out when the window last moved"
 
 
 class PlanRequest(Value, frozen=True, kw_only=True):
@@ -150,7 +157,8 @@ class Hierarchical:
             return self._make_do(request, summary)
         if summary.is_empty and summary.covered_seq:
             return take_last(request, "empty")
-        layout = self._layout(request, summary, min(start, summary.covered_seq + 1))
+        start = min(start, summary.covered_seq + 1)
+        layout = self._layout(request, summary, start, anew=request.rows.layout is None)
         keep = None if summary.stale_ranges else layout
         return Plan(draft=_draft(request, layout, "fresh"), layout=keep)
 
@@ -159,30 +167,23 @@ class Hierarchical:
         freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
         if freshness == "failed":
             return take_last(request, freshness)
-        layout = self._layout(request, summary, summary.covered_seq + 1)
+        layout = self._layout(request, summary, summary.covered_seq + 1, anew=False)
         return Plan(draft=_draft(request, layout, freshness))
 
-    def _layout(self, request: PlanRequest, summary: Summary, start: int) -> Layout:
-        """The blocks for a window that begins at `start`: what the window does not say itself."""
-        limits, room, before = request.limits, _memory_room(request), request.rows.layout
+    def _layout(self, request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
+        """The blocks for a window that begins at `start`: what the window does not say itself. `anew`: there is no
+        prefix to keep, and they take all the room.
+        """
+        limits = request.limits
+        room = _memory_room(request) - anew * int(SOON_SHARE * limits.budget)
         start = _unit_start(request.rows.messages, start)
         shown = [fact for fact in summary.facts() if fact.source_seq < start or fact.amended]
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
-        form, offered = _offered(shown, most, crowd, request, before.form if before else "full")
-        chosen = choose(
-            offered,
-            share_out(offered, budget=limits.budget, most=most),
-            before.floor if before is not None and before.form == form else None,
-        )
-        lines = [offered[index] for index in chosen.kept]
-        complete = len(lines) == len(offered)
         told = render_narrative(summary.narrative, count=request.count_text)
-        story = (
-            newest_lines(still_told(told, shown), max(LEAST_STORY, int(STORY_SHARE * limits.budget)))
-            if complete
-            else ()
-        )
+        still = still_told(told, shown)
+        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, most, crowd)
+        lines = [offered[index] for index in chosen.kept]
         facts, narrative = fit_memory(
             Block(FACTS_HEADER, lines),
             Block(NARRATIVE_HEADER, story),
@@ -203,6 +204,65 @@ class Hierarchical:
             covered_seq=summary.covered_seq,
             epoch=summary.epoch,
         )
+
+
+class _Selection(NamedTuple):
+    """How the facts are written, all of their lines, those that are shown, and the narrative that may stand below."""
+
+    form: Form
+    offered: Sequence[BlockLine]
+    chosen: Choice
+    story: Sequence[BlockLine]
+
+
+def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int) -> _Selection:
+    """All the room is used: a short narrative, the facts by value, then more of the narrative."""
+    story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
+    cost = _story_cost(story, request)
+    form, offered = _roomy(facts, most, crowd, request)
+    chosen = choose(offered, Room(most - cost, most - cost))
+    left = most - _line_tokens([offered[index] for index in chosen.kept]) - (cost - _line_tokens(story))
+    return _Selection(form, offered, chosen, newest_lines(told, left))
+
+
+def _follow(
+    request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int
+) -> _Selection:
+    """What stood there before stays as far as it can, and the window has room to grow."""
+    before = request.rows.layout
+    form, offered = _offered(facts, most, crowd, request, before.form if before else "full")
+    chosen = choose(
+        offered,
+        share_out(offered, budget=request.limits.budget, most=most),
+        before.floor if before is not None and before.form == form else None,
+    )
+    complete = len(chosen.kept) == len(offered)
+    return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
+
+
+def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:
+    return newest_lines(told, max(LEAST_STORY, int(STORY_SHARE * request.limits.budget)))
+
+
+def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
+    """About what the narrative takes, its header included; nothing if there is none."""
+    if not story:
+        return 0
+    return request.count_text(block_text(NARRATIVE_HEADER, ())) + request.limits.overhead + _line_tokens(story)
+
+
+def _line_tokens(lines: Sequence[BlockLine]) -> int:
+    return sum(line.tokens for line in lines)
+
+
+def _roomy(facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest) -> tuple[Form, tuple[BlockLine, ...]]:
+    """The lines for a memory that may take all its room, in the longest form that will do."""
+    lines = render_facts(facts, count=request.count_text)
+    if settled_tokens(lines) > most:
+        return "brief", render_facts(facts, count=request.count_text, form="brief")
+    if _line_tokens(lines) > crowd:
+        return "short", render_facts(facts, count=request.count_text, form="short")
+    return "full", lines
 
 
 def _offered(
@@ -319,7 +379,7 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
 
 def _notes(layout: Layout, summary: SummaryHead) -> Iterator[str]:
     if layout.left_out:
-        yield f"{layout.left_out} lines of memory were left out when the window last moved: too low in rank, or no room"
+        yield f"{layout.left_out} {LEFT_OUT}: too low in rank, or no room"
     if summary.truncated:
         yield "the ledger holds more facts than the summary: summary.max_fact_tokens"
 

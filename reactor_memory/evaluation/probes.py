@@ -1,8 +1,7 @@
 """Whether a context still holds a detail that the conversation settled.
 
-A probe is found in a *unit*, a stretch of text that a reader takes in as one: a line of a memory block, or a whole
-message. The unit must hold the thing that the detail is about and the detail itself. A detail that was corrected must
-not be shown as it was before.
+A probe is found in a unit (`reactor_memory.evaluation.units`), which must hold the thing that the detail is about and
+the detail itself. A detail that was corrected must not be shown as it was before.
 """
 
 from __future__ import annotations
@@ -11,15 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-import msgspec
-
 from reactor_memory.context.report import Context
-from reactor_memory.models import JsonObject, Message, Value
-
-MAX_LINE_CHARACTERS = 400
-"""A longer line of a memory block is no unit: everything in one line would always be found."""
-
-MEMORY_PARTS = frozenset({"facts", "narrative", "compressed", "condensed", "recalled_facts"})
+from reactor_memory.evaluation.units import MEMORY_PARTS, message_unit
+from reactor_memory.models import Message, Value
 
 _MARKED = re.compile(r"\((?:failed|superseded|cancelled)\)")
 _RETRACTED = re.compile(
@@ -45,37 +38,10 @@ class Probe(Value, frozen=True, kw_only=True):
     kind: str | None = None
 
 
-def context_units(context: Context) -> tuple[str, ...]:
-    """What a reader of the context takes in at once, in its order. The message to come is none: it is the question."""
-    units: list[str] = []
-    for message, part in zip(context.messages, context.report.parts, strict=True):
-        if part == "current":
-            continue
-        if part in MEMORY_PARTS:
-            units += [line for line in message.content.split("\n") if len(line) <= MAX_LINE_CHARACTERS]
-        else:
-            units.append(message_unit(message))
-    return tuple(units)
-
-
-def message_unit(message: Message) -> str:
-    """The text of a message and its tool calls as JSON."""
-    if not message.tool_calls:
-        return message.content
-    calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
-    return f"{message.content}\n{msgspec.json.encode(calls).decode()}"
-
-
-def request_units(request: Iterable[JsonObject]) -> tuple[str, ...]:
-    """The messages of a request to a provider as units: every string in a message, one below the other."""
-    return tuple("\n".join(_strings(message)) for message in request)
-
-
 def find(probe: Probe, units: Sequence[str]) -> int | None:
     """The position of the first unit that holds one form of the anchor and one of the value."""
     for position, unit in enumerate(units):
-        text = _folded(unit)
-        if _is_about(text, probe) and _holds_any(text, probe.value):
+        if is_about(unit, probe) and holds(unit, probe.value):
             return position
     return None
 
@@ -89,7 +55,7 @@ def shows_stale(probe: Probe, units: Iterable[str]) -> bool:
     """
     is_stale = False
     for text in map(_folded, units):
-        if probe.stale and _is_about(text, probe):
+        if probe.stale and is_about(text, probe):
             stale, corrected = _last_current(text, probe.stale), _last(text, probe.value)
             if stale != corrected:
                 is_stale = stale > corrected
@@ -105,20 +71,19 @@ def evidence_shown(evidence: Sequence[Message], context: Context) -> float | Non
     return sum(_said(message) in shown for message in evidence) / len(evidence)
 
 
-def _strings(value: object) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _strings(item)  # pyright: ignore[reportUnknownArgumentType]
-
-
 def _said(message: Message) -> tuple[str, str]:
     return message.role, message_unit(message)
 
 
-def _is_about(text: str, probe: Probe) -> bool:
-    return not probe.anchor or _holds_any(text, probe.anchor)
+def is_about(text: str, probe: Probe) -> bool:
+    """Whether a text holds one of the forms of the anchor; without an anchor every text does."""
+    return not probe.anchor or holds(text, probe.anchor)
+
+
+def holds(text: str, forms: Iterable[str]) -> bool:
+    """Whether one of the forms stands in a text, on word borders."""
+    folded = _folded(text)
+    return any(next(_occurrences(folded, _folded(form)), None) is not None for form in forms)
 
 
 def _last(text: str, forms: Iterable[str]) -> int:
@@ -132,14 +97,6 @@ def _last_current(text: str, forms: Iterable[str]) -> int:
         return -1
     found = (found for form in forms for found in _occurrences(text, _folded(form)))
     return max((each.end() for each in found if not _RETRACTED.search(text[: each.start()])), default=-1)
-
-
-def _holds_any(text: str, forms: Iterable[str]) -> bool:
-    return any(_holds(text, _folded(form)) for form in forms)
-
-
-def _holds(text: str, form: str) -> bool:
-    return next(_occurrences(text, form), None) is not None
 
 
 def _occurrences(text: str, form: str) -> Iterator[re.Match[str]]:

@@ -167,6 +167,8 @@ class _Replay:
             context, microseconds = await self._load(case.budget, None, "")
             tally.add(context, microseconds)
             self._look_for(self._session.probes, None, context, case, tally)
+            if case.budget is not None:  # one token less: a budget for which nothing was laid out yet
+                tally.add_anew((await self._load(case.budget - 1, None, ""))[0])
             return
         for probe in self._session.probes:
             context, microseconds = await self._load(case.budget, Message.user(probe.question), probe.question)

@@ -8,7 +8,12 @@ from typing import Literal, Protocol
 from reactor_memory.models import Value
 
 MEASURES = (
+    "attributable",
     "survival",
+    "legible",
+    "fill",
+    "told",
+    "junk",
     "stale",
     "evidence_recall",
     "read_amplification",

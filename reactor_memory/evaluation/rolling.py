@@ -20,8 +20,8 @@ from reactor_memory.context.draft import Draft
 from reactor_memory.context.rendering import render_narrative
 from reactor_memory.context.strategies import Plan, PlanRequest
 from reactor_memory.errors import SummarizationError
-from reactor_memory.evaluation.probes import MAX_LINE_CHARACTERS
 from reactor_memory.evaluation.sentences import SentenceSummarizer
+from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
 from reactor_memory.models import Lease, Message, Summary, SummaryHead, Value
 from reactor_memory.protocols import Clock, MessageStore, Redactor, Summarizer, SummaryStore
 from reactor_memory.reading import sentences

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from reactor_memory.evaluation.probes import Probe, find, message_unit
+from reactor_memory.evaluation.probes import Probe, find
+from reactor_memory.evaluation.units import message_unit
 from reactor_memory.models import Message, Value
 
 

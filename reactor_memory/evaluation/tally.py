@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from reactor_memory.context.draft import Freshness
 from reactor_memory.context.report import Context
+from reactor_memory.context.strategies import LEFT_OUT
 from reactor_memory.context.verification import verify
+from reactor_memory.evaluation.attribution import keys_in
+from reactor_memory.evaluation.legibility import is_junk, is_legible, memory_lines, told_share
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
 from reactor_memory.evaluation.pricing import Traffic
-from reactor_memory.evaluation.probes import Probe, context_units, evidence_shown
+from reactor_memory.evaluation.probes import Probe, evidence_shown
 from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
+from reactor_memory.evaluation.units import units_of
 from reactor_memory.models import Message
 
 SHOWN_PROBLEMS = 5
@@ -26,7 +30,10 @@ BEHIND: frozenset[Freshness] = frozenset({"stale", "catching_up", "failed"})
 class Measures(Scores, frozen=True, kw_only=True):
     """The numbers of a tally. Shares are None when there was nothing to take a share of.
 
-    The scores are those of all probes; `by_kind` has those of each kind. `prefix_reuse` is the mean over turns of the
+    The scores are those of all probes; `by_kind` has those of each kind. Of the lines of memory in which probes were
+    looked for, `legible` is the share that reads as a statement, `junk` the share that says next to nothing. `fill` is
+    the mean share of the budget that contexts made anew use while they leave something out. `told` is the mean share of
+    the evidence of a context of which one unit holds most words. `prefix_reuse` is the mean over turns of the
     share of a context that the previous one began with too; `prefix_reuse_weighted` is the same share of all tokens
     together. `violations` are the broken rules, over all contexts, and `problems` the first of them. `behind` counts
     the contexts whose memory did not get ready, because a summarizer failed. Times are those of a load, in
@@ -35,6 +42,10 @@ class Measures(Scores, frozen=True, kw_only=True):
     """
 
     by_kind: dict[str, Scores] = {}
+    legible: float | None = None
+    junk: float | None = None
+    fill: float | None = None
+    told: float | None = None
     prefix_reuse: float | None
     prefix_reuse_weighted: float | None
     violations: int
@@ -62,6 +73,9 @@ class Tally:
         self._log: Sequence[Message] = ()
         self._sheet = ScoreSheet()
         self._kinds: defaultdict[str, ScoreSheet] = defaultdict(ScoreSheet)
+        self._lines: Counter[str] = Counter()
+        self._fills: list[float] = []
+        self._told: list[float] = []
 
     def begin_session(self, log: Sequence[Message] = ()) -> None:
         """The next turn has no previous one. `log` has the messages of the session with their positions."""
@@ -99,13 +113,26 @@ class Tally:
 
     def look_for(self, probes: Sequence[Probe], context: Context, messages: Sequence[Message] = ()) -> None:
         """What the context holds of the probes, whose evidence are positions in `messages`."""
-        units = context_units(context)
+        units = list(units_of(context))
+        self._read(context)
+        told = told_share([messages[place] for place in _evidence(probes) if place < len(messages)], units)
+        self._told += [] if told is None else [told]
         for probe in probes:
             evidence = [messages[position] for position in probe.evidence if position < len(messages)]
-            finding = look_for(probe, units, evidence=evidence_shown(evidence, context))
+            finding = look_for(probe, units, said=keys_in(evidence), evidence=evidence_shown(evidence, context))
             self._sheet.add(finding)
             if probe.kind is not None:
                 self._kinds[probe.kind].add(finding)
+
+    def add_anew(self, context: Context) -> None:
+        """A context for which nothing was laid out before. One that leaves nothing out has no fill."""
+        if leaves_out(context):
+            filler = sum(self._count.of_text(line.text) for line in memory_lines(context) if is_junk(line))
+            self._fills.append((context.report.total_tokens - filler) / context.report.budget)
+
+    def _read(self, context: Context) -> None:
+        for line in memory_lines(context):
+            self._lines.update(all=1, legible=is_legible(line), junk=is_junk(line))
 
     def _add_traffic(self, **tokens: int) -> None:
         total = {name: getattr(self._traffic, name) + more for name, more in tokens.items()}
@@ -115,6 +142,10 @@ class Tally:
         shares = [shared / whole for shared, whole in self._reuses if whole]
         return Measures(
             **msgspec.structs.asdict(self._sheet.scores()),
+            legible=ratio(self._lines["legible"], self._lines["all"]),
+            junk=ratio(self._lines["junk"], self._lines["all"]),
+            fill=ratio(sum(self._fills), len(self._fills)),
+            told=ratio(sum(self._told), len(self._told)),
             by_kind={kind: sheet.scores() for kind, sheet in sorted(self._kinds.items())},
             prefix_reuse=ratio(sum(shares), len(shares)),
             prefix_reuse_weighted=ratio(sum(s for s, _ in self._reuses), sum(w for _, w in self._reuses)),
@@ -126,3 +157,13 @@ class Tally:
             digest=self._digest.hexdigest(),
             traffic=self._traffic,
         )
+
+
+def leaves_out(context: Context) -> bool:
+    """Whether a context could tell more: lines of memory were left out, or messages that nothing stands for."""
+    report = context.report
+    return bool(report.dropped or report.unread) or any(LEFT_OUT in note for note in report.notes)
+
+
+def _evidence(probes: Iterable[Probe]) -> list[int]:
+    return sorted({place for probe in probes for place in probe.evidence})

@@ -82,13 +82,18 @@ def verify_facts(facts: Iterable[Fact], messages: Sequence[Message]) -> tuple[Fa
         return evidence_text(sources[seq])
 
     stating = _Stating(messages, text_of)
+    read: dict[int, int] = {}
     verified: list[Fact] = []
     for fact in facts:
         value = _value(fact.value)
         seq = fact.source_seq or stating(value)
         if seq not in sources or not value or len(verified) == MAX_FACTS:
             continue
-        verified.append(_verify(msgspec.structs.replace(fact, source_seq=seq), value, sources[seq], text_of(seq)))
+        source, text = sources[seq], text_of(seq)
+        hint = fact.span[0]
+        if source.tool_calls and fact.span == (0, 0):
+            hint = read[seq] = _leaf_after(text, value, read.get(seq, len(source.content)))
+        verified.append(_verify(msgspec.structs.replace(fact, source_seq=seq), value, source, text, hint))
     return tuple(verified)
 
 
@@ -144,12 +149,20 @@ def clean_key(key: str) -> str:
     return cleaned[:MAX_KEY_CHARACTERS].rstrip("_.")
 
 
+def _leaf_after(text: str, value: str, start: int) -> int:
+    """Where the next argument with this value stands, so that facts of a call keep its order; else `start`."""
+    found = text.find(f": {value}\n", start)
+    if found < 0 and text.endswith(f": {value}"):
+        found = len(text) - len(value) - len(": ")
+    return start if found < start else found + len(": ")
+
+
 def _leaf_lines(value: object) -> Iterator[str]:
     return (f"{leaf.path}: {leaf.text}" if leaf.path else leaf.text for leaf in leaves(value))
 
 
-def _verify(fact: Fact, value: str, source: Message, text: str) -> Fact:
-    span = find_span(text, value, fact.span[0])
+def _verify(fact: Fact, value: str, source: Message, text: str, hint: int) -> Fact:
+    span = find_span(text, value, hint)
     from_tool = source.role == "tool"
     category = fact.category if fact.category in _CATEGORIES else "GENERAL"
     act = fact.act if fact.act in _ACTS else "statement"

@@ -16,6 +16,7 @@ def result(**fields: Any) -> Result:
         "variant": "tools",
         "questions": "off",
         "budget": 1000,
+        "attributable": 0.97654,
         "survival": 0.98765,
         "probes": 81,
         "read_amplification": 1.0,

@@ -54,7 +54,7 @@ class Reader(HTMLParser):
 
 def page_of(**fields: Any) -> str:
     rows = [result(budget=budget, **fields) for budget in (1000, 2000)]
-    return evaluation_page([*rows, result(strategy="full-context", budget=None, survival=1.0, **fields)])
+    return evaluation_page([*rows, result(strategy="full-context", budget=None, attributable=1.0, **fields)])
 
 
 def test_a_page_needs_nothing_else_and_runs_nothing() -> None:
@@ -92,13 +92,13 @@ def test_every_file_and_way_has_a_plot_with_words_for_it_and_a_table_under_it() 
     assert len(plots) == 8
     assert len(set(ids)) == len(ids) == 16
     assert {name for plot in plots for name in (plot["aria-labelledby"] or "").split()} == set(ids)
-    assert page.count("<caption>Survival by tokens of the context</caption>") == 8
+    assert page.count("<caption>Attributable by tokens of the context</caption>") == 8
 
 
 def test_every_number_is_in_a_table() -> None:
     row = result(prefix_reuse=0.4321, cost=0.777, summary_cost=0.111, p50_us=4711, p99_us=4712, deterministic=True)
     text = Reader(evaluation_page([row])).text
-    for shown in ("98.8%", "43.2%", "50.0%", "0.777", "0.111", "4,711", "4,712", "yes", "d" * 12, *COLUMNS):
+    for shown in ("97.7%", "98.8%", "43.2%", "50.0%", "0.777", "0.111", "4,711", "4,712", "yes", "d" * 12, *COLUMNS):
         assert shown in text
 
 
@@ -109,7 +109,7 @@ def test_what_went_wrong_stands_out() -> None:
 
 
 def test_sessions_without_probes_have_no_plot() -> None:
-    page = evaluation_page([result(survival=None)])
+    page = evaluation_page([result(attributable=None)])
     assert 'role="img"' not in page
     assert "hold no probe" in page
 

@@ -29,11 +29,11 @@ def test_a_row_holds_the_numbers() -> None:
     assert row.split() == [
         "hierarchical",
         "1,000",
+        "0.977",
         "0.988",
         "81",
         "1.000",
         "-",
-        "0.500",
         "0",
         "0.0123",
         "1,234",
@@ -41,11 +41,17 @@ def test_a_row_holds_the_numbers() -> None:
     ]
 
 
+def test_how_it_reads_is_a_table_of_its_own() -> None:
+    page = shown(result(legible=0.9, fill=0.8, junk=0.01))
+    rows = [line.split() for line in page.splitlines() if line.startswith("hierarchical")]
+    assert rows[1] == ["hierarchical", "1,000", "0.900", "0.800", "-", "0.010", "0.500"]
+
+
 def test_each_way_of_replaying_a_file_has_its_table() -> None:
     page = shown(RESULT, result(variant="text-only"))
     assert "f.jsonl · tools · questions off" in page
     assert "f.jsonl · text-only · questions off" in page
-    assert page.count("survival") == 2
+    assert page.count("attributable") == 2
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_costs_have_three_digits_that_say_something(value: float, text: str) -> 
 
 def test_rows_below_a_bound_and_unequal_replays_are_named() -> None:
     rows = [result(deterministic=True), result(budget=None, strategy="full-context", deterministic=False)]
-    bounds = ["survival>=0.9", "survival@1000>=0.99", "violations@7<=0", "prefix_reuse<=1"]
+    bounds = ["attributable>=0.9", "survival@1000>=0.99", "violations@7<=0", "prefix_reuse<=1"]
     assert list(shortcomings(rows, map(Requirement.parse, bounds))) == [
         "not deterministic: f.jsonl · tools · questions off · full-context · no budget",
         "required: survival@1000 >= 0.99; f.jsonl · tools · questions off · hierarchical · 1,000 tokens has 0.98765",
@@ -94,13 +100,13 @@ def test_rows_below_a_bound_and_unequal_replays_are_named() -> None:
 
 
 def test_each_kind_of_detail_has_its_row() -> None:
-    rule = Scores(probes=4, survival=0.75, evidence_recall=0.25)
+    rule = Scores(probes=4, attributable=0.5, survival=0.75, evidence_recall=0.25)
     moved = Scores(probes=9, survival=0.5, corrected=9, stale=2)
     page = shown(result(corrected=9, stale=2, by_kind={"rule": rule, "corrected": moved}))
     rows = [line.split() for line in page.splitlines() if line.startswith("hierarchical")]
-    assert rows[1:] == [
-        ["hierarchical", "rule", "1,000", "4", "0.750", "-", "0.250"],
-        ["hierarchical", "corrected", "1,000", "9", "0.500", "2", "of", "9", "-"],
-        ["hierarchical", "all", "1,000", "81", "0.988", "2", "of", "9", "-"],
+    assert rows[2:] == [
+        ["hierarchical", "rule", "1,000", "4", "0.500", "0.750", "-", "0.250"],
+        ["hierarchical", "corrected", "1,000", "9", "-", "0.500", "2", "of", "9", "-"],
+        ["hierarchical", "all", "1,000", "81", "0.977", "0.988", "2", "of", "9", "-"],
     ]
     assert "kind of detail" not in shown(RESULT)

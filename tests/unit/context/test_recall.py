@@ -78,9 +78,11 @@ def test_turns_come_whole_and_the_best_first() -> None:
 
 def test_lines_come_too_and_take_their_part_of_the_room_first() -> None:
     found = recalled("When is the table at Blue Door?", facts=FACTS)
-    assert [line.text for line in found.lines] == ["bookTable: Blue Door; seven", "taxi: Blue Door"]
-    tight = recalled("When is the table at Blue Door?", room=FRAME_TOKENS + len("\nbookTable: Blue Door; seven") + 25)
-    assert [line.text for line in tight.lines] == ["bookTable: Blue Door; seven"]
+    assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
+    tight = recalled(
+        "When is the table at Blue Door?", room=FRAME_TOKENS + len("\nbookTable: Blue Door; time=seven") + 25
+    )
+    assert [line.text for line in tight.lines] == ["bookTable: Blue Door; time=seven"]
 
 
 def test_a_query_without_a_hit_recalls_nothing() -> None:
@@ -97,10 +99,10 @@ def test_what_holds_the_whole_name_wins_over_what_shares_more_words() -> None:
 
 
 def test_a_line_that_the_block_shows_comes_only_after_what_is_older_and_must_not_make_room() -> None:
-    shown = Shown(lines=frozenset({"bookTable: Blue Door; seven"}), window=(), first_safe=NOTHING)
+    shown = Shown(lines=frozenset({"bookTable: Blue Door; time=seven"}), window=(), first_safe=NOTHING)
     found = recalled("the table at Blue Door", shown=shown)
-    assert [line.text for line in found.lines] == ["bookTable: Blue Door; seven", "taxi: Blue Door"]
-    assert found.answering == {"bookTable: Blue Door; seven"}
+    assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
+    assert found.answering == {"bookTable: Blue Door; time=seven"}
 
 
 def test_beside_an_answer_in_the_window_the_rest_stays_away() -> None:
@@ -117,7 +119,7 @@ def test_facts_of_the_window_are_not_recalled_but_what_it_says_is_told_last() ->
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
     lines = recalled("Blue Door", shown=shown).lines
     assert [line.text for line in lines] == [
-        "bookTable: Blue Door; seven",
+        "bookTable: Blue Door; time=seven",
         "the user: And a taxi to the Blue Door please",
     ]
     assert lines[-1].source_seqs == (5,)

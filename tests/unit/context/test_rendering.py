@@ -188,7 +188,7 @@ def test_lines_keep_their_length(values: list[str], anchor: str) -> None:
 def test_one_anchor_is_one_line_in_the_order_of_the_log() -> None:
     late, early = fact("Rome", anchor="Trip #9", source_seq=9), fact("Oslo", anchor="Trip #2", source_seq=2)
     assert lines(late, early, fact("June", "when", anchor="Trip #2", source_seq=2, span=(5, 9))) == [
-        "Trip: Oslo; June",
+        "Trip: Oslo; when=June",
         "Trip: Rome",
     ]
 
@@ -253,7 +253,7 @@ def call(seq: int, *values: str, tool: str = "Book", failed: bool = False, act: 
 def test_a_call_made_again_soon_stands_with_the_first_and_says_what_differs() -> None:
     again = [*call(4, "Rome", "Harbour Inn", "18:30"), *call(8, "Rome", "Harbour Inn", "19:45")]
     back = call(12, "Rome", "Harbour Inn", "18:30")
-    assert lines(*again, *back) == ["Book: Rome; Harbour Inn; 18:30; then 19:45; then 18:30"]
+    assert lines(*again, *back) == ["Book: key0=Rome; key1=Harbour Inn; 18:30 then 19:45 then 18:30"]
     (line,) = render_facts([*again, *back], count=count)
     assert line.source_seqs == (4, 8, 12)
 
@@ -272,6 +272,7 @@ def test_a_run_of_calls_is_short() -> None:
 
 def test_a_value_cannot_pass_for_a_call_made_again() -> None:
     assert lines(fact("Harbour Inn"), fact("then Savoy", "note")) == ["Booking: Harbour Inn; note=then Savoy"]
+    assert lines(fact("Harbour Inn then Savoy")) == ["Booking: Harbour Inn, then Savoy"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,7 @@ def test_in_brief_what_most_decisions_say_is_told_once() -> None:
     places = ["Harbour Inn", "Mountain Hut", "Old Mill", "Sea View", "Garden Court", "Park Lodge", "Lake House", "Barn"]
     booked = [fact for seq, place in enumerate(places, start=1) for fact in call(100 * seq, place, "single room")]
     assert brief(*booked) == ["unless told otherwise: key1=single room", "Book:", *(f"+ {place}" for place in places)]
-    assert brief(*booked[:-2]) == ["Book:", *(f"+ {place}; single room" for place in places[:-1])]
+    assert brief(*booked[:-2]) == ["Book:", *(f"+ key0={place}; key1=single room" for place in places[:-1])]
 
 
 CALLS = st.lists(
@@ -464,7 +465,7 @@ def test_a_call_that_changes_what_another_made_stands_behind_it() -> None:
     made = decided("rentBoat", 4, boat="Grey Gull", day="2026-05-01", skipper="Ulrike")
     changed = decided("changeBoat", 90, boat="Grey Gull", new_day="2026-05-09")
     (line,) = render_facts([*made, *changed], count=count)
-    assert line.text == "rentBoat: Grey Gull; 2026-05-01; Ulrike; then 2026-05-09"
+    assert line.text == "rentBoat: Grey Gull; 2026-05-01 then 2026-05-09; skipper=Ulrike"
     assert line.source_seqs == (4, 90)
 
 
@@ -473,7 +474,7 @@ def test_what_is_changed_back_is_told_so() -> None:
     changed = decided("changeBoat", 90, boat="Grey Gull", day="2026-05-09")
     back = decided("changeBoat", 120, boat="Grey Gull", day="2026-05-01")
     (line,) = render_facts([*made, *changed, *back], count=count)
-    assert line.text == "rentBoat: Grey Gull; 2026-05-01; Ulrike; then 2026-05-09; then 2026-05-01"
+    assert line.text == "rentBoat: Grey Gull; 2026-05-01 then 2026-05-09 then 2026-05-01; skipper=Ulrike"
 
 
 @pytest.mark.parametrize(
@@ -501,7 +502,7 @@ def test_what_was_changed_last_stands_last() -> None:
     said = fact("Grey Gull leaves at nine", "said", anchor="told #6", source_seq=6, salience=50)
     assert [line.text for line in render_facts([*old, said], count=count)] == [
         "- Grey Gull leaves at nine",
-        "boat 7: Grey Gull; noon",
+        "boat 7: Grey Gull; start=noon",
     ]
 
 

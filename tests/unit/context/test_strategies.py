@@ -191,6 +191,64 @@ def test_facts_of_messages_that_the_window_shows_stay_out_of_the_block() -> None
     assert seqs(plan)[0] == 21
 
 
+def talked_of(count: int, **fields: Any) -> Summary:
+    """What was done now and then, and much talk."""
+    facts = tuple(
+        Fact(
+            anchor=f"told #{seq}" if seq % 5 else f"Book #{seq}",
+            key="said" if seq % 5 else "place",
+            value=f"they talked of subject {seq}" if seq % 5 else f"Harbour Inn {seq}",
+            source_seq=seq,
+            said_by="assistant",
+            act="statement" if seq % 5 else "decision",
+            salience=40 if seq % 5 else 0,
+            verified=True,
+        )
+        for seq in range(1, count + 1)
+    )
+    return Summary(facts_json=facts_to_json(facts), covered_seq=count, version=1, **fields)
+
+
+def used(plan: Plan) -> int:
+    assert plan.layout is not None
+    return plan.layout.fact_tokens + plan.layout.narrative_tokens + sum(cost(message) for message in plan.draft.window)
+
+
+def test_a_context_that_is_made_anew_uses_its_budget() -> None:
+    limits = {"budget": 4_000, "window_growth": "tokens", "max_window_tokens": 1_000}
+    plan = Hierarchical()(request(chat(400), talked_of(390), limits=limits))
+    assert plan.layout is not None
+    assert plan.layout.left_out
+    assert 0.9 * 4_000 <= used(plan) <= 0.96 * 4_000
+
+
+def test_one_that_follows_another_leaves_the_window_room_to_grow() -> None:
+    limits = {"budget": 4_000, "window_growth": "tokens", "max_window_tokens": 1_000}
+    before = Layout(seq=300, window_start_seq=1, covered_seq=290)
+    plan = Hierarchical()(request(chat(400), talked_of(390), limits=limits, layout=before))
+    assert used(plan) < 0.75 * 4_000
+
+
+def test_memory_leaves_room_for_what_no_summary_covers_yet() -> None:
+    limits = {"budget": 4_000, "window_growth": "tokens", "max_window_tokens": 1_000}
+    plan = Hierarchical()(request(chat(400), talked_of(290), limits=limits, outcome="timeout"))
+    assert plan.draft.freshness == "stale"
+    assert sum(line.tokens for line in plan.draft.fact_lines) < 0.7 * 4_000
+
+
+def test_a_context_made_anew_tells_a_little_of_the_story_and_more_where_there_is_room() -> None:
+    limits = {"budget": 4_000, "window_growth": "tokens", "max_window_tokens": 1_000}
+    story = "\n".join(f"Then they came to town {number}." for number in range(200))
+    crowded = Hierarchical()(request(chat(400), talked_of(390, narrative=story), limits=limits)).layout
+    roomy = Hierarchical()(
+        request(chat(400), replace(talked_of(30, narrative=story), covered_seq=390), limits=limits)
+    ).layout
+    assert crowded is not None
+    assert roomy is not None
+    assert 0 < crowded.narrative_tokens <= 0.08 * 4_000
+    assert roomy.narrative_tokens > 0.5 * 4_000
+
+
 def test_lines_that_the_budget_has_no_room_for_are_counted() -> None:
     plan = Hierarchical()(request(chat(80), summary_of(70), limits={"budget": 700, "window_growth": "tokens"}))
     assert plan.layout is not None
@@ -268,7 +326,7 @@ def test_what_was_done_is_told_in_brief_where_it_does_not_fit_and_stays_so() -> 
     assert plan.layout.form == "brief"
     assert [line.text for line in plan.draft.fact_lines][:1] == ["Book:"]
     few = replace(summary, facts_json=facts_to_json(done[:2]))
-    plan = Hierarchical()(request(chat(80), few, limits=limits, layout=replace(plan.layout, epoch=1)))
+    plan = Hierarchical()(request(chat(80), few, limits=limits, layout=replace(plan.layout, window_start_seq=1)))
     assert plan.layout is not None
     assert plan.layout.form == "brief"
 

@@ -14,8 +14,9 @@ from reactor_memory.cli.session_files import write_generated
 from reactor_memory.evaluation.generator import generate_sessions
 from reactor_memory.evaluation.generator.details import Unused, other_than, time_of_day
 from reactor_memory.evaluation.generator.script import sentence
-from reactor_memory.evaluation.probes import find, message_unit, shows_stale
+from reactor_memory.evaluation.probes import find, shows_stale
 from reactor_memory.evaluation.sessions import LabelledSession, without_tools
+from reactor_memory.evaluation.units import message_unit
 
 KINDS = {"planted", "corrected", "failed", "cancelled", "negation", "rule"}
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from reactor_memory.cli.demonstration import refuted
 from reactor_memory.evaluation.probes import (
     Probe,
-    context_units,
     evidence_shown,
     find,
-    message_unit,
-    request_units,
     shows_stale,
 )
+from reactor_memory.evaluation.units import context_units, message_unit, request_units
 from reactor_memory.models import Message, ToolCall
 from tests.tables import each_row
 from tests.unit.evaluation.contexts import context_of

@@ -43,7 +43,9 @@ def test_a_bound_concerns_its_budget() -> None:
     "text", ["", "survival", "survival=1", "survival>0.5", "survival@x>=1", "colour>=1", "survival>=-1", "survival>=1x"]
 )
 def test_what_is_no_bound_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="write MEASURE>=NUMBER or MEASURE@BUDGET<=NUMBER; measures: survival, "):
+    with pytest.raises(
+        ValueError, match="write MEASURE>=NUMBER or MEASURE@BUDGET<=NUMBER; measures: attributable, survival, "
+    ):
         Requirement.parse(text)
 
 

@@ -79,8 +79,8 @@ def test_each_kind_of_probe_has_its_scores(tally: Tally) -> None:
     measures = tally.measures()
     assert (measures.probes, measures.corrected, measures.stale, measures.evidence_recall) == (3, 1, 1, 1.0)
     assert measures.by_kind == {
-        "corrected": Scores(probes=1, survival=0.0, corrected=1, stale=1),
-        "rule": Scores(probes=1, survival=1.0, evidence_recall=1.0),
+        "corrected": Scores(probes=1, attributable=0.0, survival=0.0, corrected=1, stale=1),
+        "rule": Scores(probes=1, attributable=1.0, survival=1.0, evidence_recall=1.0),
     }
 
 

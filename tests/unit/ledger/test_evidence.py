@@ -240,3 +240,15 @@ def test_a_quotation_ends_with_its_line_and_is_of_the_words_of_the_fact() -> Non
         assert quote(said, text) == line
         assert quote(replace(said, value="another"), text) == ""
         assert quote(replace(said, verified=False), text) == ""
+
+
+def test_facts_of_a_call_stand_in_the_order_of_its_arguments() -> None:
+    """Values that are said before the call, and values that are the same, keep their places."""
+    arguments = {"day": "Monday", "seats": "2", "rooms": "2", "city": "Oslo"}
+    call = Message.assistant(
+        "Oslo, 2 seats, Monday.", seq=7, tool_calls=(ToolCall(id="c", name="Book", arguments=arguments),)
+    )
+    said = [fact(value, key=key, seq=7, said_by="assistant") for key, value in arguments.items()]
+    verified = verify_facts(said, [call])
+    assert [each.key for each in sorted(verified, key=lambda each: each.span)] == list(arguments)
+    assert all(evidence_text(call)[slice(*each.span)] == each.value for each in verified)

@@ -1,0 +1,222 @@
+"""How the lines of a memory read: whether each is a statement, whether any says too little, and what they tell. Pure.
+
+The rules know a little English. What is written without Latin letters counts as a statement if it says enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from reactor_memory.context.report import Context
+from reactor_memory.evaluation.attribution import is_clear, record_of
+from reactor_memory.evaluation.units import MEMORY_PARTS, Unit, lines_as_units
+from reactor_memory.models import Message
+from reactor_memory.wording import CALENDAR_WORDS, STOP_WORDS, read_sentences
+
+LEAST_WORDS = 2
+"""Content words of a line that says anything."""
+TOLD_SHARE = 0.6
+MOST_BARE = 6
+"""Words in a row, none of them one of the small words that link the others: no English sentence has more."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’.:/@-][^\W_]+)*")
+_SPEAKER = re.compile(r"\s*(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agreed|told)(?: #\d+)?:\s+)", re.IGNORECASE)
+_LATIN = re.compile(r"[A-Za-z]")
+_CLOCK = re.compile(r"\d+:\d+|\d*[ap]m", re.IGNORECASE)
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+_CLAUSE_END = re.compile(r"[,;:.!?()\[\]] ")
+_CONTRACTED = re.compile(r"(?:i|you|s?he|it|we|they|that|there|here|what|who|where|how|let)['’](?:m|s|re|ve|d|ll)")
+_PREPOSITIONS = _set("of to for in on at by with from as about into per under over until till before after than")
+_OPENINGS = _set(
+    "then please kindly ok okay yes yeah no great right sure alright well and so also just first don't never always hi "
+    "hello hey"
+)
+_ADVERBS = _set("never always only often usually still also already now just not ever")
+_PRONOUNS = _set("i you he she it we they this that there who what which lemme someone everyone nobody")
+_PERSONS = _set("i you he she it we they")
+_BE = _set("am is are was were isn't aren't wasn't weren't")
+_AUXILIARIES = _BE | _set(
+    "do does did has have had will would can could shall should may might must cannot don't doesn't didn't won't "
+    "wouldn't can't couldn't shouldn't mustn't haven't hasn't hadn't"
+)
+_SMALL = STOP_WORDS | _PREPOSITIONS | _AUXILIARIES | _ADVERBS | _PRONOUNS | _set("because while since if both each all")
+_DANGLING = (_PREPOSITIONS - _set("in on by about over under before after")) | _set(
+    "a an the and or but my your our their his who whom what which when is are was were be am will would can could do"
+)
+_VERBS = _set(
+    "accept add agree allow arrange arrive ask avoid become begin believe book bring build buy call cancel "
+    "change charge check choose close come confirm contact cost cut deliver depart drink drive drop eat end "
+    "enjoy feel find finish fly forget get give go hate hear help hire hold hope include invite keep know "
+    "learn leave let like listen live look lose love make mean meet move need offer open order own pay pick "
+    "plan play prefer promise put reach read refer remember remind rent reserve return review run say schedule "
+    "see sell send set share show sing sit sleep speak spend start stay stop study take teach tell think "
+    "travel try turn update use verify visit wait walk want watch wear win wish work write"
+)
+_PAST = _set(
+    "ate became began bought brought built came chose did drank drove felt flew found gave got had heard held "
+    "kept knew lost meant met paid put ran read said sang sat saw sold spent spoke stood taught thought told "
+    "took understood went won wore wrote"
+)
+
+
+def memory_lines(context: Context) -> Iterator[Unit]:
+    """The lines of the memory blocks, without their headers and notices."""
+    for message, part in zip(context.messages, context.report.parts, strict=True):
+        if part in MEMORY_PARTS:
+            yield from _lines_below_header(message.content)
+
+
+def is_legible(line: Unit) -> bool:
+    """Whether a line keeps what a statement needs: who, a verb, numbers with their noun, links between names.
+
+    A record does if each of its parts can be told from the others.
+    """
+    if line.text.endswith(":") and "; " not in line.text:
+        return True
+    if "=" in line.text or (not _SPEAKER.match(line.text) and (": " in line.text[:60] or line.text.startswith("+ "))):
+        record = record_of(line)
+        if record is not None or ": " in line.text:
+            return record is None or is_clear(record)
+    first, *others = [piece for piece in _said(line.text).split("; ") if piece.strip()] or [""]
+    by_user = not line.text.startswith("- ")
+    return _is_statement(first, by_user=by_user) and all(
+        len(_content(piece)) >= LEAST_WORDS or _is_statement(piece, by_user=by_user) for piece in others
+    )
+
+
+def is_junk(line: Unit) -> bool:
+    """Whether a line has fewer than two content words; who speaks is none."""
+    return not line.text.endswith(":") and len(_content(_said(line.text))) < LEAST_WORDS
+
+
+def told_share(messages: Sequence[Message], units: Iterable[Unit]) -> float | None:
+    """The share of these messages of which one unit holds most content words; None if there are none."""
+    wanted = [words for message in messages if (words := content_words(message.content))]
+    if not wanted:
+        return None
+    shown = [content_words(unit.text) for unit in units]
+    return sum(any(len(words & other) >= TOLD_SHARE * len(words) for other in shown) for words in wanted) / len(wanted)
+
+
+@lru_cache(maxsize=8192)
+def content_words(text: str) -> frozenset[str]:
+    return frozenset[str]().union(*(sentence.content for sentence in read_sentences(text)))
+
+
+def _lines_below_header(text: str) -> Iterator[Unit]:
+    lines = text.split("\n")
+    while lines and (lines[0].startswith("(recorded") or lines[0].startswith("(kept") or _is_header(lines[0])):
+        lines = lines[1:]
+    yield from lines_as_units(lines)
+
+
+def _is_header(line: str) -> bool:
+    return line in {"Conversation Facts:", "Conversation Summary:", "Recalled Conversation Facts:"}
+
+
+def _said(text: str) -> str:
+    return _SPEAKER.sub("", text.removeprefix("+ "), count=1)
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text) if word.casefold() not in STOP_WORDS]
+
+
+def _is_statement(piece: str, *, by_user: bool) -> bool:
+    """Whether it has somebody and what they do, links between its words, and no loose end. Users may command."""
+    words = _WORD.findall(piece)
+    if not words or not _content(piece):
+        return False
+    if len(_LATIN.findall(piece)) * 2 < len(piece.replace(" ", "")):
+        return len(words) >= LEAST_WORDS or len(piece) >= MOST_BARE
+    folded = [word.casefold() for word in words]
+    return (
+        (
+            _has_clause(words, folded)
+            or ((by_user or words[0][:1].isupper() or folded[0] == "please") and _commands(folded))
+        )
+        and folded[-1] not in _DANGLING
+        and folded[0] not in _set("of than and or about into")
+        and max(map(_longest_bare_run, _CLAUSE_END.split(piece))) <= MOST_BARE
+        and not _runs_together(words)
+    )
+
+
+def _commands(words: Sequence[str]) -> bool:
+    rest = [word for word in words if word not in _OPENINGS]
+    return len(rest) > 1 and rest[0] in _VERBS
+
+
+def _has_clause(words: Sequence[str], folded: Sequence[str]) -> bool:
+    """Somewhere a verb in a finite form stands beside its subject."""
+    return any(_is_predicate(place, words, folded) for place in range(len(words)))
+
+
+def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bool:
+    word, after = folded[place], folded[place + 1 : place + 2]
+    if _CONTRACTED.fullmatch(word):
+        return bool(after)
+    before = place - 1
+    while before >= 0 and folded[before] in _ADVERBS:
+        before -= 1
+    if (word == "am" and folded[place - 1 : place] != ["i"]) or (word == "may" and words[place] == "May"):
+        return False  # a time, a month
+    if word in _AUXILIARIES:
+        asks = bool(after) and after[0] in _PRONOUNS
+        says = before >= 0 and folded[before] not in _SMALL - _PRONOUNS and bool(after)
+        return asks or (says and (word in _BE or after[0] not in _PREPOSITIONS))
+    if before < 0:
+        return word == "lemme"
+    if folded[before] in _PERSONS:
+        return word in _VERBS or word in _PAST or word not in _SMALL
+    if folded[before] in _PRONOUNS:
+        return word in _VERBS or word in _PAST or word.endswith(("s", "ed"))
+    if folded[before] in _SMALL or not _is_subject(before, words, folded):
+        return False
+    return (
+        word in _PAST
+        or word.removesuffix("s") in _VERBS - {word}
+        or word.removesuffix("es") in _VERBS - {word}
+        or (words[before][:1].isupper() and word.endswith("ed") and bool(after))
+    )
+
+
+def _is_subject(place: int, words: Sequence[str], folded: Sequence[str]) -> bool:
+    """The words of a name, or a noun, that no preposition makes an object."""
+    while place > 0 and words[place][:1].isupper() and words[place - 1][:1].isupper():
+        place -= 1
+    return place == 0 or folded[place - 1] not in _PREPOSITIONS
+
+
+def _longest_bare_run(clause: str) -> int:
+    """Words in a row without a small one; a name is one word."""
+    longest = run = 0
+    in_name = False
+    for word in _WORD.findall(clause):
+        folded = word.casefold()
+        if folded in _SMALL or _CONTRACTED.fullmatch(folded):
+            run, in_name = 0, False
+            continue
+        run += not (in_name and word[:1].isupper())
+        in_name = word[:1].isupper()
+        longest = max(longest, run)
+    return longest
+
+
+def _runs_together(words: Sequence[str]) -> bool:
+    """A time or a day directly before a name: the small word between them is gone."""
+    days = CALENDAR_WORDS
+    return any(
+        two[:1].isupper()
+        and len(two) > 2
+        and two.casefold() not in days
+        and (_CLOCK.fullmatch(one) or (_ORDINAL.fullmatch(one) and before.casefold() in days))
+        for before, one, two in zip(["", *words], words, words[1:], strict=False)
+    )
