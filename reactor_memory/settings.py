@@ -411,7 +411,7 @@ class ContextSettings(Section):
     window_min_share: Share = 0.35
     max_window_tokens: PositiveInt = 16_000
     recall_index: PluginName = "store"
-    recall_share: Share = 0.3
+    recall_share: Share = 0.9
     max_pins: NonNegativeInt = 20
     max_pin_tokens: NonNegativeInt = 2000
 
