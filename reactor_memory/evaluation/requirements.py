@@ -11,6 +11,8 @@ MEASURES = (
     "survival",
     "stale",
     "evidence_recall",
+    "any_gold",
+    "all_gold",
     "read_amplification",
     "prefix_reuse",
     "prefix_reuse_weighted",

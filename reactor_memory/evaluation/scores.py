@@ -12,8 +12,8 @@ from reactor_memory.models import Value
 
 class Scores(Value, frozen=True, kw_only=True):
     """`survival` is the share of the `probes` that were found. Of the `corrected` ones, `stale` are shown as they were
-    before. `evidence_recall` is the mean share of a probe's evidence that stands in its context verbatim; None without
-    evidence.
+    before. `evidence_recall` is the mean share of a probe's evidence that stands in its context verbatim; `any_gold`
+    and `all_gold` are the shares of probes of which some of it, and all of it, does; None without evidence.
     """
 
     probes: int = 0
@@ -21,6 +21,8 @@ class Scores(Value, frozen=True, kw_only=True):
     corrected: int = 0
     stale: int = 0
     evidence_recall: float | None = None
+    any_gold: float | None = None
+    all_gold: float | None = None
 
 
 class Finding(NamedTuple):
@@ -62,4 +64,6 @@ class ScoreSheet:
             corrected=self._corrected,
             stale=self._stale,
             evidence_recall=ratio(sum(self._evidence), len(self._evidence)),
+            any_gold=ratio(sum(share > 0 for share in self._evidence), len(self._evidence)),
+            all_gold=ratio(sum(share == 1 for share in self._evidence), len(self._evidence)),
         )

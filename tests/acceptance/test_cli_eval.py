@@ -21,7 +21,7 @@ SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 LENGTH = 60
 KEYS = {
     *("file", "strategy", "budget", "variant", "questions", "survival", "probes", "read_amplification"),
-    *("corrected", "stale", "evidence_recall", "by_kind"),
+    *("corrected", "stale", "evidence_recall", "any_gold", "all_gold", "by_kind"),
     *("prefix_reuse", "violations", "cost", "p50_us", "p99_us", "digest"),
 }
 FURTHER_KEYS = {
@@ -51,7 +51,7 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
     assert (shown.code, shown.err) == (0, "")
     results = json.loads((folder / "out.json").read_bytes())["results"]
     assert len(results) == 2 * 2 * (2 + 2 + 2 + 1)
-    assert shown.out.count("hierarchical") == 8
+    assert shown.out.count("hierarchical") == 8 + 4  # of the sessions with tools the evidence, too
     assert max(map(len, shown.out.splitlines())) <= 100
     for result in results:
         assert set(result) == KEYS | FURTHER_KEYS
