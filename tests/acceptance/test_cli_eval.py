@@ -293,6 +293,23 @@ def test_files_of_a_benchmark_are_measured_by_their_evidence(run: Run, folder: P
     assert recall["full-context", "off"] == 1
 
 
+@pytest.mark.parametrize(("embedder", "found"), [("wordllama", 1.0), ("none", 0.0)])
+def test_the_embedder_of_the_settings_takes_part(
+    run: Run, folder: Path, embedder: str, found: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SEARCH__EMBEDDER", embedder)
+    said = ["We adopted a puppy from the shelter", "How lovely!"] + [f"my order number is A-{n:04}" for n in range(80)]
+    session = {
+        "id": "s",
+        "messages": [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)],
+        "probes": [{"question": "which dog lives at home", "anchor": [], "value": ["a puppy"], "evidence": [0]}],
+    }
+    (folder / "s.jsonl").write_text(json.dumps(session))
+    options = ("--budgets", "300", "--strategies", "hierarchical", "--variants", "tools", "--questions", "on")
+    [result] = run("eval", "s.jsonl", *options, "--json", "-").json["results"]
+    assert result["any_gold"] == result["all_gold"] == found
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
