@@ -97,7 +97,7 @@ class OpenAIEmbedder:
     async def _ask(self, http: httpx2.AsyncClient, texts: Sequence[str]) -> list[list[float]]:
         from reactor_memory.summarizers.bounded_http import bounded
 
-        question = {"model": self._model, "input": texts, "encoding_format": "float"}
+        question: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._is_openai:
             question["dimensions"] = self._dimensions
         content = msgspec.json.encode(question)
