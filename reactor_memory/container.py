@@ -324,14 +324,29 @@ def wordllama_embedder(settings: Settings) -> Embedder:
 
 
 def gemini_embedder(settings: Settings) -> Embedder:
-    from reactor_memory.embedders.gemini import GeminiEmbedder
+    from reactor_memory.embedders.gemini import DEFAULT_MODEL, GeminiEmbedder
 
     search = settings.search
     if search.api_key is None:
         raise ConfigurationError("search.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
     return GeminiEmbedder(
-        search.model,
+        search.model or DEFAULT_MODEL,
         search.api_key.get_secret_value(),
+        dimensions=search.dimensions,
+        base_url=search.base_url,
+        timeout_seconds=search.timeout_seconds,
+    )
+
+
+def openai_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.embedders.openai import DEFAULT_MODEL, OpenAIEmbedder
+
+    search = settings.search
+    if search.base_url is not None and search.model is None:
+        raise ConfigurationError("search.model", "is not set: name a model of the server of search.base_url")
+    return OpenAIEmbedder(
+        search.model or DEFAULT_MODEL,
+        search.api_key.get_secret_value() if search.api_key else None,
         dimensions=search.dimensions,
         base_url=search.base_url,
         timeout_seconds=search.timeout_seconds,
@@ -409,7 +424,12 @@ OWN_PARTS = Plugin(
             PROGRESSIVE: progressive_strategy,
         },
         "recall_index": {"none": no_recall_index},
-        "embedder": {"none": no_embedder, "wordllama": wordllama_embedder, "gemini": gemini_embedder},
+        "embedder": {
+            "none": no_embedder,
+            "wordllama": wordllama_embedder,
+            "gemini": gemini_embedder,
+            "openai": openai_embedder,
+        },
         "redactor": {"none": no_redactor},
         "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
         "stream_store": {"redis": redis_stream_store},

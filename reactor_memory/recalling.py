@@ -14,13 +14,14 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
+from reactor_memory.context.cutting import kept_start
 from reactor_memory.context.draft import Draft
-from reactor_memory.context.entries import message_entries, searchable
+from reactor_memory.context.entries import attributed, message_entries, searchable
 from reactor_memory.context.gate import Name, known, names, outside
 from reactor_memory.context.ranking import Postings, joined, scored
 from reactor_memory.context.recall import NOTHING, Recalled, Shown, choose, query_terms, wanted
 from reactor_memory.context.rendering import render_facts
-from reactor_memory.context.report import Context
+from reactor_memory.context.report import Context, Part
 from reactor_memory.ledger.merging import fold
 from reactor_memory.models import Fact, Lease, Message, SearchHit, Session, Value
 from reactor_memory.protocols import (
@@ -51,10 +52,14 @@ RECALL_SECONDS = 3.0
 """A load waits no longer for what might be recalled."""
 
 
+MEMORY_PARTS: frozenset[Part] = frozenset({"facts", "narrative", "compressed", "condensed"})
+"""What gives up its place for what an explicit query recalls."""
+
+
 class RecallOptions(Value, frozen=True, kw_only=True):
     """`share` of the budget is the most that recall takes. `overhead` is what a message costs beside its own tokens."""
 
-    share: float = 0.3
+    share: float = 0.9
     overhead: int = 4
 
 
@@ -115,7 +120,8 @@ class Recaller:
         self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context
     ) -> Draft:
         """`draft` with what was recalled. `context` is what it looks like without."""
-        room = int(self._options.share * context.report.budget)
+        most = int(self._options.share * context.report.budget)
+        room = min(most, room_in(context, count=self._cost, with_memory=question.unknown is None))
         shown = shown_by(context, draft, room, count=self._cost)
         try:
             with anyio.fail_after(RECALL_SECONDS):
@@ -155,9 +161,9 @@ class Recaller:
         findings = await self._findings(question, session, user_id, draft)
         if question.unknown is not None and not known(question.unknown, findings, before=shown.start):
             return Recalled()
-        turns, anchors = wanted(findings, question.named, shown)
+        turns, anchors = wanted(findings, question.named, shown, room)
         facts = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        messages = await self._messages.read_ranges(session.session_id, user_id, turns) if turns else ()
+        messages = await self._messages.read_ranges(session.session_id, user_id, joint(turns)) if turns else ()
         best = partial(
             choose,
             findings,
@@ -223,19 +229,43 @@ def question_of(query: str | None, current: Sequence[Message], draft: Draft) -> 
 def _texts(draft: Draft) -> Iterator[str]:
     yield from (line.text for line in (*draft.fact_lines, *draft.narrative))
     yield from (pin.text for pin in draft.pins)
-    yield from map(searchable, draft.window)
+    yield from map(attributed, draft.window)
+
+
+def room_in(context: Context, *, count: Callable[[Message], int], with_memory: bool) -> int:
+    """What of the budget nothing needs but the window before its newest turns and, `with_memory`, the memory."""
+    giving = MEMORY_PARTS if with_memory else frozenset[Part]()
+    taken = sum(tokens for part, tokens in context.report.tokens.items() if part != "window" and part not in giving)
+    window, budget = window_of(context), context.report.budget
+    return max(0, budget - taken - sum(map(count, window[kept_start(window, len(window), budget, count) :])))
+
+
+def joint(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in their order, those that overlap or touch as one."""
+    ranges: list[tuple[int, int]] = []
+    for first, last in sorted(places):
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
+        else:
+            ranges.append((first, last))
+    return ranges
+
+
+def window_of(context: Context) -> list[Message]:
+    return [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
 
 
 def shown_by(context: Context, draft: Draft, room: int, *, count: Callable[[Message], int]) -> Shown:
     """What `context` shows, and from where on its window would stay if recall took `room` tokens."""
-    window = [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
+    window = window_of(context)
     excess = room - (context.report.budget - context.report.total_tokens)
     safe = 0
     while safe < len(window) and (excess > 0 or window[safe].role != "user"):
         excess -= count(window[safe])
         safe += 1
-    newest_turn = max((m.seq or 0 for m in window if m.role == "user"), default=NOTHING)
-    first_safe = min(newest_turn, (window[safe].seq or 0) if safe < len(window) else NOTHING)
+    kept = window[kept_start(window, len(window), context.report.budget, count) :]
+    newest = (kept[0].seq or 0) if kept else NOTHING
+    first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else NOTHING)
     lines = frozenset(line.text for line in draft.fact_lines)
     return Shown(lines=lines, window=tuple(window), first_safe=first_safe)
 

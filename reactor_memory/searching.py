@@ -25,6 +25,9 @@ RANK_CONSTANT = 60
 Condorcet and individual Rank Learning Methods", SIGIR 2009).
 """
 
+ANY_ENDING = "*"
+"""Behind a term of a query: all terms that begin so."""
+
 Place: TypeAlias = tuple[str, int]
 """Where a message is stored: conversation and seq."""
 
@@ -99,8 +102,8 @@ class MessageHits(Value, frozen=True, kw_only=True):
 
 
 class SearchQuery(Value, frozen=True, kw_only=True):
-    """A `MessageSearch` as a store answers it: by `terms`, by `vector` (of `model`, no less alike than
-    `min_similarity`), or by both.
+    """A `MessageSearch` as a store answers it: by `terms` (with `ANY_ENDING` behind them or not), by `vector` (of
+    `model`, no less alike than `min_similarity`), or by both.
     """
 
     user_id: str

@@ -84,7 +84,7 @@ USUAL_VARIABLES = {
 }
 """Variables of other programs that set something here too, the first one before the next; ours win over them.
 
-Keys count for ``chat.api_key``, too, and those of Gemini for ``search.api_key``. The key of OpenAI counts only where it
+Keys count for ``chat.api_key`` and ``search.api_key``, too. The key of OpenAI counts only where it
 belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
 """
 _OPENAI_KEY = "OPENAI_API_KEY"
@@ -414,7 +414,7 @@ class ContextSettings(Section):
     window_min_share: Share = 0.35
     max_window_tokens: PositiveInt = 16_000
     recall_index: PluginName = "store"
-    recall_share: Share = 0.3
+    recall_share: Share = 0.9
     max_pins: NonNegativeInt = 20
     max_pin_tokens: NonNegativeInt = 2000
 
@@ -689,7 +689,7 @@ class SearchSettings(Section):
 
     enabled: bool = False
     embedder: PluginName = "none"
-    model: Annotated[str, Field(min_length=1)] = "gemini-embedding-001"
+    model: Annotated[str, Field(min_length=1)] | None = None
     dimensions: PositiveInt = 768
     api_key: SecretStr | None = None
     base_url: WebUrl | None = None
@@ -896,7 +896,7 @@ def _chat_asks(summary: Mapping[str, Any], chat: Mapping[str, Any]) -> Mapping[s
 def _search_asks(search: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Whom search asks for meanings, if it asks a provider."""
     provider = canonical_name(str(search.get("embedder")))
-    return {"search": {**search, "provider": provider}} if provider == "gemini" else {}
+    return {"search": {**search, "provider": provider}} if provider in ("gemini", "openai") else {}
 
 
 def _is_key_of(name: str, asks: Mapping[str, Any]) -> bool:

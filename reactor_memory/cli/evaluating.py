@@ -30,6 +30,9 @@ from reactor_memory.settings import Settings
 SEED = 7
 """Of the delays."""
 
+OWNER = "eval"
+"""Whose the sessions are if nobody says: what has no owner is found by its words alone."""
+
 INSTALLED: Mapping[str, Callable[[Container], None]] = {"rolling": rolling.install}
 """Strategies that bring parts of their own."""
 
@@ -156,14 +159,16 @@ class _Replays(NamedTuple):
                 map(VARIANTS[run.variant], _sessions(run.file, self.plan)),
                 run.budgets,
                 run.questions,
-                user_id=self.invocation.user_id,
+                user_id=self.invocation.user_id or OWNER,
                 advance=self.advance,
                 keep=keep,
             )
 
 
 def _settings(invocation: Invocation, run: Run) -> Settings:
-    return invocation.settings(store={"delete_grace_days": 0}, **sections_of(run.strategy, run.budgets))
+    knows_meanings = invocation.settings().search.embedder != "none"
+    search = {"search": {"enabled": True}} if knows_meanings else {}
+    return invocation.settings(store={"delete_grace_days": 0}, **search, **sections_of(run.strategy, run.budgets))
 
 
 def _check(file: Path, plan: Plan, settings: Settings) -> int:

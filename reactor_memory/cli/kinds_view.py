@@ -11,7 +11,7 @@ from reactor_memory.cli.evaluating import Result
 from reactor_memory.cli.rendering import table
 from reactor_memory.evaluation.scores import Scores
 
-NUMBERS = ("budget", "probes", "attributable", "survival", "stale", "evidence")
+NUMBERS = ("budget", "probes", "attributable", "survival", "stale", "evidence", "any gold", "all gold")
 ALL = "all"
 
 
@@ -22,7 +22,9 @@ class _Row(NamedTuple):
 
 
 def kinds_table(results: Sequence[Result]) -> RenderableType | None:
-    """A row for each result and kind of probe; None if the probes are of no kind and nothing was corrected."""
+    """A row for each result and kind of probe; None if the probes are of no kind and without evidence, and nothing was
+    corrected.
+    """
     rows = [row for result in results for row in _rows(result)]
     if not rows:
         return None
@@ -37,6 +39,8 @@ def kinds_table(results: Sequence[Result]) -> RenderableType | None:
             _share(scores.survival),
             f"{scores.stale:,} of {scores.corrected:,}" if scores.corrected else "-",
             _share(scores.evidence_recall),
+            _share(scores.any_gold),
+            _share(scores.all_gold),
         )
     return made
 
@@ -48,5 +52,5 @@ def _share(value: float | None) -> str:
 def _rows(result: Result) -> Iterator[_Row]:
     for kind, scores in result.by_kind.items():
         yield _Row(result, kind, scores)
-    if result.by_kind or result.corrected:
+    if result.by_kind or result.corrected or result.evidence_recall is not None:
         yield _Row(result, ALL, result)

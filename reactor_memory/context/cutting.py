@@ -20,6 +20,24 @@ class Cut(NamedTuple):
     orphans: dict[int, OrphanReason] = {}
 
 
+KEPT_TURNS = 2
+KEPT_SHARE = 0.5
+
+
+def kept_start(messages: Sequence[Message], end: int, budget: int, cost: Count) -> int:
+    """Where the part of a window begins that makes room for nothing: its newest `KEPT_TURNS` turns, all but the newest
+    one only if together they fit into `KEPT_SHARE` of the budget.
+    """
+    start, left = end, int(KEPT_SHARE * budget)
+    for number in range(KEPT_TURNS):
+        begin = last_turn_start(messages, 0, start)
+        left -= sum(map(cost, messages[begin:start]))
+        if number and left < 0:
+            break
+        start = begin
+    return start
+
+
 def newest_turns(
     messages: Sequence[Message],
     start: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from reactor_memory.context.days import day_words
 from reactor_memory.models import Fact, Message, Segment, is_kept_by_author, is_posted_summary
 from reactor_memory.protocols import IndexEntry, IndexPart
 from reactor_memory.reading import arguments_of, leaves
@@ -34,7 +35,7 @@ def message_entries(messages: Sequence[Message]) -> Iterator[IndexEntry]:
             for message in messages[begin:end]:
                 if is_posted_summary(message) or is_kept_by_author(message):
                     continue
-                yield IndexEntry(seq=message.seq or 0, turn=turn, text=searchable(message))
+                yield IndexEntry(seq=message.seq or 0, turn=turn, text=indexed(message))
             begin = end
 
 
@@ -48,6 +49,17 @@ def fact_entries(facts: Iterable[Fact]) -> Iterator[IndexEntry]:
         seqs = [fact.source_seq for fact in about]
         words = (anchor, *(f"{fact.key} {fact.value}" for fact in about))
         yield IndexEntry(seq=max(seqs), turn=(min(seqs), max(seqs)), text="\n".join(words), anchor=anchor)
+
+
+def indexed(message: Message) -> str:
+    """What a message is found by: who said it, what, and on which day."""
+    return f"{attributed(message)}\n{day_words(message.created_at)}"
+
+
+def attributed(message: Message) -> str:
+    """The text of a message behind the name of its speaker. A tool has its name in the call."""
+    said = searchable(message)
+    return f"{message.name}: {said}" if message.name and message.role != "tool" else said
 
 
 def searchable(message: Message) -> str:

@@ -6,18 +6,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from reactor_memory.context.days import asked_days
 from reactor_memory.context.entries import searchable
 from reactor_memory.context.gate import Name, fold_text, holds
 from reactor_memory.context.rendering import render_facts
 from reactor_memory.context.selection import Count
 from reactor_memory.context.turns import runs_of_turns
 from reactor_memory.models import BlockLine, Fact, Message, Value
-from reactor_memory.protocols import Findings
+from reactor_memory.protocols import Findings, Found
 from reactor_memory.terms import FUNCTION_WORDS, terms
 
 MAX_QUERY_TERMS = 32
-MAX_TURNS = 24
-"""How many turns are read to choose from."""
+MIN_TURNS, MAX_TURNS = 24, 200
+"""How many turns are read to choose from: so many that they would fill the room if they were short ones."""
+
+SHORT_TURN_TOKENS = 40
 
 MAX_TURN_MESSAGES = 40
 """A longer turn is not brought back: it would not fit."""
@@ -25,10 +28,25 @@ MAX_TURN_MESSAGES = 40
 NAME_BONUS = 3.0
 """What holds a whole name of the question counts so many times as much."""
 
-RELEVANT_SHARE = 0.3
-"""What scores less than this share of the best answer, shown or not, shares only common words with the question."""
+COMMON_SHARE = 0.1
+FEW_ENTRIES = 5
+"""A name that more of the entries hold, as those of the speakers do, tells nothing apart and brings no bonus."""
 
-LINE_SHARE = 0.7
+NEIGHBOUR_SHARE = 0.5
+"""What a message counts of the better one of the two beside it: an answer stands beside its question."""
+
+NEIGHBOUR_MESSAGES = 2
+"""A turn beside one that was found is read if it has no more messages: talk has, a task has longer ones."""
+
+RELEVANT_SHARE = 0.3
+"""A line that scores less than this share of the best answer, shown or not, shares only common words with the
+question.
+"""
+
+RELEVANT_TURN_SHARE = 0.15
+"""The same for turns, which are told among others."""
+
+LINE_SHARE = 0.25
 """The most that lines take of the room: turns say more, but a line costs a tenth of one."""
 
 SIZE_WEIGHT = 0.3
@@ -40,8 +58,8 @@ NOTHING = 2**63 - 1
 LAST_WORDS = 3
 """How many lines of memory, and how many messages of the window, are told again after what came back."""
 
-LAST_SHARE = 0.7
-"""The most that they take of the room."""
+LAST_SHARE = 0.09
+"""The most that either takes of the room."""
 
 MAX_SAID_CHARACTERS = 256
 """How much of such a message is told."""
@@ -82,24 +100,49 @@ class Recalled(Value, frozen=True, kw_only=True):
 
 
 def query_terms(text: str, named: Iterable[Name]) -> tuple[str, ...]:
-    """The terms to search for: those of the names, then those of the other words that mean something."""
+    """The terms to search for: those of names, then those of days and of the other words that mean something."""
+    text = text[:MAX_QUERY_CHARACTERS]
     wanted = [term for name in named if not name.is_word for term in name.terms]
-    wanted += terms(text[:MAX_QUERY_CHARACTERS], without=FUNCTION_WORDS)
+    wanted += terms(asked_days(text)) + terms(text, without=FUNCTION_WORDS)
     return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
 
 
-def wanted(findings: Findings, named: Sequence[Name], shown: Shown) -> Wanted:
-    """What of the findings is worth reading."""
-    turns: dict[tuple[int, int], float] = {}
-    anchors: dict[str, None] = {}
+def wanted(findings: Findings, named: Sequence[Name], shown: Shown, room: int) -> Wanted:
+    """What of the findings is worth reading to fill `room` tokens, and the places beside it."""
+    scores = _Scores(findings)
+    telling = [set(name.terms) for name in _telling(named, findings)]
+    places: defaultdict[tuple[int, int], float] = defaultdict(float)
     for found in findings.found:
-        if found.anchor:
-            anchors[found.anchor] = None
-        elif found.turn[1] < shown.first_safe and found.turn[1] - found.turn[0] < MAX_TURN_MESSAGES:
-            bonus = NAME_BONUS if any(set(name.terms) <= set(found.terms) for name in _whole(named)) else 1.0
-            turns[found.turn] = max(turns.get(found.turn, 0.0), found.score * bonus)
-    best = sorted(turns, key=lambda turn: (-turns[turn], -turn[0]))
-    return Wanted(tuple(best[:MAX_TURNS]), tuple(anchors))
+        if found.anchor or found.turn[1] - found.turn[0] >= MAX_TURN_MESSAGES:
+            continue
+        bonus = NAME_BONUS if any(name.issubset(found.terms) for name in telling) else 1.0
+        places[found.turn] = max(places[found.turn], scores.around(found.seq) * bonus)
+        for place in _beside(found):
+            places[place] = max(places[place], NEIGHBOUR_SHARE * found.score * bonus)
+    offered = (place for place in places if place[0] < shown.first_safe)
+    best = sorted(offered, key=lambda place: (-places[place], -place[0], place[1]))
+    anchors = dict.fromkeys(found.anchor for found in findings.found if found.anchor)
+    return Wanted(tuple(best[: min(MAX_TURNS, max(MIN_TURNS, room // SHORT_TURN_TOKENS))]), tuple(anchors))
+
+
+def _beside(found: Found) -> Iterator[tuple[int, int]]:
+    """Where the turns are whose border is the message `found`, and the message that tells that the later one ends."""
+    first, last = found.turn
+    if found.seq == first > 1:
+        yield max(1, first - NEIGHBOUR_MESSAGES), first - 1
+    if found.seq == last:
+        yield last + 1, last + 1 + NEIGHBOUR_MESSAGES
+
+
+def _whole_turns(messages: Sequence[Message], findings: Findings, before: int) -> Iterator[Sequence[Message]]:
+    """The turns that were found, and those beside them that were read from their beginning to their end."""
+    found = {each.seq for each in findings.found if not each.anchor}
+    read = {message.seq for message in messages}
+    for turn in runs_of_turns(messages):
+        last = turn[-1].seq or 0
+        is_whole = turn[0].role == "user" and last + 1 in read
+        if last < before and (is_whole or any(message.seq in found for message in turn)):
+            yield turn
 
 
 def choose(
@@ -122,16 +165,18 @@ def choose(
     scorer = _Scorer(findings, named)
     older = [fact for fact in facts if fact.source_seq < shown.start]
     lines = list(_scored_lines(older, scorer, count_text))
-    turns = [(scorer.turn(turn), turn) for turn in runs_of_turns(messages)]
-    safe = (scorer.turn([message]) for message in shown.window if (message.seq or 0) >= shown.first_safe)
-    least = RELEVANT_SHARE * max([*(score for score, _ in (*lines, *turns)), *safe], default=0.0)
+    turns = [(scorer.turn(turn), turn) for turn in _whole_turns(messages, findings, shown.first_safe)]
+    safe = (scorer.message(message) for message in shown.window if (message.seq or 0) >= shown.first_safe)
+    best = max([*(score for score, _ in (*lines, *turns)), *safe], default=0.0)
+    least = RELEVANT_SHARE * best
     relevant = [line for score, line in lines if score >= least and line.text in shown.lines]
     said = _said(shown.window, scorer, least, count_text)
-    again = _last_words(relevant, room // 2) + _last_words(said, room // 2)
+    again = _last_words(relevant, room) + _last_words(said, room)
     left = room - sum(line.tokens for line in again)
     chosen = _fitting_lines([each for each in lines if each[0] >= least and each[1].text not in shown.lines], left)
     left -= sum(line.tokens for line in chosen) + FRAME_TOKENS * bool(chosen or again)
-    recalled = tuple(_fitting_turns([each for each in turns if each[0] >= least], left, count))
+    telling = [each for each in turns if each[0] and each[0] >= RELEVANT_TURN_SHARE * best]
+    recalled = tuple(_fitting_turns(telling, left, count))
     return Recalled(
         lines=tuple(sorted((*chosen, *_since(again, chosen, recalled)), key=_newest_source)),
         messages=recalled,
@@ -167,7 +212,7 @@ def _said(
 ) -> Iterator[BlockLine]:
     """What the messages of the window say that answer, as lines."""
     for message in window:
-        if message.content and message.role != "tool" and scorer.turn([message]) >= least:
+        if message.content and message.role != "tool" and scorer.message(message) >= least:
             yield from render_facts([_quoted(message)], count=count_text)
 
 
@@ -195,35 +240,51 @@ def _scored_lines(
             yield scorer.line(anchor, line), line
 
 
-class _Scorer:
-    """Scores what was read by the best entry that found it, with the bonus for a whole name in its text."""
+class _Scores:
+    """What the findings score, by anchor and by message."""
 
-    def __init__(self, findings: Findings, named: Sequence[Name]) -> None:
-        self._names = [name.text for name in _whole(named)]
-        self._messages: defaultdict[int, float] = defaultdict(float)
-        self._anchors: defaultdict[str, float] = defaultdict(float)
+    def __init__(self, findings: Findings) -> None:
+        self.anchors: dict[str, float] = {}
+        self.messages: dict[int, float] = {}
         for found in findings.found:
             if found.anchor:
-                self._anchors[found.anchor] = max(self._anchors[found.anchor], found.score)
+                self.anchors[found.anchor] = max(self.anchors.get(found.anchor, 0.0), found.score)
             else:
-                self._messages[found.seq] = max(self._messages[found.seq], found.score)
+                self.messages[found.seq] = max(self.messages.get(found.seq, 0.0), found.score)
+
+    def around(self, seq: int) -> float:
+        """The score of a message, lifted by the better one of the two beside it."""
+        beside = max(self.messages.get(seq - 1, 0.0), self.messages.get(seq + 1, 0.0))
+        return self.messages.get(seq, 0.0) + NEIGHBOUR_SHARE * beside
+
+
+class _Scorer:
+    """Scores what was read by the entries that found it, with the bonus for a whole name in its text."""
+
+    def __init__(self, findings: Findings, named: Sequence[Name]) -> None:
+        self._names = [name.text for name in _telling(named, findings)]
+        self._scores = _Scores(findings)
 
     def line(self, anchor: str, line: BlockLine) -> float:
-        return self._anchors.get(anchor, 0.0) * self._bonus(line.text)
+        return self._scores.anchors.get(anchor, 0.0) * self._bonus(line.text)
+
+    def message(self, message: Message) -> float:
+        return self._scores.messages.get(message.seq or 0, 0.0) * self._bonus(searchable(message))
 
     def turn(self, turn: Sequence[Message]) -> float:
-        found = [message for message in turn if message.seq in self._messages]
-        return max(
-            (self._messages[message.seq or 0] * self._bonus(searchable(message)) for message in found), default=0.0
-        )
+        return max(self._scores.around(message.seq or 0) * self._bonus(searchable(message)) for message in turn)
 
     def _bonus(self, text: str) -> float:
         folded = fold_text(text) if self._names else ""
         return NAME_BONUS if any(holds(folded, name) for name in self._names) else 1.0
 
 
-def _whole(named: Iterable[Name]) -> Iterator[Name]:
-    return (name for name in named if not name.is_word)
+def _telling(named: Iterable[Name], findings: Findings) -> Iterator[Name]:
+    """The names that tell an entry from the others."""
+    most = max(FEW_ENTRIES, COMMON_SHARE * findings.total)
+    for name in named:
+        if not name.is_word and min(findings.frequencies.get(term, 0) for term in name.terms) <= most:
+            yield name
 
 
 def _fitting_lines(lines: Sequence[tuple[float, BlockLine]], room: int) -> list[BlockLine]:

@@ -36,7 +36,7 @@ from reactor_memory.context.blocks import (
     shown_text,
 )
 from reactor_memory.context.clamping import Count, CountText, FittedTurn, TurnClamp
-from reactor_memory.context.cutting import Cut, newest_turns, without_oldest
+from reactor_memory.context.cutting import Cut, kept_start, newest_turns, without_oldest
 from reactor_memory.context.draft import BlockLine, ContextLimits, Draft
 from reactor_memory.context.pinning import check_pins, pinned_message
 from reactor_memory.context.report import Context, Part, Reason
@@ -70,13 +70,13 @@ def assemble(
     pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins] if draft.pins else ()
     pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
     shown: list[ShownPart] = []
-    least = Cut(window_end, window_end)
+    kept = _kept_beside_recall(draft, window_end, limits, cost)
     if draft.offers_memory:
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
         least = newest_turns(
             draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
         )
-        notes, facts, narrative = _fit_blocks(draft, least, room, limits, count_text)
+        notes, facts, narrative = _fit_blocks(draft, least, kept, room, limits, count_text)
         room -= notes.tokens + facts.tokens + narrative.tokens
         if draft.notes_lines:
             shown.append(_block("notes", NOTES_HEADER, limits.memory_role, draft.notes_lines, notes, limits))
@@ -87,7 +87,7 @@ def assemble(
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
     recalled: Sequence[ShownPart] = ()
     if draft.offers_recall:
-        window, recalled = _recall(draft, window, least, room, limits, cost, count_text)
+        window, recalled = _recall(draft, window, kept, room, limits, cost, count_text)
     shown += (cut_part("window", draft.window, 0, window, cost), *recalled)
     if current:
         shown.append(turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost))
@@ -201,9 +201,9 @@ def _give_up_pins(pins: Sequence[Message], tokens: int, least: int, limits: Cont
 
 
 def _fit_memory(
-    draft: Draft, least: Cut, room: int, limits: ContextLimits, count_text: CountText
+    draft: Draft, least: Cut, kept: int, room: int, limits: ContextLimits, count_text: CountText
 ) -> tuple[FittedBlock, FittedBlock]:
-    """Facts and narrative beside the smallest window.
+    """Facts and narrative beside the smallest window, and beside what was recalled with the `kept` tokens of it.
 
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
@@ -212,23 +212,25 @@ def _fit_memory(
     narrative = Block(draft.frames[1].header, draft.narrative, draft.narrative_tokens)
     left = room - least.tokens
     fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
-    reserved = min(draft.recall_room, _recalled_tokens(draft, limits, count_text)) if draft.recall_room else 0
-    fitted = fit(left - reserved)
+    most = left
+    if draft.recall_room:
+        most = min(left, room - kept - min(draft.recall_room, _recalled_tokens(draft, limits, count_text)))
+    fitted = fit(most)
     if len(fitted[0].kept) == len(facts.lines) and len(fitted[1].kept) == len(narrative.lines):
         return fitted
-    return fit(min(left - reserved, int(limits.max_memory_share * left)))
+    return fit(min(most, int(limits.max_memory_share * left)))
 
 
 def _fit_blocks(
-    draft: Draft, least: Cut, room: int, limits: ContextLimits, count_text: CountText
+    draft: Draft, least: Cut, kept: int, room: int, limits: ContextLimits, count_text: CountText
 ) -> tuple[FittedBlock, FittedBlock, FittedBlock]:
     """Notes, facts and narrative: the narrative goes first, then the notes, and no fact while one of these is shown."""
     if not draft.notes_lines:
-        return FittedBlock(), *_fit_memory(draft, least, room, limits, count_text)
+        return FittedBlock(), *_fit_memory(draft, least, kept, room, limits, count_text)
     notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
-    facts, narrative = _fit_memory(draft, least, room - notes.tokens, limits, count_text)
+    facts, narrative = _fit_memory(draft, least, kept, room - notes.tokens, limits, count_text)
     if len(facts.kept) < len(draft.fact_lines):
-        return FittedBlock(), _fit_memory(draft, least, room, limits, count_text)[0], FittedBlock()
+        return FittedBlock(), _fit_memory(draft, least, kept, room, limits, count_text)[0], FittedBlock()
     return notes, facts, narrative if len(notes.kept) == len(draft.notes_lines) else FittedBlock()
 
 
@@ -265,20 +267,26 @@ def _block(
 
 
 def _recall(
-    draft: Draft, window: Cut, least: Cut, room: int, limits: ContextLimits, cost: Count, count_text: CountText
+    draft: Draft, window: Cut, kept: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
 ) -> tuple[Cut, Sequence[ShownPart]]:
-    """What was recalled, and the window beside it: the turns above its minimum and its newest turn make room."""
-    newest_turn = draft.window[turns.last_turn_start(draft.window, 0, window.end) : window.end]
-    left = room - max(least.tokens, sum(map(cost, newest_turn)))
+    """What was recalled, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
+    left = room - kept
     lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), left, limits.overhead, count_text)
     left -= lines.tokens
-    kept = _best_turns(_unseen(draft, window), left, cost)
-    if lines.tokens + sum(map(cost, kept)) > room - window.tokens:
+    recalled = _best_turns(_unseen(draft, window), left, cost)
+    if lines.tokens + sum(map(cost, recalled)) > room - window.tokens:
         taken = lines.tokens + min(left, sum(map(cost, draft.recalled)))
         window = newest_turns(draft.window, 0, window.end, room - taken, cost)
-        kept = _best_turns(_unseen(draft, window), left, cost)
+        recalled = _best_turns(_unseen(draft, window), left, cost)
     shown = _block("recalled_facts", RECALLED_HEADER, limits.memory_role, draft.recalled_lines, lines, limits)
-    return window, (_recalled_part(draft, window, kept, cost), shown)
+    return window, (_recalled_part(draft, window, recalled, cost), shown)
+
+
+def _kept_beside_recall(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
+    """What the newest turns of the window cost, which stay whatever comes back."""
+    if not draft.offers_recall:
+        return 0
+    return sum(map(cost, draft.window[kept_start(draft.window, end, limits.budget, cost) : end]))
 
 
 def _unseen(draft: Draft, window: Cut) -> Sequence[Message]:

@@ -11,6 +11,8 @@ from reactor_memory.errors import ConfigurationError, EmbeddingError, Summarizat
 from reactor_memory.summarizers.connecting import OnDemand
 from reactor_memory.summarizers.gemini_client import GeminiConnection, failure_of, open_connection
 
+DEFAULT_MODEL = "gemini-embedding-001"
+
 
 class GeminiEmbedder:
     """`Embedder` that asks `model` for vectors of `dimensions` numbers. Never repeats a question by itself, follows no

@@ -16,6 +16,8 @@ MEASURES = (
     "junk",
     "stale",
     "evidence_recall",
+    "any_gold",
+    "all_gold",
     "read_amplification",
     "prefix_reuse",
     "prefix_reuse_weighted",

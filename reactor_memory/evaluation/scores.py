@@ -13,9 +13,9 @@ from reactor_memory.models import Value
 
 class Scores(Value, frozen=True, kw_only=True):
     """`attributable` is the share of the `probes` that were found where a reader can tell what the value is of, and
-    `survival` the share that was found at all. Of the `corrected` ones, `stale` are shown as they were
-    before. `evidence_recall` is the mean share of a probe's evidence that stands in its context verbatim; None without
-    evidence.
+    `survival` the share that was found at all. Of the `corrected` ones, `stale` are shown as they were before.
+    `evidence_recall` is the mean share of a probe's evidence that stands in its context verbatim; `any_gold` and
+    `all_gold` are the shares of probes of which some of it, and all of it, does; None without evidence.
     """
 
     probes: int = 0
@@ -24,6 +24,8 @@ class Scores(Value, frozen=True, kw_only=True):
     corrected: int = 0
     stale: int = 0
     evidence_recall: float | None = None
+    any_gold: float | None = None
+    all_gold: float | None = None
 
 
 class Finding(NamedTuple):
@@ -78,4 +80,6 @@ class ScoreSheet:
             corrected=self._corrected,
             stale=self._stale,
             evidence_recall=ratio(sum(self._evidence), len(self._evidence)),
+            any_gold=ratio(sum(share > 0 for share in self._evidence), len(self._evidence)),
+            all_gold=ratio(sum(share == 1 for share in self._evidence), len(self._evidence)),
         )

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from reactor_memory.searching import ANY_ENDING
 from reactor_memory.terms import terms
 
 OPEN, CLOSE = "\u27e6", "\u27e7"
@@ -36,17 +37,19 @@ def highlight(text: str, wanted: Sequence[str]) -> str:
     none of them.
     """
     line = _SPACE.sub(" ", text[:MAX_SCANNED].translate(_MARKS)).strip()
-    matches = list(_matches(line, frozenset(wanted)))
+    beginnings = tuple(term.removesuffix(ANY_ENDING) for term in wanted if term.endswith(ANY_ENDING))
+    matches = list(_matches(line, frozenset(wanted), beginnings))
     start, end = _window(line, matches)
     shown = _marked(line, start, end, [match for match in matches if start <= match.start and match.end <= end])
     return ("…" if start else "") + shown + ("…" if end < len(line) else "")
 
 
-def _matches(line: str, wanted: frozenset[str]) -> Iterator[_Match]:
+def _matches(line: str, wanted: frozenset[str], beginnings: tuple[str, ...]) -> Iterator[_Match]:
     """The words that hold a term. Of an endless word the beginning stands for it."""
     for word in _WORD.finditer(line):
-        if held := wanted.intersection(terms(word[0])):
-            yield _Match(word.start(), min(word.end(), word.start() + LENGTH), held)
+        its_terms = terms(word[0])
+        if held := wanted.intersection(its_terms) or {term for term in its_terms if term.startswith(beginnings)}:
+            yield _Match(word.start(), min(word.end(), word.start() + LENGTH), frozenset(held))
 
 
 def _window(line: str, matches: Sequence[_Match]) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeU
 from reactor_memory.models import Value
 from reactor_memory.protocols import Clock
 from reactor_memory.searching import (
+    ANY_ENDING,
     DEEPEST,
     Embedder,
     MessageHit,
@@ -33,6 +34,9 @@ MAX_QUERY_CHARACTERS = 4_000
 """What stands behind them in a query is not looked for."""
 
 MAX_QUERY_TERMS = 32
+
+MIN_PREFIX_CHARACTERS = 3
+"""A shorter beginning is that of too many words."""
 
 
 class SearchOptions(Value, frozen=True, kw_only=True):
@@ -109,10 +113,14 @@ class MessageSearchService:
 
 
 def wanted_terms(text: str) -> tuple[str, ...]:
-    """The terms to look for: of the words that mean something, or of all if none does."""
+    """The terms to look for: of the words that mean something, or of all if none does. The last word of a text may be
+    the beginning of one.
+    """
     text = text[:MAX_QUERY_CHARACTERS]
-    wanted = terms(text, without=FUNCTION_WORDS) or terms(text)
-    return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
+    wanted = list(dict.fromkeys(terms(text, without=FUNCTION_WORDS) or terms(text)))[:MAX_QUERY_TERMS]
+    typed = terms(text)[-1:]
+    is_begun = typed and typed[0] in wanted and len(typed[0]) >= MIN_PREFIX_CHARACTERS
+    return (*wanted, typed[0] + ANY_ENDING) if is_begun else tuple(wanted)
 
 
 def _highlighted(hits: Sequence[MessageHit], wanted: Sequence[str]) -> tuple[MessageHit, ...]:

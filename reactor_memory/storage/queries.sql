@@ -1998,7 +1998,8 @@ WITH visible AS MATERIALIZED (
            (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq
     FROM json_array_elements(:visible::json) AS part
 ), wanted AS MATERIALIZED (
-    SELECT quote_literal(term ->> 0)::tsquery AS query, (term ->> 1)::bigint AS number,
+    SELECT (quote_literal(rtrim(term ->> 0, '*')) || CASE WHEN right(term ->> 0, 1) = '*' THEN ':*' ELSE '' END)::tsquery
+               AS query, (term ->> 1)::bigint AS number,
            (term ->> 2)::bigint AS weight, term ->> 3 AS scope
     FROM json_array_elements(:terms::json) AS term
 ), hits AS MATERIALIZED (

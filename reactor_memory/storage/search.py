@@ -18,6 +18,7 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.protocols import EVER, Ahead
 from reactor_memory.searching import (
+    ANY_ENDING,
     DEEPEST,
     EMBED_SEARCH,
     INDEX_SEARCH,
@@ -170,7 +171,13 @@ def _by_words(
 def _terms(wanted: Sequence[str], scopes: Sequence[str], weights: dict[int, int]) -> dict[str, Any]:
     """The terms by their numbers in `weights`, behind each scope."""
     behind = [(scope + wanted[number], number, weight, scope) for scope in scopes for number, weight in weights.items()]
-    return {"terms": to_json(behind) or "[]", "any_term": " | ".join(f"'{term}'" for term, *_ in behind)}
+    return {"terms": to_json(behind) or "[]", "any_term": " | ".join(_asked(term) for term, *_ in behind)}
+
+
+def _asked(term: str) -> str:
+    """As PostgreSQL is asked for it."""
+    beginning = term.removesuffix(ANY_ENDING)
+    return f"'{term}'" if term == beginning else f"'{beginning}':*"
 
 
 def _scores(rows: Sequence[Row], rarities: dict[int, float]) -> dict[Place, float]:

@@ -21,7 +21,7 @@ SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 LENGTH = 60
 KEYS = {
     *("file", "strategy", "budget", "variant", "questions", "survival", "probes", "read_amplification"),
-    *("corrected", "stale", "evidence_recall", "by_kind"),
+    *("corrected", "stale", "evidence_recall", "any_gold", "all_gold", "by_kind"),
     *("prefix_reuse", "violations", "cost", "p50_us", "p99_us", "digest"),
 }
 FURTHER_KEYS = {
@@ -51,7 +51,7 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
     assert (shown.code, shown.err) == (0, "")
     results = json.loads((folder / "out.json").read_bytes())["results"]
     assert len(results) == 2 * 2 * (2 + 2 + 2 + 1)
-    assert shown.out.count("hierarchical") == 8
+    assert shown.out.count("hierarchical") == 8 + 4  # of the sessions with tools the evidence, too
     assert max(map(len, shown.out.splitlines())) <= 100
     for result in results:
         assert set(result) == KEYS | FURTHER_KEYS
@@ -291,6 +291,23 @@ def test_files_of_a_benchmark_are_measured_by_their_evidence(run: Run, folder: P
     recall = {(result["strategy"], result["questions"]): result["evidence_recall"] for result in results}
     assert recall["take-last", "off"] == 0.5
     assert recall["full-context", "off"] == 1
+
+
+@pytest.mark.parametrize(("embedder", "found"), [("wordllama", 1.0), ("none", 0.0)])
+def test_the_embedder_of_the_settings_takes_part(
+    run: Run, folder: Path, embedder: str, found: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SEARCH__EMBEDDER", embedder)
+    said = ["We adopted a puppy from the shelter", "How lovely!"] + [f"my order number is A-{n:04}" for n in range(80)]
+    session = {
+        "id": "s",
+        "messages": [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)],
+        "probes": [{"question": "which dog lives at home", "anchor": [], "value": ["a puppy"], "evidence": [0]}],
+    }
+    (folder / "s.jsonl").write_text(json.dumps(session))
+    options = ("--budgets", "300", "--strategies", "hierarchical", "--variants", "tools", "--questions", "on")
+    [result] = run("eval", "s.jsonl", *options, "--json", "-").json["results"]
+    assert result["any_gold"] == result["all_gold"] == found
 
 
 @pytest.mark.parametrize(

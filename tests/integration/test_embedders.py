@@ -11,10 +11,13 @@ import pytest
 
 from reactor_memory.container import Container
 from reactor_memory.embedders.gemini import GeminiEmbedder, of_length_one
+from reactor_memory.embedders.openai import OpenAIEmbedder
 from reactor_memory.embedders.wordllama import WordLlamaEmbedder
 from reactor_memory.errors import ConfigurationError, EmbeddingError, MissingExtraError
 from reactor_memory.settings import Settings
+from tests import fake_openai as openai_questions
 from tests.fake_gemini import FakeGemini, Question
+from tests.fake_openai import FakeOpenAI, complains
 from tests.fake_provider import Answer, hangs, replies, replies_text
 
 pytestmark = pytest.mark.anyio
@@ -145,6 +148,129 @@ class TestGemini:
         await embedder.aclose()
         with pytest.raises(EmbeddingError):
             await embedder.embed(["text"])
+
+
+class EmbeddingServer(FakeOpenAI):
+    """Answers, in any order, with a vector for each text: its length, and 1."""
+
+    def usually(self, question: openai_questions.Question) -> Answer:
+        texts = list(enumerate(question.body["input"]))
+        data = [{"index": index, "embedding": [float(len(text)), 1.0]} for index, text in reversed(texts)]
+        return replies({"object": "list", "data": data, "model": "fake", "usage": {}})
+
+
+@pytest.fixture
+async def server():
+    async with EmbeddingServer.running() as server:
+        yield server
+
+
+def openai_embedder(server: FakeOpenAI, **options: Any) -> OpenAIEmbedder:
+    given = {"api_key": KEY, "dimensions": 2, "base_url": server.base_url, "timeout_seconds": 5.0, **options}
+    return OpenAIEmbedder("e5", **given)
+
+
+class TestOpenAI:
+    async def test_one_question_for_a_batch_and_none_for_empty_texts(self, server: EmbeddingServer) -> None:
+        embedder = openai_embedder(server)
+        vectors = await embedder.embed(["abc", " ", "d"])
+        assert vectors == [of_length_one([3.0, 1.0]), [0.0, 0.0], of_length_one([1.0, 1.0])]
+        assert await embedder.embed([""], is_query=True) == [[0.0, 0.0]]
+        [question] = server.questions
+        assert (question.path, question.headers["authorization"]) == ("/v1/embeddings", f"Bearer {KEY}")
+        assert question.body == {"model": "e5", "input": ["abc", "d"], "encoding_format": "float"}
+        assert (embedder.name, embedder.dimensions) == ("e5-2", 2)
+        await embedder.aclose()
+
+    async def test_a_server_without_keys_gets_none(self, server: EmbeddingServer) -> None:
+        embedder = openai_embedder(server, api_key=None)
+        await embedder.embed(["abc"])
+        assert "authorization" not in server.questions[0].headers
+        await embedder.aclose()
+
+    async def test_answers_that_would_be_too_long_to_read_are_asked_for_in_parts(self, server: EmbeddingServer) -> None:
+        embedder = openai_embedder(server, dimensions=70_000)
+        with pytest.raises(EmbeddingError):
+            await embedder.embed(["one", "two", "three"])
+        assert [len(question.body["input"]) for question in server.questions] == [2]
+        await embedder.aclose()
+
+    async def test_a_wrong_number_of_dimensions_names_the_right_one(self, server: EmbeddingServer) -> None:
+        embedder = openai_embedder(server, dimensions=3)
+        with pytest.raises(EmbeddingError, match=r"2 numbers: set search\.dimensions") as caught:
+            await embedder.embed(["abc"])
+        assert (caught.value.reason, caught.value.retryable) == ("rejected", False)
+        await embedder.aclose()
+
+    @pytest.mark.parametrize(
+        ("answer", "reason", "retryable"),
+        [
+            (complains(f"Incorrect API key: {KEY}", status=401), "rejected", False),
+            (complains("slow down", status=429), "rate_limited", True),
+            (complains("You exceeded your quota", status=429, code="insufficient_quota"), "rejected", False),
+            (complains("maximum context length is 512 tokens"), "too_long", False),
+            (replies({}, status=500), "unavailable", True),
+            (replies({}, status=307, headers={"Location": "/elsewhere"}), "rejected", False),
+            (replies_text("<html>secret text"), "malformed", True),
+            (replies({"data": []}), "malformed", True),
+            (replies({"data": [{"index": 1, "embedding": [1.0, 1.0]}]}), "malformed", True),
+            (replies({"data": [{"index": 0, "embedding": ["secret text"]}]}), "malformed", True),
+            (replies_text("x" * (5 * 1024 * 1024)), "malformed", True),
+        ],
+    )
+    async def test_failures_have_a_reason_and_no_content(
+        self, server: EmbeddingServer, answer: Answer, reason: str, retryable: bool
+    ) -> None:
+        server.script(answer)
+        embedder = openai_embedder(server)
+        with pytest.raises(EmbeddingError) as caught:
+            await embedder.embed(["secret text"])
+        assert (caught.value.reason, caught.value.retryable) == (reason, retryable)
+        assert "secret" not in str(caught.value)
+        assert KEY not in str(caught.value)
+        assert caught.value.__cause__ is caught.value.__context__ is None
+        assert len(server.questions) == 1
+        await embedder.aclose()
+
+    async def test_a_deadline(self, server: EmbeddingServer) -> None:
+        server.script(hangs())
+        embedder = openai_embedder(server, timeout_seconds=0.2)
+        with pytest.raises(EmbeddingError) as caught:
+            await embedder.embed(["text"])
+        assert caught.value.reason == "timeout"
+        await embedder.aclose()
+
+    async def test_the_settings_name_it(self, server: EmbeddingServer) -> None:
+        search = {"embedder": "openai", "model": "e5", "dimensions": 2, "base_url": server.base_url}
+        container = Container(settings=Settings(search=search))
+        embedder = container.embedder()
+        assert embedder is not None
+        assert await embedder.embed(["abc"]) == [of_length_one([3.0, 1.0])]
+        await embedder.aclose()
+
+    @pytest.mark.parametrize(
+        ("search", "key"),
+        [
+            ({"embedder": "openai", "base_url": "https://example.com/v1"}, "search.model"),
+            ({"embedder": "openai"}, "search.api_key"),
+            ({"embedder": "openai", "base_url": "http://example.com/v1", "model": "e5"}, "search.base_url"),
+        ],
+    )
+    def test_what_is_missing_is_named(
+        self, search: dict[str, object], key: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        with pytest.raises(ConfigurationError, match=key.replace(".", r"\.")):
+            Container(settings=Settings(search=search)).embedder()
+
+    def test_the_key_of_openai_goes_to_openai_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("GEMINI_API_KEY", "another-key")
+        key = Settings(search={"embedder": "openai"}).search.api_key
+        assert key is not None
+        assert key.get_secret_value() == KEY
+        elsewhere = {"embedder": "openai", "model": "e5", "base_url": "http://localhost:1/v1"}
+        assert Settings(search=elsewhere).search.api_key is None
 
 
 class TestSettings:

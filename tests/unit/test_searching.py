@@ -128,14 +128,21 @@ class TestHighlights:
 
 class TestTerms:
     def test_function_words_are_left_out_unless_there_is_nothing_else(self) -> None:
-        assert wanted_terms("the cat and the dog") == ("cat", "dog")
+        assert wanted_terms("the cat and the dog") == ("cat", "dog", "dog*")
         assert wanted_terms("to be or not to be") == ("to", "be", "or", "not")
 
     @given(st.text(max_size=200))
     def test_terms_are_words_of_the_index_and_few(self, text: str) -> None:
         found = wanted_terms(text * 50)
-        assert len(found) <= MAX_QUERY_TERMS
-        assert all(re.fullmatch("(?:[^\\W_]|[\U00020000-\U0003ffff])+", term) for term in found)
+        assert len(found) <= MAX_QUERY_TERMS + 1
+        assert all(re.fullmatch("(?:[^\\W_]|[\U00020000-\U0003ffff])+", term.removesuffix("*")) for term in found)
+
+    def test_the_last_word_may_be_the_beginning_of_one(self) -> None:
+        assert wanted_terms("riv") == ("riv", "riv*")
+        assert wanted_terms("riv the") == ("riv",)
+        assert wanted_terms("ri") == ("ri",)
+        assert highlight("The River is long", wanted_terms("riv")) == "The ⟦River⟧ is long"
+        assert highlight("The Rivers of the river", wanted_terms("rivers")) == "The ⟦Rivers⟧ of the ⟦river⟧"
 
 
 class TestVectors:

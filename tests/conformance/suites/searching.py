@@ -178,6 +178,16 @@ class SearchConformance:
         assert sorted(await found(store, "RESERVED")) == [("a", 1), ("b", 2)]
         assert await found(store, "taxi") == []
 
+    async def test_a_term_with_any_ending_finds_all_that_begin_so(self, store: Store) -> None:
+        await say(store, "a", "the River", "a driver", "рівень", "number 4711")
+        await say(store, "b", "Rivers", user_id=BEN)
+        await index(store, "a", "b")
+        for term, expected in (("riv*", [1]), ("рів*", [3]), ("47*", [4]), ("riv", []), ("x*", [])):
+            answer = await store.database.read_long(search_messages, SearchQuery(user_id=ANN, terms=(term,)))
+            assert places(answer) == [("a", seq) for seq in expected]
+        both = SearchQuery(user_id=ANN, terms=("driver", "riv*"))
+        assert len(places(await store.database.read_long(search_messages, both))) == 2
+
     async def test_what_holds_more_and_rarer_words_comes_first(self, store: Store) -> None:
         await say(store, "a", "a cat", "a cat", "a cat and a dog", "a dog in the house", "a cat")
         await index(store, "a")

@@ -100,13 +100,17 @@ def test_rows_below_a_bound_and_unequal_replays_are_named() -> None:
 
 
 def test_each_kind_of_detail_has_its_row() -> None:
-    rule = Scores(probes=4, attributable=0.5, survival=0.75, evidence_recall=0.25)
+    rule = Scores(probes=4, attributable=0.5, survival=0.75, evidence_recall=0.25, any_gold=0.5, all_gold=0.125)
     moved = Scores(probes=9, survival=0.5, corrected=9, stale=2)
     page = shown(result(corrected=9, stale=2, by_kind={"rule": rule, "corrected": moved}))
     rows = [line.split() for line in page.splitlines() if line.startswith("hierarchical")]
     assert rows[2:] == [
-        ["hierarchical", "rule", "1,000", "4", "0.500", "0.750", "-", "0.250"],
-        ["hierarchical", "corrected", "1,000", "9", "-", "0.500", "2", "of", "9", "-"],
-        ["hierarchical", "all", "1,000", "81", "0.977", "0.988", "2", "of", "9", "-"],
+        ["hierarchical", "rule", "1,000", "4", "0.500", "0.750", "-", "0.250", "0.500", "0.125"],
+        ["hierarchical", "corrected", "1,000", "9", "-", "0.500", "2", "of", "9", "-", "-", "-"],
+        ["hierarchical", "all", "1,000", "81", "0.977", "0.988", "2", "of", "9", "-", "-", "-"],
     ]
     assert "kind of detail" not in shown(RESULT)
+    evidence = shown(result(evidence_recall=0.5, any_gold=0.75, all_gold=0.25))
+    assert ["hierarchical", "all", "1,000", "81", "0.977", "0.988", "-", "0.500", "0.750", "0.250"] in [
+        line.split() for line in evidence.splitlines()
+    ]

@@ -59,7 +59,7 @@ def recalled(
     named = names(query)
     found, frequencies = postings.find(query_terms(query, named), last=1000)
     findings = scored(Findings(found=tuple(found), frequencies=frequencies, total=len(log)))
-    turns, anchors = wanted(findings, named, shown)
+    turns, anchors = wanted(findings, named, shown, room)
     messages = [message for message in log if any(first <= (message.seq or 0) <= last for first, last in turns)]
     about = [each for each in facts if each.anchor in anchors]
     return choose(findings, named, shown, about, messages, room, count=lambda _: 10, count_text=len)
@@ -72,15 +72,43 @@ def seqs(found: Recalled) -> list[int | None]:
 def test_turns_come_whole_and_the_best_first() -> None:
     found = recalled("a taxi to the blue door", facts=())
     assert seqs(found)[:2] == [5, 6]
-    assert sorted(seqs(found), key=lambda seq: seq or 0) == [1, 2, 5, 6]
+    assert set(seqs(found)[:4]) == {1, 2, 5, 6}
     assert seqs(recalled("a taxi to the blue door", room=20, facts=())) == [5, 6]
+
+
+def test_a_turn_beside_one_that_answers_comes_whole_or_not_at_all() -> None:
+    log = (*turn(1, "Any plans?", "I paint"), *turn(2, "walrus", "why?"), *turn(3, "Because", "I see"))
+    assert seqs(recalled("walrus", log=log, facts=())) == [3, 4, 1, 2]
+    long_before = (Message.user("go", seq=1), *(Message.assistant("so", seq=n) for n in (2, 3)))
+    assert seqs(recalled("walrus", log=(*long_before, Message.user("walrus", seq=4)), facts=())) == [4]
+
+
+def test_names_that_most_messages_hold_tell_nothing_apart() -> None:
+    talk = [
+        Message(role="user" if n % 2 else "assistant", content=f"Hello number{n}", name="Ann Lee", seq=n)
+        for n in range(1, 60)
+    ]
+    log = (*talk, Message.user("The walrus sleeps", name="Bob", seq=60), Message.user("Hi there Ann Lee", seq=61))
+    assert seqs(recalled("What did Ann Lee say of the walrus?", log=log, facts=()))[0] == 60
+
+
+def test_who_said_it_and_when_are_found() -> None:
+    may, june = 1_683_550_000_000_000, 1_686_250_000_000_000
+    log = (
+        Message.user("I sold the boat", name="Ann", created_at=may, seq=1),
+        Message.user("I sold the boat", name="Bob", created_at=may, seq=2),
+        Message.user("I sold the boat", name="Bob", created_at=june, seq=3),
+    )
+    assert seqs(recalled("the boat of ann", log=log, facts=()))[0] == 1
+    assert seqs(recalled("did bob sell a boat in May 2023", log=log, facts=()))[0] == 2
+    assert seqs(recalled("did bob sell a boat on 8 June", log=log, facts=()))[0] == 3
 
 
 def test_lines_come_too_and_take_their_part_of_the_room_first() -> None:
     found = recalled("When is the table at Blue Door?", facts=FACTS)
     assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
     tight = recalled(
-        "When is the table at Blue Door?", room=FRAME_TOKENS + len("\nbookTable: Blue Door; time=seven") + 25
+        "When is the table at Blue Door?", room=4 * (FRAME_TOKENS + len("\nbookTable: Blue Door; time=seven"))
     )
     assert [line.text for line in tight.lines] == ["bookTable: Blue Door; time=seven"]
 

@@ -80,7 +80,7 @@ def test_each_kind_of_probe_has_its_scores(tally: Tally) -> None:
     assert (measures.probes, measures.corrected, measures.stale, measures.evidence_recall) == (3, 1, 1, 1.0)
     assert measures.by_kind == {
         "corrected": Scores(probes=1, attributable=0.0, survival=0.0, corrected=1, stale=1),
-        "rule": Scores(probes=1, attributable=1.0, survival=1.0, evidence_recall=1.0),
+        "rule": Scores(probes=1, attributable=1.0, survival=1.0, evidence_recall=1.0, any_gold=1.0, all_gold=1.0),
     }
 
 
@@ -88,7 +88,9 @@ def test_evidence_is_a_mean_over_probes(tally: Tally) -> None:
     said = tuple(map(Message.user, ("order 1: latte", "one", "two", "three")))
     whole, part = (msgspec.structs.replace(LATTE, evidence=evidence) for evidence in ((0,), (0, 1, 2, 3)))
     tally.look_for([whole, part], context("order 1: latte"), said)
-    assert tally.measures().evidence_recall == pytest.approx((1 + 1 / 4) / 2)
+    measures = tally.measures()
+    assert measures.evidence_recall == pytest.approx((1 + 1 / 4) / 2)
+    assert (measures.any_gold, measures.all_gold) == (1.0, 0.5)
 
 
 def test_a_question_does_not_answer_itself(tally: Tally) -> None:
