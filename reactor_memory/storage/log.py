@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
 
 from reactor_memory.context.pinning import not_in_view
 from reactor_memory.database.operations import Batch, Rows, Step, Steps, Values, bounded
@@ -61,6 +63,9 @@ EVERYTHING = 2**63 - 1
 
 MessageKey: TypeAlias = tuple[str, str, int]
 """Group, conversation and seq of a stored message."""
+
+Wanted: TypeAlias = Literal["in view", "archived too"]
+"""Which messages are read. Withdrawn and erased ones never are."""
 
 BEFORE_ALL: MessageKey = ("", "", 0)
 
@@ -210,9 +215,9 @@ def read_along(
     until: int | None = None,
     last: int | None = None,
     limit: int | None = None,
-    with_archived: bool = False,
+    wanted: Wanted = "in view",
 ) -> Steps[tuple[Message, ...]]:
-    parts = stored_parts(branch, after, until, with_archived=with_archived)
+    parts = stored_parts(branch, after, until, wanted)
     if last is None:
         return (yield from read_parts("messages_oldest_first", parts, EVERYTHING if limit is None else limit))
     newest = yield from read_parts("messages_newest_first", parts[::-1], last)
@@ -270,12 +275,12 @@ def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[S
         raise SessionNotFoundError(session_id)
     if session.deleted_at is not None:
         raise SessionDeletedError(session_id)
-    parts = stored_parts(session.branch, after, None, with_archived=True)
+    parts = stored_parts(session.branch, after, None, "archived too")
     return session, (yield from read_parts("messages_oldest_first", parts, limit))
 
 
 def stored_parts(
-    branch: Sequence[BranchRange], after: int, until: int | None, *, with_archived: bool = False
+    branch: Sequence[BranchRange], after: int, until: int | None, wanted: Wanted = "in view"
 ) -> list[dict[str, object]]:
     """Where the messages with `after` < seq <= `until` are stored, as the values of a query."""
     ends = {part.conversation_id: part.end_seq for part in branch}
@@ -284,7 +289,7 @@ def stored_parts(
             **key_of(part.conversation_id),
             "start_seq": part.start_seq,
             "end_seq": _or_everything(part.end_seq),
-            "hidden_until": 0 if with_archived else _or_everything(ends[part.conversation_id]),
+            "hidden_until": _or_everything(ends[part.conversation_id]) if wanted == "in view" else 0,
         }
         for part in ranges_between(branch, after, until)
     ]
@@ -503,8 +508,15 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
     pins = yield from read_pins(session_id, user_id)
     placed = place_pin(pins, new, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
     if placed not in pins:
+        if all(placed.ordinal != each.ordinal for each in pins):
+            placed = replace(placed, ordinal=(yield from _next_place(session_id)))
         yield Step("store_pin", key_of(session_id) | pin_values(placed))
     return placed
+
+
+def _next_place(session_id: str) -> Steps[int]:
+    """Behind all pins, those of cleared messages, too."""
+    return max((row[0] for row in (yield Step("pins", key_of(session_id)))), default=0) + 1
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:

@@ -16,7 +16,8 @@ from reactor_memory.context.ranking import rarity, scored
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.protocols import Findings, Found, IndexEntry, IndexPart, RecallQuery
-from reactor_memory.storage.branches import indexed_ranges
+from reactor_memory.storage.archived_ranges import read_archived
+from reactor_memory.storage.branches import indexed_ranges, outside
 from reactor_memory.storage.rows import key_of
 from reactor_memory.terms import terms
 
@@ -83,12 +84,14 @@ def search(query: RecallQuery) -> Steps[Findings]:
         indexed = yield from _range(part.conversation_id)
         if indexed:
             held[part.conversation_id] = indexed
-    parts = indexed_ranges(query.branch, held)
+    indexed = indexed_ranges(query.branch, held)
+    cleared = (yield from read_archived(query.branch)).cleared if indexed else ()
+    parts = outside(indexed, cleared)
     frequencies = dict.fromkeys(query.terms, 0)
-    for part in parts:
+    for part in {part.conversation_id: part for part in parts}.values():
         for number, count in (yield Step("recall_frequencies", _search_values(part, dict.fromkeys(query.terms, 0)))):
             frequencies[query.terms[number]] += count
-    until = (parts[-1].end_seq or 0) if parts else 0
+    until = (indexed[-1].end_seq or 0) if indexed else 0
     weights = {term: round(WEIGHT_UNIT * rarity(count, until)) for term, count in frequencies.items() if count}
     found: list[Found] = []
     for part in parts if weights else ():
