@@ -1,4 +1,4 @@
-"""The commands about one session: `show` and `context`, facts, pins, `summarize`, `fork`, `archive`, `restore`, `delete`."""
+"""The commands about one session: `show`, `context`, facts, pins, `summarize`, `fork`, `archive`, `delete`."""
 
 from __future__ import annotations
 
