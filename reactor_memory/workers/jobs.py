@@ -297,7 +297,9 @@ class FullJob:
             corrections=await self._amendments.read_corrections(session.session_id),
             posted=await self._amendments.read_posted(session.branch),
         )
-        folded = self._fold.whole(told(ledger, cleared))
+        # what was read holds nothing of what is cleared, and neither does its narrative
+        left = msgspec.structs.replace(told(ledger, cleared), segments=ledger.segments)
+        folded = self._fold.whole(left)
         return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
 
     async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:

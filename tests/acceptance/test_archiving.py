@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Memory, Message, Settings, open_memory, sync
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError, SessionOwnershipError
+from reactor_memory.models import Extraction
 from reactor_memory.service.search import MessageSearch
-from tests.acceptance.scenes import USER, scripted, talk
+from reactor_memory.testing import ScriptedSummarizer
+from tests.acceptance.scenes import USER, extract, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +26,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return urls.get(request.param) or request.getfixturevalue("postgres_dsn")
 
 
-def opened(url: str, **sections: Any) -> AbstractAsyncContextManager[Memory]:
-    summarizer = scripted()
+def opened(
+    url: str, tell: Callable[[Sequence[Message]], Extraction] = extract, **sections: Any
+) -> AbstractAsyncContextManager[Memory]:
+    summarizer = ScriptedSummarizer(default=tell)
 
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(summarizer))
@@ -158,7 +162,12 @@ async def test_search_over_conversations_finds_what_is_archived_and_not_what_is_
 
 
 async def test_full_summaries_are_made_of_what_is_not_cleared(url: str) -> None:
-    async with opened(url, summary={"mode": "full"}) as memory:
+    def tell(messages: Sequence[Message]) -> Extraction:
+        return Extraction(
+            narrative=" ".join(f"There is {each.content[-6:]}." for each in messages if each.role == "user")
+        )
+
+    async with opened(url, tell, summary={"mode": "full"}) as memory:
         await memory.save_history("s", talk(40), user_id=USER)
         await memory.summarize("s", user_id=USER)
         assert "A-0001" in await shown(memory)
