@@ -394,5 +394,7 @@ CREATE TABLE service_secrets (
     CONSTRAINT service_secrets_pkey PRIMARY KEY (name)
 );
 
-INSERT INTO reactor_memory_revision VALUES ('0007');
+CREATE INDEX messages_archived ON messages (group_id, conversation_id, seq, archived_until, state, archived_by) WHERE archived_until IS NOT NULL;
+
+INSERT INTO reactor_memory_revision VALUES ('0008');
 

@@ -28,6 +28,7 @@ from reactor_memory.ledger.amending import amended, until
 from reactor_memory.ledger.merging import as_of, fold
 from reactor_memory.loading import ContextLoader, LoadRequest, characters_of, in_thread_if_long
 from reactor_memory.models import (
+    Archived,
     ErasedMessages,
     ErasedUser,
     Fact,
@@ -58,7 +59,7 @@ from reactor_memory.protocols import (
     Refold,
     SummaryStore,
 )
-from reactor_memory.storage import derived, log, posting
+from reactor_memory.storage import archiving, derived, log, posting, range_summaries
 from reactor_memory.storage.branches import check_fork_depth
 from reactor_memory.storage.pins import find_pin, place_pin
 from reactor_memory.tokens.messages import MessageCounter
@@ -390,8 +391,11 @@ class ConversationManager:
         after: int = 0,
         until: int | None = None,
         limit: int | None = None,
+        archived: bool = False,
     ) -> tuple[Message, ...]:
-        """The messages with `after` < seq <= `until`, oldest first: the newest `last`, or the first `limit` of them."""
+        """The messages with `after` < seq <= `until`, oldest first: the newest `last`, or the first `limit`. With
+        `archived` those that were archived or cleared, too.
+        """
         check_session_id(session_id, creating=False)
         if last is not None and limit is not None:
             raise InvalidInputError("last", "give either last or limit, not both")
@@ -401,13 +405,17 @@ class ConversationManager:
         for name, value in (("after", after), ("until", until)):
             if value is not None:
                 _check_position(name, value)
+        if archived:
+            return await self._database.read(
+                range_summaries.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
+            )
         return await self._messages.read(session_id, user_id, after=after, until=until, last=last, limit=limit)
 
     async def stream_messages(
-        self, session_id: str, *, user_id: str | None = None, after: int = 0
+        self, session_id: str, *, user_id: str | None = None, after: int = 0, archived: bool = False
     ) -> AsyncIterator[Message]:
-        """All messages after `after`, oldest first, read page by page."""
-        while page := await self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE):
+        """All messages after `after`, oldest first, read page by page; as `read_messages`."""
+        while page := await self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE, archived=archived):
             for message in page:
                 yield message
             after = page[-1].seq or 0
@@ -432,12 +440,20 @@ class ConversationManager:
 
     @_in_time
     async def read_facts(
-        self, session_id: str, *, user_id: str | None = None, as_of_seq: int | None = None
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        as_of_seq: int | None = None,
+        cleared: bool = False,
     ) -> tuple[Fact, ...]:
-        """The facts that hold, or held when the session was `as_of_seq` messages long."""
+        """The facts that hold, or held when the session was `as_of_seq` messages long. With `cleared` those of messages
+        that were cleared, too.
+        """
         if as_of_seq is not None:
             _check_position("as_of_seq", as_of_seq)
-        ledger = await self._explainer.ledger(await self.get_session(session_id, user_id=user_id))
+        session = await self.get_session(session_id, user_id=user_id)
+        ledger = await (self._whole_ledger(session_id, user_id) if cleared else self._explainer.ledger(session))
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
         return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
@@ -548,6 +564,10 @@ class ConversationManager:
         session = await self.get_session(session_id, user_id=user_id)
         return await self._summaries.read_ledger(session_id, session.branch)
 
+    async def _whole_ledger(self, session_id: str, user_id: str | None) -> Ledger:
+        session = await self.get_session(session_id, user_id=user_id)
+        return await self._database.read(derived.read_ledger, session.branch, cleared_too=True)
+
     @_in_time
     async def post_summary(
         self,
@@ -582,23 +602,36 @@ class ConversationManager:
         check_idempotency_key(idempotency_key)
         _check_position("until_seq", until_seq, least=1)
         title = None if title is None else one_line_title(title)
-        batch = self._checked([summary_message(text, title, author_id, metadata)], field="summary")
-        request = PostRequest(
+        summary = summary_message(text, title, author_id, metadata)
+        request = await self._post_request(session_id, user_id, summary, until_seq, title, idempotency_key)
+        posted = await self._database.write(posting.post_summary, request, refold=self._refold)
+        self._background.messages_saved(session_id, posted.seq or 0)
+        return posted
+
+    async def _post_request(
+        self,
+        session_id: str,
+        user_id: str | None,
+        summary: Message,
+        until_seq: int | None,
+        title: str | None,
+        key: str | None,
+    ) -> PostRequest:
+        """`until_seq` None: how long the session is, is known when it is locked."""
+        batch = self._checked([summary], field="summary")
+        return PostRequest(
             batch=AppendRequest(
                 session_id=session_id,
                 user_id=user_id,
                 messages=await self._prepared(batch),
                 now=self._clock(),
-                idempotency_key=idempotency_key,
-                fingerprint=f"{fingerprint(batch)} {until_seq}" if idempotency_key is not None else "",
+                idempotency_key=key,
+                fingerprint=f"{fingerprint(batch)} {until_seq}" if key is not None else "",
                 work_every=self._options.work_every,
             ),
-            until_seq=until_seq,
+            until_seq=until_seq or 0,
             title=title,
         )
-        posted = await self._database.write(posting.post_summary, request, refold=self._refold)
-        self._background.messages_saved(session_id, posted.seq or 0)
-        return posted
 
     @_in_time
     async def correct_fact(
@@ -758,6 +791,74 @@ class ConversationManager:
         for branch in withdrawn.branches:
             self._background.messages_saved(branch.session_id, branch.last_seq)
         return message
+
+    @_in_time
+    async def archive(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        until_seq: int | None = None,
+        clear: bool = False,
+        summary: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Archived:
+        """Take the session's messages up to `until_seq` (None: all) out of view, until `restore` brings them back.
+
+        Nothing is destroyed: `read_messages` gives them with `archived`, the numbering goes on, and their facts and
+        narrative stay in contexts, in place of their text. With `clear` memory shows nothing of them: no facts, no
+        narrative, no pins, and recall and searches do not find them. `summary` is posted in their place, as
+        `post_summary` does. Archiving again what is archived changes nothing; with an `idempotency_key` the same
+        summary is posted once, and a call that posts nothing archives nothing. Messages that were cleared and are
+        archived by name (`until_seq`) are told of again.
+
+        A branch archives its own messages: what it inherits stays in view, and forks that were made before go on
+        showing what their parent archives.
+
+        Raises `InvalidInputError` for an `until_seq` that is not a message of its own or that parts a tool call from
+        its results, and for a summary that says nothing; `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_idempotency_key(idempotency_key)
+        if until_seq is not None:
+            _check_position("until_seq", until_seq, least=1)
+        if idempotency_key is not None and summary is None:
+            raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
+        archived = await self._database.write(
+            archiving.archive,
+            session_id,
+            user_id,
+            until_seq=until_seq,
+            cleared=bool(clear),
+            summary=None
+            if summary is None
+            else await self._post_request(
+                session_id, user_id, summary_message(summary, None, None, None), until_seq, None, idempotency_key
+            ),
+            now=self._clock(),
+            refold=self._refold,
+        )
+        if archived.message_count:
+            self._background.request(session_id)
+        return archived
+
+    @_in_time
+    async def restore(self, session_id: str, *, user_id: str | None = None, from_seq: int = 1) -> int:
+        """Bring back what `archive` took out of view, from message `from_seq` on: into contexts, and what was cleared
+        into memory, too. How many messages. What a summary of tiers or of chat memory archived comes back with that.
+
+        Raises `SessionNotFoundError` for an unknown session.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        _check_position("from_seq", from_seq, least=1)
+        count = await self._database.write(
+            archiving.restore, session_id, user_id, from_seq=from_seq, now=self._clock(), refold=self._refold
+        )
+        if count:
+            self._background.request(session_id)
+        return count
 
     @_in_time
     async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:

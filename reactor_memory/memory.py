@@ -143,6 +143,8 @@ class Memory(_Calls):
 
     fork = _of_manager(ConversationManager.fork)
     withdraw = _of_manager(ConversationManager.withdraw)
+    archive = _of_manager(ConversationManager.archive)
+    restore = _of_manager(ConversationManager.restore)
     delete = _of_manager(ConversationManager.delete)
 
     @property

@@ -489,6 +489,20 @@ class PostedSummary(Value, frozen=True, kw_only=True):
     text: str = ""
 
 
+class ArchivedRanges(Value, frozen=True, kw_only=True):
+    """The runs of messages of a branch that callers archived, oldest first: `kept` with their facts shown, `cleared`
+    without.
+    """
+
+    kept: tuple[tuple[int, int], ...] = ()
+    cleared: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def until_seq(self) -> int:
+        """The last message that is archived; 0 without one."""
+        return max((end for _, end in (*self.kept, *self.cleared)), default=0)
+
+
 class Ledger(Value, frozen=True, kw_only=True):
     """All segments and facts of a branch, oldest first, inherited ones included, and what people said of its facts, in
     the order in which they did: `facts` are as the messages state them (`reactor_memory.ledger.amending`). `posted` is
@@ -626,6 +640,13 @@ class IdleGroup(Value, frozen=True, kw_only=True):
     session_count: int
     message_count: int
     updated_at: int
+
+
+class Archived(Value, frozen=True, kw_only=True):
+    """What was archived now: how many messages, and the summary that was posted in their place."""
+
+    message_count: int
+    summary: Message | None = None
 
 
 class ErasedMessages(Value, frozen=True, kw_only=True):

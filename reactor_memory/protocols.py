@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from reactor_memory.models import (
+    ArchivedRanges,
     BranchRange,
     Extraction,
     Fact,
@@ -443,6 +444,8 @@ class SummaryStore(Protocol):
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
         """All segments and facts of the branch, the corrections of the session, and the posted summary that rules.
 
+        Where a database holds the log, too: without what cleared messages say.
+
         Of an ancestor only the segments that end inside its range, up to the first segment that is the next
         branch's own: what is returned covers 1..covered without gap or overlap.
         """
@@ -587,6 +590,10 @@ class Amendments(Protocol):
 
     async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
         """The posted summary that rules in this branch (`Ledger.posted`)."""
+        ...
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        """What callers archived of this branch."""
         ...
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:

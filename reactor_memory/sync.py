@@ -316,6 +316,8 @@ class SyncMemory(_Waited):
 
     fork = _waiting(Memory.fork)
     withdraw = _waiting(Memory.withdraw)
+    archive = _waiting(Memory.archive)
+    restore = _waiting(Memory.restore)
     delete = _waiting(Memory.delete)
 
     def stream_messages(self, session_id: str, *, user_id: str | None = None, after: int = 0) -> Iterator[Message]:

@@ -44,6 +44,8 @@ commands = LazyGroup(
         "pins": Lazy("reactor_memory.cli.pinning:pins", "List what is pinned in a session."),
         "summarize": Lazy("reactor_memory.cli.memory:summarize", "Do the background work of a session now."),
         "fork": Lazy("reactor_memory.cli.sessions:fork", "Branch off a session at a message."),
+        "archive": Lazy("reactor_memory.cli.sessions:archive", "Take messages of a session out of view."),
+        "restore": Lazy("reactor_memory.cli.sessions:restore", "Bring archived messages of a session back."),
         "delete": Lazy("reactor_memory.cli.sessions:delete", "Delete a session and everything derived from it."),
         "erase": Lazy("reactor_memory.cli.erasing:erase", "Destroy messages, or all there is of a user, for good."),
         "prune": Lazy("reactor_memory.cli.pruning:prune", "Delete sessions that nobody has used for a while."),

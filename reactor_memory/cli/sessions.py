@@ -1,4 +1,4 @@
-"""`sessions`, `show`, `fork` and `delete`."""
+"""`sessions`, `show`, `fork`, `archive`, `restore` and `delete`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ async def sessions(invocation: Invocation, limit: int, cursor: str | None) -> No
 @click.argument("session")
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="The newest messages.")
 @click.option("--all", "everything", is_flag=True, help="All messages.")
+@click.option("--archived", is_flag=True, help="Those that are archived or cleared, too.")
 @with_common_options
-async def show(invocation: Invocation, session: str, last: int, everything: bool) -> None:
+async def show(invocation: Invocation, session: str, last: int, everything: bool, archived: bool) -> None:
     """Print the messages of a session as they are stored, of a fork the whole branch."""
     from reactor_memory.cli import rendering
 
     async with invocation.memory() as memory:
         found = await memory.get_session(session, user_id=invocation.user_id)
         newest = found.last_seq if everything else last
-        messages = await memory.read_messages(session, user_id=invocation.user_id, last=max(newest, 1))
+        messages = await memory.read_messages(
+            session, user_id=invocation.user_id, last=max(newest, 1), archived=archived
+        )
     shown = {"session": found, "messages": rendering.message_values(messages)}
     invocation.show(shown, lambda: rendering.session(found, messages))
 
@@ -51,6 +54,38 @@ async def fork(invocation: Invocation, session: str, at_seq: int) -> None:
     async with invocation.memory() as memory:
         branch = await memory.fork(session, at_seq=at_seq, user_id=invocation.user_id)
     invocation.show(branch, lambda: branch.session_id)
+
+
+@click.command()
+@click.argument("session")
+@click.option("--until", "until_seq", type=click.IntRange(min=1), metavar="SEQ", help="The last message; else all.")
+@click.option("--clear", is_flag=True, help="Let memory show nothing of them either: no facts, no recall.")
+@click.option("--summary", metavar="TEXT", help="What stands in their place.")
+@with_common_options
+async def archive(
+    invocation: Invocation, session: str, until_seq: int | None, clear: bool, summary: str | None
+) -> None:
+    """Take messages out of view.
+
+    Their facts stay in contexts, unless --clear is given. Nothing is destroyed: `restore` brings all of it back, and
+    `show --archived` prints it.
+    """
+    async with invocation.memory() as memory:
+        done = await memory.archive(
+            session, until_seq=until_seq, clear=clear, summary=summary, user_id=invocation.user_id
+        )
+    invocation.show(done, lambda: f"messages archived: {done.message_count}")
+
+
+@click.command()
+@click.argument("session")
+@click.option("--from", "from_seq", type=click.IntRange(min=1), default=1, metavar="SEQ", help="The first message.")
+@with_common_options
+async def restore(invocation: Invocation, session: str, from_seq: int) -> None:
+    """Bring archived messages back into view and memory."""
+    async with invocation.memory() as memory:
+        count = await memory.restore(session, from_seq=from_seq, user_id=invocation.user_id)
+    invocation.show({"restored": count}, lambda: f"messages restored: {count}")
 
 
 @click.command()

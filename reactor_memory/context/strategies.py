@@ -25,6 +25,7 @@ from reactor_memory.models import (
     Form,
     Layout,
     Message,
+    Session,
     Summary,
     SummaryHead,
     Value,
@@ -133,7 +134,7 @@ class Hierarchical:
 
     def __call__(self, request: PlanRequest) -> Plan:
         session = request.rows.session
-        if session is None or session.last_seq <= request.limits.trigger_message_count:
+        if session is None or (_is_short(request, session) and not _is_told(request)):
             return take_last(request, "none")
         layout = request.rows.layout or _everything(request)
         if _still_holds(request, layout):
@@ -177,7 +178,8 @@ class Hierarchical:
         limits = request.limits
         room = _memory_room(request) - anew * int(SOON_SHARE * limits.budget)
         start = _unit_start(request.rows.messages, start)
-        shown = [fact for fact in summary.facts() if fact.source_seq < start or fact.amended]
+        said = {message.seq for message in request.rows.messages if (message.seq or 0) >= start}
+        shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
         told = render_narrative(summary.narrative, count=request.count_text)
@@ -295,11 +297,23 @@ def _unit_start(messages: Sequence[Message], seq: int) -> int:
     return seq
 
 
+def _is_short(request: PlanRequest, session: Session) -> bool:
+    return session.last_seq <= request.limits.trigger_message_count
+
+
+def _is_told(request: PlanRequest) -> bool:
+    """Whether the session begins with messages that are out of view, and memory speaks for them."""
+    summary, messages = request.rows.summary, request.rows.messages
+    return summary is not None and summary.covered_seq > 0 and (not messages or (messages[0].seq or 1) > 1)
+
+
 def _minimum_start(request: PlanRequest) -> int:
     """The seq where the smallest window begins."""
     messages = request.rows.messages
     index = _smallest_window(request, int(request.limits.window_min_share * request.limits.budget))
-    return (messages[index].seq or 1) if messages else 1
+    if not messages:  # all are out of view
+        return request.rows.session.last_seq + 1 if request.rows.session else 1
+    return messages[index].seq or 1
 
 
 def _smallest_window(request: PlanRequest, max_tokens: int) -> int:

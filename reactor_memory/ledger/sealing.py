@@ -30,6 +30,15 @@ def next_segment(messages: Sequence[Message], segment_message_count: int) -> int
     return None
 
 
+def archived_segment(messages: Sequence[Message], until_seq: int) -> int | None:
+    """How many of `messages` form the segment that ends what was archived up to `until_seq`; None if there is none.
+
+    What is archived has left the window, however short it is: its facts have to speak for it. It ends at the last
+    border where no pair is open.
+    """
+    return max((end for end, _ in _borders(messages) if (messages[end - 1].seq or 0) <= until_seq), default=None)
+
+
 def _first_pair_border(messages: Sequence[Message], at_least: int) -> int | None:
     return next((end for end, _ in _borders(messages) if _size(messages, end) >= at_least), None)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reactor_memory.database.database import Database
-from reactor_memory.models import BranchRange, FactCorrection, PostedSummary
+from reactor_memory.models import ArchivedRanges, BranchRange, FactCorrection, PostedSummary
 from reactor_memory.storage import derived
+from reactor_memory.storage.archived_ranges import read_archived
 
 
 class SqlAmendments:
@@ -17,6 +18,9 @@ class SqlAmendments:
 
     async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
         return await self._database.read(derived.read_posted, branch)
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        return await self._database.read(read_archived, branch)
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
         return await self._database.read(derived.read_corrections, session_id)
@@ -30,6 +34,9 @@ class NoAmendments:
 
     async def read_posted(self, branch: Sequence[BranchRange]) -> None:
         return None
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        return ArchivedRanges()
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
         return ()

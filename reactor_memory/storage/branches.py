@@ -170,6 +170,14 @@ def indexed_ranges(branch: Sequence[BranchRange], ranges: Mapping[str, tuple[int
     return tuple(chosen)
 
 
+def outside(parts: Sequence[BranchRange], ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:
+    """`parts`, none of them open, without what lies in these ranges of seq."""
+    left = tuple(parts)
+    for start, end in ranges:
+        left = (*ranges_between(left, 0, start - 1), *ranges_between(left, end, None))
+    return left
+
+
 def _earlier(one: int | None, other: int | None) -> int | None:
     if one is None or other is None:
         return other if one is None else one

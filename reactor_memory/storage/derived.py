@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.ledger.amending import amended
+from reactor_memory.ledger.clearing import is_inside, is_within, told, told_facts
 from reactor_memory.models import (
     TITLE_KEY,
     BranchRange,
@@ -33,6 +34,7 @@ from reactor_memory.models import (
 )
 from reactor_memory.protocols import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
 from reactor_memory.storage import recall, search
+from reactor_memory.storage.archived_ranges import read_archived
 from reactor_memory.storage.branches import called, group_of, posted_about, ranges_between, segments_of_branch
 from reactor_memory.storage.rows import (
     correction_about,
@@ -99,7 +101,8 @@ def _hold(session_id: str) -> Steps[bool]:
 # The ledger
 
 
-def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
+def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> Steps[Ledger]:
+    """As `SummaryStore.read_ledger`; `cleared_too`: with what memory leaves untold."""
     segments: dict[str, list[Segment]] = {}
     facts: dict[tuple[str, int], list[Fact]] = {}
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
@@ -109,12 +112,13 @@ def read_ledger(branch: Sequence[BranchRange]) -> Steps[Ledger]:
         facts.setdefault((row[0], row[1]), []).append(fact_from(row[2:]))
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
-    return Ledger(
+    ledger = Ledger(
         segments=shown,
         facts=tuple(chain.from_iterable(of_shown)),
         corrections=(yield from read_corrections(branch[-1].conversation_id)),
         posted=(yield from read_posted(branch)),
     )
+    return ledger if cleared_too else told(ledger, (yield from read_archived(branch)).cleared)
 
 
 def _group(branch: Sequence[BranchRange]) -> dict[str, str]:
@@ -127,13 +131,16 @@ def _up_to(ends: Iterable[tuple[str, int | None]]) -> str | None:
 
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
-    """With the corrections of the branch itself."""
+    """With the corrections of the branch itself, and without what memory leaves untold."""
     parts = _up_to((yield from _ends_of_segments(branch)))
     values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
     rows = yield Step("facts_about", values)
     found = [fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None]
     corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
-    return amended(found, corrections)
+    cleared = (yield from read_archived(branch)).cleared if rows else ()
+    return amended(
+        told_facts(found, cleared), [each for each in corrections if not is_within(each.source_seq, cleared)]
+    )
 
 
 def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
@@ -266,6 +273,23 @@ def _refold(branch: Session, seq: int, now: int, refold: Refold, *, untold: bool
     folded = refolded(stored, (yield from read_ledger(branch.branch)), refold, now)
     yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
     yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
+
+
+def fold_again(session: Session, *, now: int, refold: Refold) -> Steps[None]:
+    """What memory tells of the session has changed, and its ledger has not. A worker that read it before cannot write
+    any more. What was covered without segments (`full` mode) waits for a new extraction, but for what was cleared.
+    """
+    key = key_of(session.session_id)
+    yield Step("ensure_work", key | {"kind": SUMMARIZE})
+    yield Step("take_leases_away", key)
+    yield Step("delete_layouts", key)
+    stored = yield from get_summary_head(session.session_id)
+    if stored is not None:
+        folded = refolded(stored, (yield from read_ledger(session.branch)), refold, now)
+        cleared = (yield from read_archived(session.branch)).cleared
+        waiting = tuple(each for each in folded.stale_ranges if not is_inside(each, cleared))
+        folded = replace(folded, stale_ranges=waiting)
+        yield Step("store_summary", summary_values(session.session_id, folded, fence=0))
 
 
 def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> Summary:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice, takewhile
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from reactor_memory.context.pinning import not_in_view
 from reactor_memory.database.operations import Batch, Row, Rows, Step, Steps, bounded
@@ -64,6 +66,9 @@ EVERYTHING = 2**63 - 1
 
 MessageKey: TypeAlias = tuple[str, str, int]
 """Group, conversation and seq of a stored message."""
+
+Wanted: TypeAlias = Literal["in view", "archived too"]
+"""Which messages are read. Withdrawn and erased ones never are."""
 
 BEFORE_ALL: MessageKey = ("", "", 0)
 
@@ -213,12 +218,12 @@ def read_along(
     until: int | None = None,
     last: int | None = None,
     limit: int | None = None,
-    with_archived: bool = False,
+    wanted: Wanted = "in view",
 ) -> Steps[tuple[Message, ...]]:
     if last is None:
         most = EVERYTHING if limit is None else limit
-        return (yield from _oldest(branch, most, after=after, until=until, with_archived=with_archived))
-    newest = yield from _newest(branch, last, after=after, until=until, with_archived=with_archived)
+        return (yield from _oldest(branch, most, after=after, until=until, wanted=wanted))
+    newest = yield from _newest(branch, last, after=after, until=until, wanted=wanted)
     return newest[::-1][:limit]
 
 
@@ -272,7 +277,7 @@ def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[S
         raise SessionNotFoundError(session_id)
     if session.deleted_at is not None:
         raise SessionDeletedError(session_id)
-    return session, (yield from _oldest(session.branch, limit, after=after, with_archived=True))
+    return session, (yield from _oldest(session.branch, limit, after=after, wanted="archived too"))
 
 
 class StoredPart(NamedTuple):
@@ -288,7 +293,7 @@ class StoredPart(NamedTuple):
 
 
 def stored_parts(
-    branch: Sequence[BranchRange], after: int, until: int | None, *, with_archived: bool = False
+    branch: Sequence[BranchRange], after: int, until: int | None, wanted: Wanted = "in view"
 ) -> list[StoredPart]:
     """Where the messages with `after` < seq <= `until` are stored."""
     return [
@@ -296,7 +301,7 @@ def stored_parts(
             part.conversation_id,
             part.start_seq,
             _or_everything(part.end_seq),
-            0 if with_archived else _or_everything(whole.end_seq),
+            _or_everything(whole.end_seq) if wanted == "in view" else 0,
         )
         for whole, part in clipped_between(branch, after, until)
     ]
@@ -317,10 +322,10 @@ def _oldest(
     *,
     after: int = 0,
     until: int | None = None,
-    with_archived: bool = False,
+    wanted: Wanted = "in view",
 ) -> Steps[tuple[Message, ...]]:
     """Oldest first."""
-    parts = stored_parts(branch, after, until, with_archived=with_archived)
+    parts = stored_parts(branch, after, until, wanted=wanted)
     return (yield from read_parts("messages_oldest_first", "messages_of_ranges", parts, limit))
 
 
@@ -330,10 +335,10 @@ def _newest(
     *,
     after: int = 0,
     until: int | None = None,
-    with_archived: bool = False,
+    wanted: Wanted = "in view",
 ) -> Steps[tuple[Message, ...]]:
     """Newest first."""
-    parts = stored_parts(branch, after, until, with_archived=with_archived)
+    parts = stored_parts(branch, after, until, wanted=wanted)
     return (yield from read_parts("messages_newest_first", "messages_of_ranges", parts[::-1], limit))
 
 
@@ -565,8 +570,15 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
     pins = yield from read_pins(session_id, user_id)
     placed = place_pin(pins, new, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
     if placed not in pins:
+        if all(placed.ordinal != each.ordinal for each in pins):
+            placed = replace(placed, ordinal=(yield from _next_place(session_id)))
         yield Step("store_pin", key_of(session_id) | pin_values(placed))
     return placed
+
+
+def _next_place(session_id: str) -> Steps[int]:
+    """Behind all pins, those of cleared messages, too."""
+    return max((row[0] for row in (yield Step("pins", key_of(session_id)))), default=0) + 1
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:

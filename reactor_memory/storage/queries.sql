@@ -249,13 +249,13 @@ SELECT number, last_seq FROM placed
 -- Reading messages
 
 -- name: messages_oldest_first
--- What summaries that end behind `hidden_until` took out of view is in view: they do not stand in this branch.
+-- What was archived until behind `hidden_until` is in view: this branch began before.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
 FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq
-  AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
+  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
 ORDER BY seq
 LIMIT :limit
 
@@ -265,7 +265,7 @@ SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls,
 FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq
-  AND (state IS NULL OR (state = 'archived' AND archived_until > :hidden_until))
+  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
 ORDER BY seq DESC
 LIMIT :limit
 
@@ -278,7 +278,7 @@ CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = json_extract(wanted.value, '$[0]')
   AND message.seq >= json_extract(wanted.value, '$[1]') AND message.seq <= json_extract(wanted.value, '$[2]')
   AND (message.state IS NULL
-       OR (message.state = 'archived' AND message.archived_until > json_extract(wanted.value, '$[3]')))
+       OR (message.state IN ('archived', 'cleared') AND message.archived_until > json_extract(wanted.value, '$[3]')))
 ORDER BY message.seq
 -- name: messages_of_ranges [postgres]
 SELECT message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -287,7 +287,7 @@ FROM json_array_elements(:ranges::json) AS wanted
 CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
   AND message.seq >= (wanted ->> 1)::bigint AND message.seq <= (wanted ->> 2)::bigint
-  AND (message.state IS NULL OR (message.state = 'archived' AND message.archived_until > (wanted ->> 3)::bigint))
+  AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (wanted ->> 3)::bigint))
 ORDER BY message.seq
 
 -- name: session_and_pins [postgres]
@@ -301,7 +301,10 @@ UNION ALL
 SELECT 4, ordinal, anchor, key, role, text, sha256, tokenizer, NULL, NULL, NULL, NULL, seq, NULL, token_count,
        created_at, NULL
 FROM pins
-WHERE group_id = :group_id AND conversation_id = :conversation_id
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND NOT EXISTS (
+    SELECT 1 FROM messages AS pinned
+    WHERE pinned.group_id = pins.group_id AND pinned.conversation_id = pins.conversation_id AND pinned.seq = pins.seq
+      AND pinned.state = 'cleared')
 UNION ALL
 
 -- name: summary_and_layout [postgres]
@@ -395,7 +398,7 @@ WITH own AS (
                token_count, tokenizer, created_at
         FROM messages
         WHERE group_id = :group_id AND conversation_id = range ->> 'conversation_id'
-          AND (state IS NULL OR (state = 'archived' AND archived_until > (range ->> 'end_seq')::bigint))
+          AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > (range ->> 'end_seq')::bigint))
           AND seq >= (range ->> 'start_seq')::bigint AND seq <= COALESCE((range ->> 'end_seq')::bigint, own.last_seq)
         ORDER BY seq DESC
         LIMIT own.row_limit
@@ -421,13 +424,16 @@ WHERE newer_tokens <= :max_tokens::bigint
    OR NOT EXISTS (SELECT 1 FROM own WHERE last_seq > :trigger_message_count::bigint)
 
 -- name: session_with_pins
--- One row a pin, or one row without any.
+-- One row a pin, or one row without any. A pin of what was cleared is not shown.
 SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
        pin.ordinal, pin.seq, pin.anchor, pin.key, pin.role, pin.text, pin.sha256, pin.token_count, pin.tokenizer,
        pin.created_at
 FROM conversations AS own
-LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id
+LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id AND NOT EXISTS (
+    SELECT 1 FROM messages AS pinned
+    WHERE pinned.group_id = pin.group_id AND pinned.conversation_id = pin.conversation_id AND pinned.seq = pin.seq
+      AND pinned.state = 'cleared')
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 ORDER BY pin.ordinal
 
@@ -468,7 +474,17 @@ INSERT INTO pins (group_id, conversation_id, ordinal, seq, anchor, key, role, te
                   created_at)
 SELECT group_id, :fork_id, ordinal, seq, anchor, key, role, text, sha256, token_count, tokenizer, created_at
 FROM pins
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq < :at_seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq < :at_seq AND NOT EXISTS (
+    SELECT 1 FROM messages AS pinned
+    WHERE pinned.group_id = pins.group_id AND pinned.conversation_id = pins.conversation_id AND pinned.seq = pins.seq
+      AND pinned.state = 'cleared' AND pinned.archived_until < :at_seq)
+
+-- name: pins
+-- Shown or not.
+SELECT ordinal, seq, anchor, key, role, text, sha256, token_count, tokenizer, created_at
+FROM pins
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+ORDER BY ordinal
 
 -- name: delete_pin
 DELETE FROM pins WHERE group_id = :group_id AND conversation_id = :conversation_id AND ordinal = :ordinal
@@ -1019,9 +1035,62 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq AND state IS NULL
 
 -- name: unarchive_messages
-UPDATE messages SET state = NULL, archived_by = NULL, archived_until = NULL
+UPDATE messages
+SET archived_until = CASE WHEN state = 'cleared' THEN archived_until END, archived_by = NULL,
+    state = CASE WHEN state = 'cleared' THEN state END
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND state = 'archived' AND archived_by = :summary_id
+  AND seq >= :start_seq AND seq <= :end_seq AND state IN ('archived', 'cleared') AND archived_by = :summary_id
+
+
+-- What callers archive. `archived` is out of view, `cleared` out of memory, too. What a summary archived has its id.
+
+-- name: archive_own
+-- `other` is the state besides none of which messages are taken: `archived` to clear it, `cleared` to show its facts.
+UPDATE messages
+SET state = :state, archived_until = CASE WHEN archived_by IS NULL THEN :archived_until ELSE archived_until END
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND (state IS NULL OR state = :other)
+RETURNING seq
+
+-- name: restore_own
+-- What a summary archived before it was cleared is archived again.
+UPDATE messages
+SET archived_until = CASE WHEN archived_by IS NULL THEN NULL ELSE archived_until END,
+    state = CASE WHEN archived_by IS NULL THEN NULL ELSE 'archived' END
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq
+  AND (state = 'cleared' OR (state = 'archived' AND archived_by IS NULL))
+RETURNING seq
+
+-- name: archived_ranges
+-- `parts` is JSON: lists of conversation, first and last seq. The runs of messages that are archived or cleared there,
+-- but for those that only a summary archived.
+SELECT state, MIN(seq), MAX(seq)
+FROM (
+    SELECT message.state, message.seq,
+           message.seq - ROW_NUMBER() OVER (PARTITION BY message.state ORDER BY message.seq) AS run
+    FROM json_each(:parts) AS part
+    CROSS JOIN messages AS message INDEXED BY messages_archived
+    WHERE message.group_id = :group_id AND message.conversation_id = json_extract(part.value, '$[0]')
+      AND message.seq >= json_extract(part.value, '$[1]') AND message.seq <= json_extract(part.value, '$[2]')
+      AND message.archived_until <= json_extract(part.value, '$[2]')
+      AND (message.state = 'cleared' OR (message.state = 'archived' AND message.archived_by IS NULL))
+) AS archived
+GROUP BY state, run
+ORDER BY MIN(seq)
+-- name: archived_ranges [postgres]
+SELECT state, MIN(seq), MAX(seq)
+FROM (
+    SELECT message.state, message.seq,
+           message.seq - ROW_NUMBER() OVER (PARTITION BY message.state ORDER BY message.seq) AS run
+    FROM json_array_elements(:parts::json) AS part
+    CROSS JOIN messages AS message
+    WHERE message.group_id = :group_id AND message.conversation_id = part ->> 0
+      AND message.seq >= (part ->> 1)::bigint AND message.seq <= (part ->> 2)::bigint
+      AND message.archived_until <= (part ->> 2)::bigint
+      AND (message.state = 'cleared' OR (message.state = 'archived' AND message.archived_by IS NULL))
+) AS archived
+GROUP BY state, run
+ORDER BY MIN(seq)
 
 -- name: behind_in_tiers
 -- Sessions with more than `threshold` messages of their own behind their newest summary.
@@ -1129,7 +1198,7 @@ RETURNING version
 -- name: entomb_messages
 UPDATE messages
 SET state = 'erased', author_id = NULL, client_id = NULL, content = '', parts = NULL, tool_calls = NULL,
-    tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0
+    tool_call_id = NULL, name = NULL, metadata = NULL, token_count = 0, archived_by = NULL, archived_until = NULL
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
   AND (state IS NULL OR state <> 'erased')
 RETURNING seq
@@ -2233,6 +2302,13 @@ WHERE rowid BETWEEN (SELECT (number << 31) + :start_seq FROM search_progress
 DELETE FROM search_entries
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
 
+-- name: rewind_search
+-- What stands behind `end_seq` is to be indexed again.
+UPDATE search_progress
+SET indexed_seq = CASE WHEN indexed_seq < :end_seq THEN indexed_seq ELSE :end_seq END,
+    embedded_seq = CASE WHEN embedded_seq < :end_seq THEN embedded_seq ELSE :end_seq END
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
 -- name: delete_embeddings
 DELETE FROM embeddings
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
@@ -2315,7 +2391,8 @@ INSERT INTO posted_summaries (group_id, conversation_id, seq, until_seq)
 VALUES (:group_id, :conversation_id, :seq, :until_seq)
 
 -- name: ruling_posted
--- One whose content was deleted to save space tells nothing. `parts` as in `segments_of_branch`.
+-- One whose content was deleted to save space tells nothing, and neither does one that was cleared. `parts` as in
+-- `segments_of_branch`.
 SELECT posted.seq, posted.until_seq, message.content
 FROM json_each(:parts) AS wanted
 CROSS JOIN posted_summaries AS posted
@@ -2323,6 +2400,8 @@ JOIN messages AS message ON message.group_id = posted.group_id AND message.conve
      AND message.seq = posted.seq
 WHERE posted.group_id = :group_id AND posted.conversation_id = json_extract(wanted.value, '$[0]')
   AND posted.seq <= json_extract(wanted.value, '$[1]') AND message.content <> ''
+  AND (message.state IS NULL OR message.state <> 'cleared'
+       OR message.archived_until > json_extract(wanted.value, '$[1]'))
 ORDER BY posted.until_seq DESC, posted.seq DESC
 LIMIT 1
 -- name: ruling_posted [postgres]
@@ -2333,6 +2412,7 @@ JOIN messages AS message ON message.group_id = posted.group_id AND message.conve
      AND message.seq = posted.seq
 WHERE posted.group_id = :group_id AND posted.conversation_id = wanted ->> 0 AND posted.seq <= (wanted ->> 1)::bigint
   AND message.content <> ''
+  AND (message.state IS NULL OR message.state <> 'cleared' OR message.archived_until > (wanted ->> 1)::bigint)
 ORDER BY posted.until_seq DESC, posted.seq DESC
 LIMIT 1
 
@@ -2369,7 +2449,7 @@ CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = json_extract(place.value, '$[0]')
   AND message.seq = json_extract(place.value, '$[1]') AND message.role <> 'summary'
   AND (message.state IS NULL
-       OR (message.state = 'archived' AND message.archived_until > json_extract(place.value, '$[4]')))
+       OR (message.state IN ('archived', 'cleared') AND message.archived_until > json_extract(place.value, '$[4]')))
 -- name: turns_of_messages [postgres]
 SELECT message.conversation_id, message.seq,
        COALESCE((SELECT seq FROM messages
@@ -2384,4 +2464,4 @@ FROM json_array_elements(:places::json) AS place
 CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = place ->> 0 AND message.seq = (place ->> 1)::bigint
   AND message.role <> 'summary'
-  AND (message.state IS NULL OR (message.state = 'archived' AND message.archived_until > (place ->> 4)::bigint))
+  AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (place ->> 4)::bigint))

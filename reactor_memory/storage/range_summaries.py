@@ -20,8 +20,10 @@ from typing import Any
 
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.ledger.clearing import overlaps
 from reactor_memory.models import BranchRange, Message, RangeSummary, Session
 from reactor_memory.storage import derived, log
+from reactor_memory.storage.archived_ranges import read_archived
 from reactor_memory.storage.branches import group_of
 from reactor_memory.storage.covering import (
     check_border,
@@ -56,15 +58,20 @@ def read_originals(
     """As `MessageStore.read`, with the archived messages."""
     session = yield from log.require(session_id, user_id)
     return (
-        yield from log.read_along(session.branch, after=after, until=until, last=last, limit=limit, with_archived=True)
+        yield from log.read_along(
+            session.branch, after=after, until=until, last=last, limit=limit, wanted="archived too"
+        )
     )
 
 
 def _shown(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
+    """The summaries of a branch; live ones only where none of their messages is cleared."""
     summaries: dict[str, list[RangeSummary]] = {}
     for part in branch:
         summaries[part.conversation_id] = yield from derived.range_summaries(part.conversation_id)
-    return shown(branch, summaries, live=live)
+    found = shown(branch, summaries, live=live)
+    cleared = (yield from read_archived(branch)).cleared if live and found else ()
+    return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
 
 
 # Storing
@@ -117,18 +124,18 @@ def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
         if summary.retention == "delete":
             check_forks(summary, session.session_id, [session_from(row) for row in group])
         for border in (summary.start_seq - 1, summary.end_seq):
-            check_border((yield from _turn_around(session.branch, border)), border)
+            check_border((yield from turn_around(session.branch, border)), border)
 
 
-def _turn_around(branch: Sequence[BranchRange], border: int) -> Steps[Sequence[Message]]:
+def turn_around(branch: Sequence[BranchRange], border: int) -> Steps[Sequence[Message]]:
     """The turn that goes on behind message `border`, with the user message that ends it; () if none goes on."""
     following = yield from _until_user(
-        lambda limit: log.read_along(branch, after=border, limit=limit, with_archived=True)
+        lambda limit: log.read_along(branch, after=border, limit=limit, wanted="archived too")
     )
     if following and following[0].role == "user":
         return ()
     preceding = yield from _until_user(
-        lambda limit: log.read_along(branch, until=border, last=limit, with_archived=True), newest_first=True
+        lambda limit: log.read_along(branch, until=border, last=limit, wanted="archived too"), newest_first=True
     )
     return (*preceding, *following)
 

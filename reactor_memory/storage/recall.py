@@ -16,7 +16,8 @@ from reactor_memory.context.ranking import rarity, scored
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.protocols import Findings, Found, IndexEntry, IndexPart, RecallQuery
-from reactor_memory.storage.branches import group_of, indexed_ranges
+from reactor_memory.storage.archived_ranges import read_archived
+from reactor_memory.storage.branches import group_of, indexed_ranges, outside
 from reactor_memory.storage.rows import key_of, to_json
 from reactor_memory.terms import terms
 
@@ -79,13 +80,16 @@ def _entry_values(conversation_id: str, entry: IndexEntry) -> dict[str, Any]:
 
 def search(query: RecallQuery) -> Steps[Findings]:
     held = yield from _ranges(query.branch)
-    parts = indexed_ranges(query.branch, held)
-    if not parts:
+    indexed = indexed_ranges(query.branch, held)
+    if not indexed:
         return Findings(frequencies=dict.fromkeys(query.terms, 0))
+    parts = outside(indexed, (yield from read_archived(query.branch)).cleared)
     frequencies = dict.fromkeys(query.terms, 0)
-    for number, count in (yield Step("recall_frequencies", _search_values(parts, frequencies))):
-        frequencies[query.terms[number]] = count
-    until = parts[-1].end_seq or 0
+    if parts:
+        once = tuple({part.conversation_id: part for part in parts}.values())
+        for number, count in (yield Step("recall_frequencies", _search_values(once, frequencies))):
+            frequencies[query.terms[number]] = count
+    until = indexed[-1].end_seq or 0
     weights = {term: round(WEIGHT_UNIT * rarity(count, until)) for term, count in frequencies.items() if count}
     found: list[Found] = []
     if weights:

@@ -347,6 +347,12 @@ def forget_range(conversation_id: str, start_seq: int, end_seq: int) -> Steps[No
     yield Step("delete_embeddings", values)
 
 
+def index_again(conversation_id: str, start_seq: int) -> Steps[None]:
+    """Messages from `start_seq` on can be found again: the index has to hold them once more."""
+    yield from forget_range(conversation_id, start_seq, LAST_SEQ)
+    yield Step("rewind_search", key_of(conversation_id) | {"end_seq": start_seq - 1})
+
+
 def forget(conversation_ids: Iterable[str]) -> Steps[None]:
     for conversation_id in conversation_ids:
         yield from forget_range(conversation_id, 0, LAST_SEQ)

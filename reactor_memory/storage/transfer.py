@@ -52,8 +52,9 @@ class StoredMessage(Value, frozen=True, kw_only=True):
     """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
     `posted_until`.
 
-    `state` is None in view, else ``withdrawn``, ``archived`` (`archived_by` this summary, which ends at
-    `archived_until`) or ``erased``. The first message of a batch with an idempotency key says what is remembered of it.
+    `state` is None in view, else ``withdrawn``, ``erased``, ``archived`` or ``cleared``: hidden from branches that show
+    what is behind `archived_until`, `archived_by` a summary or a caller (None). The first message of a batch with an
+    idempotency key says what is remembered of it.
     """
 
     message: Message
@@ -157,9 +158,7 @@ def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
 
 
 def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
-    rows = yield Step("session_with_pins", key_of(conversation_id))
-    pins = [row[log.SESSION_COLUMNS :] for row in rows]
-    return tuple(pin_from(pin) for pin in pins if pin[0] is not None)
+    return tuple(map(pin_from, (yield Step("pins", key_of(conversation_id)))))
 
 
 def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
@@ -174,8 +173,8 @@ def _stored_message(row: Row) -> StoredMessage:
     return StoredMessage(
         message=message,
         state="erased" if state == "withdrawn" and tombstone(message) == message else state,
-        archived_by=archived_by if state == "archived" else None,
-        archived_until=archived_until if state == "archived" else None,
+        archived_by=archived_by if state in ("archived", "cleared") else None,
+        archived_until=archived_until if state in ("archived", "cleared") else None,
         batch_key=batch_key,
         batch_fingerprint=batch_fingerprint,
         batch_size=batch_size,

@@ -14,7 +14,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from reactor_memory.ledger.sealing import next_segment
+from reactor_memory.ledger.clearing import is_within, told, told_facts, told_segment
+from reactor_memory.ledger.sealing import archived_segment, next_segment
 from reactor_memory.models import Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
 from reactor_memory.protocols import SUMMARIZE, Amendments, Clock, MessageStore, SummaryStore
 from reactor_memory.validation import fingerprint
@@ -73,8 +74,11 @@ class LedgerJob:
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
-        if session.last_seq <= trigger:
+        archived_until = (await self._amendments.read_archived(session.branch)).until_seq
+        if archived_until <= summary.covered_seq and session.last_seq <= trigger:
             return None
+        if archived_until > summary.covered_seq and not sealable:
+            sealable = await self._archived(session, summary.covered_seq, archived_until)
         if inherits_more(session, summary):
             ledger = await self._summaries.read_ledger(session.session_id, session.branch)
             if ledger.covered_seq > summary.covered_seq:
@@ -100,6 +104,12 @@ class LedgerJob:
                 return session, ()
             limit *= 2
 
+    async def _archived(self, session: Session, covered_seq: int, until_seq: int) -> Sequence[Message]:
+        """What is left to seal of the archived messages."""
+        limit = until_seq - covered_seq
+        _, messages = await self._messages.read_background(session.session_id, after=covered_seq, limit=limit)
+        return messages[: archived_segment(messages, until_seq) or 0]
+
     async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
         extracted = await self._extractor.extract(session.session_id, messages)
         facts = extracted.extraction.facts
@@ -118,6 +128,7 @@ class LedgerJob:
         What people corrected is folded whole: a correction may be newer than the messages of the segment. So is the
         first segment of a branch that inherits a posted summary.
         """
+        segment, facts = await self._told(session, segment, facts)
         posted = await self._amendments.read_posted(session.branch)
         if (posted and not summary.version) or await self._amendments.read_corrections(session.session_id):
             return await self._folded_whole(session, segment, facts)
@@ -128,6 +139,11 @@ class LedgerJob:
             lambda: self._fold.add(summary, segment, facts, known, posted_until=until)
         )
         return folded or await self._folded_whole(session, segment, facts)
+
+    async def _told(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> tuple[Segment, Sequence[Fact]]:
+        """What memory tells of a segment whose messages may be cleared by now."""
+        cleared = (await self._amendments.read_archived(session.branch)).cleared
+        return told_segment(segment, cleared), told_facts(facts, cleared)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
@@ -153,7 +169,8 @@ class LedgerJob:
         extracted = await self._extractor.extract(session.session_id, left)
         facts = extracted.extraction.facts
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
-        folded = await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
+        shown = with_segment(ledger, *(await self._told(session, segment, facts)))
+        folded = await anyio.to_thread.run_sync(self._fold.whole, shown)
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
@@ -253,7 +270,9 @@ class FullJob:
     async def step(self, lease: Lease) -> int | None:
         """Read everything before the window and replace the summary."""
         session, messages = await self._read_all(lease.session_id)
-        before = [message for message in messages if (message.seq or 0) <= session.last_seq - self._recent]
+        cleared = (await self._amendments.read_archived(session.branch)).cleared
+        until = session.last_seq - self._recent
+        before = [each for each in messages if (each.seq or 0) <= until and not is_within(each.seq or 0, cleared)]
         summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         done = not summary.stale_ranges and summary.covered_seq >= session.last_seq - self._recent
         if session.last_seq <= self._trigger or done or not before:
@@ -278,7 +297,9 @@ class FullJob:
             corrections=await self._amendments.read_corrections(session.session_id),
             posted=await self._amendments.read_posted(session.branch),
         )
-        folded = self._fold.whole(ledger)
+        # what was read holds nothing of what is cleared, and neither does its narrative
+        left = msgspec.structs.replace(told(ledger, cleared), segments=ledger.segments)
+        folded = self._fold.whole(left)
         return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
 
     async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:

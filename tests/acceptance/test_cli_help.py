@@ -32,6 +32,8 @@ COMMANDS = (
     "pins",
     "summarize",
     "fork",
+    "archive",
+    "restore",
     "delete",
     "erase",
     "prune",

@@ -1,4 +1,4 @@
-"""`sessions`, `show`, `context`, `facts`, `pin`, `unpin`, `pins`, `summarize`, `fork` and `delete`."""
+"""The commands about one session: `show`, `context`, facts, pins, `summarize`, `fork`, `archive`, `delete`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,20 @@ from tests.acceptance.conftest import CHECKOUT, Finished, Run, rich_messages, sm
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 ORDERS = "tm4-00-000"
 
-COMMANDS = ["show", "context", "facts", "pin", "unpin", "pins", "summarize", "export", "delete", "fork"]
+COMMANDS = [
+    "show",
+    "context",
+    "facts",
+    "pin",
+    "unpin",
+    "pins",
+    "summarize",
+    "export",
+    "archive",
+    "restore",
+    "delete",
+    "fork",
+]
 OPTIONS = {"delete": ["--yes"], "fork": ["--at", 1], "pin": ["--seq", 1], "unpin": ["--seq", 1]}
 """What these commands need beside a session."""
 
@@ -118,6 +131,18 @@ def test_a_fork_behind_the_end_is_refused(run: Run, talk: None) -> None:
     refused = run("fork", "s1", "--at", 99)
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "at_seq" in refused.err
+
+
+def test_messages_are_archived_and_restored(run: Run, talk: None) -> None:
+    count = len(run("show", "s1", "--all", "--json").json["messages"])
+    assert run("archive", "s1", "--clear").out == f"messages archived: {count}\n"
+    assert run("archive", "s1", "--json").json["message_count"] == 0
+    assert run("show", "s1", "--all", "--json").json["messages"] == []
+    assert len(run("show", "s1", "--all", "--archived", "--json").json["messages"]) == count
+    assert run("facts", "s1", "--json").json == []
+    assert run("restore", "s1").out == f"messages restored: {count}\n"
+    assert len(run("show", "s1", "--all", "--json").json["messages"]) == count
+    assert run("archive", "s1", "--until", count + 1).code == 2
 
 
 def test_a_session_is_deleted_with_its_forks(run: Run, talk: None) -> None:

@@ -14,6 +14,7 @@ from reactor_memory.testing import (
 from tests.conformance.suites.active_sessions import ActiveSessionRules
 from tests.conformance.suites.answered_requests import AnsweredRequestConformance
 from tests.conformance.suites.api_keys import ApiKeyConformance
+from tests.conformance.suites.archiving import ArchiveRules
 from tests.conformance.suites.erasing import ErasureConformance
 from tests.conformance.suites.features import FeatureRules
 from tests.conformance.suites.index_in_database import IndexInDatabase
@@ -55,6 +56,10 @@ class TestPostgresAsIndex(IndexInDatabase):
 
 
 class TestPostgresRanges(RangeSummaryRules):
+    pass
+
+
+class TestPostgresArchive(ArchiveRules):
     pass
 
 

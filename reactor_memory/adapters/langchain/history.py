@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.langchain.messages import from_messages, to_message
-from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
 
 
@@ -60,8 +60,9 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
         await self._crossing.acall(lambda: self._add(messages))
 
     def clear(self) -> None:
-        """Erase every message that the session shows and everything derived from it, for good, also in its forks and
-        in what it was forked from (`ConversationManager.erase`). The session stays, empty, and its numbering goes on.
+        """Archive everything: the session goes on, empty, and memory shows nothing of what was said, until
+        ``memory.restore``. Nothing is destroyed, which ``memory.erasure.erase`` does by name. Raises
+        `InvalidInputError` in a fork, whose first messages are another session's: begin a new session instead.
         """
         self._crossing.call(self._clear)
 
@@ -81,7 +82,7 @@ class ReactorMemoryChatHistory(BaseChatMessageHistory):
     async def _clear(self) -> None:
         with suppress(SessionNotFoundError):
             session = await self._memory.get_session(self._session_id, user_id=self._user_id)
-            await self._memory.erasure.erase(
-                self._session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id
-            )
+            if session.forked_from_id is not None:
+                raise InvalidInputError("session_id", "is a fork, which cannot be cleared; begin a new session instead")
+            await self._memory.archive(self._session_id, user_id=self._user_id, clear=True)
         self._view = None

@@ -68,6 +68,11 @@ def to_items(message: Message) -> list[JsonObject]:
     return _translated(message) if item is None else [item]
 
 
+def is_compaction(message: Message) -> bool:
+    """Whether the message holds an item in which the provider tells of earlier ones."""
+    return any(part.get("type") == "compaction" for part in message.parts)
+
+
 def _call_message(item: JsonObject, kind: str, call_id: str) -> Message:
     name = item["name"] if isinstance(item.get("name"), str) else kind.removesuffix("_call")
     key = _CALLS.get(kind, "")

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
 from reactor_memory.adapters.crossing import Crossing
-from reactor_memory.adapters.openai_agents.items import plain_item, to_items, to_message
+from reactor_memory.adapters.openai_agents.items import is_compaction, plain_item, to_items, to_message
 from reactor_memory.context.turns import units
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
@@ -49,6 +49,7 @@ class ReactorMemorySession:
         self._agent_name = agent_name
         self._budget = budget
         self._with_memory = with_memory
+        self._cleared_until = 0
         self._added: WeakKeyDictionary[RunContextWrapper[Any], int] = WeakKeyDictionary()
 
     async def get_items(
@@ -77,6 +78,9 @@ class ReactorMemorySession:
         await self._crossing.acall(lambda: self._save(messages, wrapper))
 
     async def _save(self, messages: Sequence[Message], wrapper: RunContextWrapper[Any] | None) -> None:
+        cleared_until, self._cleared_until = self._cleared_until, 0
+        if cleared_until and any(map(is_compaction, messages)):
+            await self._memory.archive(self.session_id, user_id=self._user_id, until_seq=cleared_until)
         await self._memory.save_history(self.session_id, messages, user_id=self._user_id, agent_name=self._agent_name)
         if wrapper is not None:
             self._added[wrapper] = self._added.get(wrapper, 0) + len(messages)
@@ -100,8 +104,12 @@ class ReactorMemorySession:
         return _as_items([withdrawn])[-1]
 
     async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
-        """Destroy the content of every message and everything that came from it, in forks, too. The session goes on,
-        empty. Raises `InvalidInputError` in a fork, whose first messages are another session's: delete it instead.
+        """Archive everything: the session goes on, empty, and memory shows nothing of what was said, until
+        ``memory.restore``. Nothing is destroyed, which ``memory.erasure.erase`` does by name. Raises
+        `InvalidInputError` in a fork, whose first messages are another session's: begin a new session instead.
+
+        When the next items that this object adds hold a ``compaction``, they take the place of what was cleared: then
+        memory goes on telling its facts.
         """
         await self._crossing.acall(self._clear)
 
@@ -111,8 +119,9 @@ class ReactorMemorySession:
         except SessionNotFoundError:
             return
         if session.forked_from_id is not None:
-            raise InvalidInputError("session_id", "is a fork, which cannot be cleared; delete it instead")
-        await self._memory.erasure.erase(self.session_id, seq=range(1, session.last_seq + 1), user_id=self._user_id)
+            raise InvalidInputError("session_id", "is a fork, which cannot be cleared; begin a new session instead")
+        await self._memory.archive(self.session_id, user_id=self._user_id, clear=True)
+        self._cleared_until = session.last_seq
 
     def _begins(self, wrapper: RunContextWrapper[Any] | None, limit: int) -> bool:
         """Whether a run asks for its history, not for the end of the log that it added itself."""

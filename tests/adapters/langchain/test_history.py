@@ -78,7 +78,7 @@ async def test_others_are_refused(memory: Memory) -> None:
             await ReactorMemoryChatHistory(memory, "s", user_id=user_id).aget_messages()
 
 
-async def test_clear_erases_what_there_is_and_the_session_goes_on(memory: Memory) -> None:
+async def test_clear_archives_what_there_is_and_the_session_goes_on(memory: Memory) -> None:
     history = ReactorMemoryChatHistory(memory, "s")
     await history.aclear()
     await history.aadd_messages([HumanMessage("hi"), AIMessage("hello")])
@@ -88,7 +88,19 @@ async def test_clear_erases_what_there_is_and_the_session_goes_on(memory: Memory
     assert await history.aget_messages() == []
     await history.aadd_messages([HumanMessage("again")])
     assert texts(await history.aget_messages()) == ["human: again"]
-    assert [message.seq for message in await memory.read_messages("s", last=10) if message.content] == [3]
+    assert [message.seq for message in await memory.read_messages("s")] == [3]
+    log = await memory.read_messages("s", archived=True)
+    assert [message.content for message in log] == ["hi", "hello", "again"]
+    assert await memory.restore("s") == 2
+    assert texts(await ReactorMemoryChatHistory(memory, "s").aget_messages())[0] == "human: hi"
+
+
+async def test_a_fork_is_not_cleared(memory: Memory) -> None:
+    await ReactorMemoryChatHistory(memory, "s").aadd_messages([HumanMessage("shared")])
+    fork = await memory.fork("s", at_seq=2)
+    with pytest.raises(InvalidInputError, match="fork"):
+        await ReactorMemoryChatHistory(memory, fork.session_id).aclear()
+    assert len(await memory.read_messages("s")) == 1
 
 
 async def test_only_its_owner_clears_a_session(memory: Memory) -> None:

@@ -171,15 +171,23 @@ async def test_several_sessions_pop_each_item_once(memory: Memory) -> None:
     assert sorted(popped) == sorted(map(json.dumps, items))
 
 
-async def test_what_is_cleared_is_destroyed(any_memory: Memory) -> None:
+async def test_what_is_cleared_is_out_of_memory_until_it_is_restored(any_memory: Memory) -> None:
     session = ReactorMemorySession(any_memory, "s", user_id="u1")
-    await session.add_items([{"role": "user", "content": f"My order number is A-{number}."} for number in range(30)])
+    items: list[Any] = [{"role": "user", "content": f"My order number is A-{number}."} for number in range(30)]
+    await session.add_items(items)
     await any_memory.drain()
+    await session.clear_session()
     await session.clear_session()
     assert await session.get_items() == []
     assert await any_memory.facts.list("s", user_id="u1") == ()
     await session.add_items([{"role": "user", "content": "a new beginning"}])
     assert await session.get_items() == [{"role": "user", "content": "a new beginning"}]
+    await any_memory.drain()
+    log = await any_memory.read_messages("s", user_id="u1", archived=True)
+    assert [message.content for message in log[:30]] == [item["content"] for item in items]
+    assert await any_memory.restore("s", user_id="u1") == 30
+    assert (await session.get_items(31))[:30] == items
+    assert "A-29" in str(await any_memory.facts.list("s", user_id="u1"))
 
 
 async def test_a_fork_is_not_cleared(memory: Memory) -> None:

@@ -223,6 +223,7 @@ class TestPostgres:
 
 
 BEFORE_TERMS = (
+    "DROP INDEX messages_archived",
     "ALTER TABLE items DROP COLUMN terms",
     f"UPDATE {REVISION_TABLE} SET version_num = '0006'",
     """INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.ledger.sealing import next_segment
+from reactor_memory.ledger.sealing import archived_segment, next_segment
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, ToolCall, reasoned_runs
 
 USER = Message.user("hello")
@@ -135,3 +135,9 @@ def test_sealing_keeps_up_with_ordinary_turns(size: int) -> None:
         assert end <= size * LONGEST_TURN_SEGMENTS + 4
         sealed += end
     assert len(log) - sealed < size
+
+
+def test_what_is_archived_is_sealed_to_its_last_border_however_short_it_is() -> None:
+    messages = numbered([USER, ANSWER, USER, calls("a"), result("a"), ANSWER])
+    assert [archived_segment(messages, until) for until in range(8)] == [None, 1, 2, 3, 3, 5, 6, 6]
+    assert archived_segment([], 5) is None
