@@ -11,7 +11,7 @@ from reactor_memory.cli.evaluating import Result
 from reactor_memory.cli.rendering import table
 from reactor_memory.evaluation.scores import Scores
 
-NUMBERS = ("budget", "probes", "attributable", "survival", "stale", "evidence", "any gold", "all gold")
+NUMBERS = ("budget", "probes", "attributable", "survival", "stale", "evidence", "any", "all")
 ALL = "all"
 
 

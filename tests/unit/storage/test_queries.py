@@ -68,6 +68,8 @@ class TestEveryStatement:
             "start_seq",
             "end_seq",
             "table",
+            "*",
+            ":*",
             "$[0]",
             "$[1]",
             "$[2]",
