@@ -320,9 +320,11 @@ class SyncMemory(_Waited):
     restore = _waiting(Memory.restore)
     delete = _waiting(Memory.delete)
 
-    def stream_messages(self, session_id: str, *, user_id: str | None = None, after: int = 0) -> Iterator[Message]:
-        """All messages after `after`, oldest first, read page by page."""
-        while page := self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE):
+    def stream_messages(
+        self, session_id: str, *, user_id: str | None = None, after: int = 0, archived: bool = False
+    ) -> Iterator[Message]:
+        """All messages after `after`, oldest first, read page by page; with `archived` those out of view, too."""
+        while page := self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE, archived=archived):
             yield from page
             after = page[-1].seq or 0
 

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from reactor_memory.tiers.service import TierReport
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
+MOST_SOURCES = 3
+"""So many messages behind a line of memory are named each."""
+
 MEMORY_STYLE = "yellow"
 EXCERPT_CHARACTERS = 200
 
@@ -165,12 +168,18 @@ def block_view(message: Message, sources: Sequence[Sequence[int]]) -> Renderable
     """A memory block: before each line the messages that it was made from, if they are known."""
     who = Text(" " * 8).append(message.role, style=f"bold {MEMORY_STYLE}")
     rows = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
-    rows.add_column(justify="right", style="dim", width=7)
+    rows.add_column(justify="right", style="dim", min_width=7, no_wrap=True)
     rows.add_column(overflow="fold")
     header, notice, *lines = message.content.split("\n")
     for line, seqs in zip([header, notice, *lines], [(), (), *sources], strict=True):
-        rows.add_row(" ".join(map(str, seqs)), Text(printable(line)))
+        rows.add_row(_numbers(seqs), Text(printable(line)))
     return Group(who, rows)
+
+
+def _numbers(seqs: Sequence[int]) -> str:
+    """All of a few, the first and the last of more."""
+    few = len(seqs) <= MOST_SOURCES
+    return " ".join(map(str, seqs)) if few else f"{seqs[0]} … {seqs[-1]}"
 
 
 def fact_value(traced: TracedFact) -> JsonObject:

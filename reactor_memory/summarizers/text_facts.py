@@ -131,10 +131,13 @@ def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, s
 
 
 def _is_told_otherwise(statement: Statement) -> bool:
-    """What rules something, or is nothing but ``my X is Y``, is a fact of its own."""
+    """What rules something, or is nothing but ``my X is Y``, is a fact of its own; but of numbers of orders and the like
+    there may be several, and a later one replaces none.
+    """
     said = f"{statement.sentence.text[statement.start - statement.sentence.start :].rstrip('.! ')}."
     own = _OF_USER.match(said)
-    return _ruling_of(statement.sentence) is not None or (own is not None and own.end() == len(said) - 1)
+    is_own = own is not None and own.end() == len(said) - 1 and _kind(own.group(2)) != "number"
+    return is_own or _ruling_of(statement.sentence) is not None
 
 
 def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
@@ -169,8 +172,9 @@ def _lasting(told: Told) -> float:
 
 
 def _said_again(row: Row, later: Iterable[Row]) -> bool:
+    """Whether one of the next rows tells it, too: an echo tells nothing."""
     content = row.content
-    return any(content <= other.content for other in later)
+    return any(content <= other.content and (other.statements or other.is_agreed) for other in later)
 
 
 def _quotations(row: Row) -> Iterator[Fact]:

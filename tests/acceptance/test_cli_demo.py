@@ -118,8 +118,19 @@ def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run) -> None:
 
 def sources_on(page: str, line: str) -> list[int]:
     """The numbers before a line of memory on the page; a line that is too long for the page stands on several."""
-    (found,) = {each for each in page.splitlines() if re.fullmatch(r"[\d ]{8}" + re.escape(line) + " *", each)}
-    return [int(seq) for seq in found[:8].split()]
+    (width,) = {each.find("Conversation Facts:") for each in page.splitlines() if "Conversation Facts:" in each}
+    rows: list[tuple[str, str]] = [("", "")]
+    for each in page.splitlines():
+        numbers, text = each[:width].strip(), "".join(each[width:].split())
+        rows = [*rows, (numbers, text)] if numbers else [*rows[:-1], (rows[-1][0], rows[-1][1] + text)]
+    told = [(numbers, text) for numbers, text in rows if re.fullmatch(r"[\d …]+", numbers)]
+    (found,) = {numbers for numbers, text in told if text == "".join(line.split()) or is_last(text, line)}
+    return [int(seq) for seq in found.split() if seq.isdigit()]
+
+
+def is_last(text: str, line: str) -> bool:
+    """Behind the last line of memory the page goes on."""
+    return text.startswith("".join(line.split()) + "narrative")
 
 
 def test_the_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, value: dict[str, Any]) -> None:

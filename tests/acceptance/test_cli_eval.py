@@ -51,7 +51,7 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
     assert (shown.code, shown.err) == (0, "")
     results = json.loads((folder / "out.json").read_bytes())["results"]
     assert len(results) == 2 * 2 * (2 + 2 + 2 + 1)
-    assert shown.out.count("hierarchical") == 8 + 4  # of the sessions with tools the evidence, too
+    assert shown.out.count("hierarchical") == 8 + 8  # what the lines are like in a table of its own
     assert max(map(len, shown.out.splitlines())) <= 100
     for result in results:
         assert set(result) == KEYS | FURTHER_KEYS
@@ -183,7 +183,7 @@ def test_every_store_gives_the_same_contexts(run: Run, file: Path, store: str) -
 def test_a_broken_rule_is_named_and_ends_with_code_1(
     run: Run, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactor_memory.evaluation.tally.verify", lambda context, count: ["a rule was broken"])
+    monkeypatch.setattr("reactor_memory.evaluation.tally.verify", lambda context, count, log: ["a rule was broken"])
     shown = run("eval", file, "--sessions", 1, "--budgets", "600", "--strategies", "take-last", "--variants", "tools")
     assert shown.code == 1
     assert shown.out.count("broken: a rule was broken") == 1

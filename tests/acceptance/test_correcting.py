@@ -200,7 +200,7 @@ def test_the_commands_correct_and_retract(run: Run, folder: Path) -> None:
     assert (fixed["value"], fixed["amended"]) == ("555-9999", True)
     assert "555-9999" in run("context", "s", "--budget", 250).out
     listed = run("facts", "s", "--all", "--json").json
-    assert [each["value"] for each in listed if each["successor"] == fixed] == [first["value"]]
+    assert first["value"] in [each["value"] for each in listed if each["successor"] == fixed]
     assert run("retract", "s", "--fact", *name).out == "retracted\n"
     assert name not in {(each["anchor"], each["key"]) for each in run("facts", "s", "--json").json}
     refused = run("retract", "s", "--fact", *name)

@@ -40,7 +40,8 @@ async def test_a_turn_with_texts_and_no_settings(folder: Path) -> None:
 async def test_memory_is_on_and_offline(folder: Path) -> None:
     async with open_memory("memory://") as memory:
         for number in range(1, 21):
-            said = [f"My order number is A-{number:04}.", Message.assistant("Noted.")]
+            news = "My order number is A-0001." if number == 1 else f"The weather is fine on day {number}."
+            said = [news, Message.assistant("Noted.")]
             await memory.save_history("s", said, user_id="u")
         await memory.drain()
         context = await memory.load_history("s", user_id="u", message="Go on.", budget=300)
