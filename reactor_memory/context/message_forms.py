@@ -152,10 +152,10 @@ class _Reader:
 
     def _add_call(self, call: ToolCall) -> None:
         self._is_reasoning = False
-        if self.messages and self.messages[-1].role == "assistant":
-            last = self.messages.pop()
-            self.messages.append(msgspec.structs.replace(last, tool_calls=(*last.tool_calls, call)))
-        else:
+        last = self.messages[-1] if self.messages else Message.user("")
+        if last.role == "assistant" and (last.content or last.parts or last.tool_calls):
+            self.messages[-1] = msgspec.structs.replace(last, tool_calls=(*last.tool_calls, call))
+        else:  # an empty answer is one of its own: with calls it is not written
             self.messages.append(Message.assistant(tool_calls=[call]))
 
 

@@ -109,7 +109,8 @@ def to_openai_responses(messages: Sequence[Message], *, system: str | None = Non
     items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
     for exchange in _exchanges(messages):
         message = exchange.message
-        items += map(_without_id, filter(_is_responses_reasoning, message.parts))
+        if exchange.role == "assistant":
+            items += map(_without_id, filter(_is_responses_reasoning, message.parts))
         content = _responses_content(exchange)
         if content or not exchange.calls:
             items.append({"role": exchange.role, "content": content})

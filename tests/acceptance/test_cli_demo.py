@@ -100,7 +100,7 @@ def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run) -> None:
     lines = context[0]["content"].split("\n")[2:]
     assert len(lines) > 30
     for number, line in enumerate(lines, start=1):
-        seqs = sources_on(page, line)
+        seqs = sources_on(page, line)[lines[: number - 1].count(line)]
         assert seqs, line
         answers = [run("context", ORDERS, "--store", "demo.db", "--why", "--seq", seq, "--json").json for seq in seqs]
         for seq, answer in zip(seqs, answers, strict=True):
@@ -116,21 +116,27 @@ def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run) -> None:
             assert fate["fact"]["value"].casefold() in json.dumps(source, ensure_ascii=False).casefold()
 
 
-def sources_on(page: str, line: str) -> list[int]:
-    """The numbers before a line of memory on the page; a line that is too long for the page stands on several."""
+def sources_on(page: str, line: str) -> list[list[int]]:
+    """The numbers before a line of memory wherever it stands on the page; one that is too long for the page stands on
+    several.
+    """
     (width,) = {each.find("Conversation Facts:") for each in page.splitlines() if "Conversation Facts:" in each}
     rows: list[tuple[str, str]] = [("", "")]
     for each in page.splitlines():
         numbers, text = each[:width].strip(), "".join(each[width:].split())
         rows = [*rows, (numbers, text)] if numbers else [*rows[:-1], (rows[-1][0], rows[-1][1] + text)]
-    told = [(numbers, text) for numbers, text in rows if re.fullmatch(r"[\d …]+", numbers)]
-    (found,) = {numbers for numbers, text in told if text == "".join(line.split()) or is_last(text, line)}
-    return [int(seq) for seq in found.split() if seq.isdigit()]
+    found = [(numbers, text) for numbers, text in rows if re.fullmatch(r"[\d …]+", numbers)]
+    squeezed = "".join(line.split())
+    return [
+        [int(seq) for seq in numbers.split() if seq.isdigit()]
+        for numbers, text in found
+        if text == squeezed or is_last(text, squeezed)
+    ]
 
 
 def is_last(text: str, line: str) -> bool:
     """Behind the last line of memory the page goes on."""
-    return text.startswith("".join(line.split()) + "narrative")
+    return text.startswith(f"{line}narrative")
 
 
 def test_the_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, value: dict[str, Any]) -> None:
