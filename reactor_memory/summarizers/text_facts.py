@@ -131,7 +131,7 @@ def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, s
 
 
 def _is_told_otherwise(statement: Statement) -> bool:
-    """What rules something, or is nothing but ``my X is Y``, is a fact of its own; but of numbers of orders and the like
+    """What rules something, or is nothing but ``my X is Y``, is a fact of its own. Of numbers of orders and the like
     there may be several, and a later one replaces none.
     """
     said = f"{statement.sentence.text[statement.start - statement.sentence.start :].rstrip('.! ')}."
