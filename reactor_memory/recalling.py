@@ -175,7 +175,7 @@ class Recaller:
             count=self._cost,
             count_text=self._counter.of_text,
         )
-        is_short = len(shown.window) + len(messages) + len(facts) < IN_THREAD_MESSAGES
+        is_short = len(facts) < IN_THREAD_MESSAGES and _is_short([*shown.window, *messages])
         return best() if is_short else await anyio.to_thread.run_sync(best, abandon_on_cancel=True)
 
     async def _findings(
@@ -192,7 +192,7 @@ class Recaller:
         rest = await self._not_indexed(session, user_id, draft, indexed.indexed_until)
         if not rest:
             return indexed
-        is_short = len(rest) < IN_THREAD_MESSAGES and sum(len(each.content) for each in rest) < IN_THREAD_CHARACTERS
+        is_short = _is_short(rest)
         if is_short and self._redactor is unredacted:
             return scored(joined(indexed, _searched(rest, query, unredacted)))
         # A redactor may take longer than a load waits
@@ -304,3 +304,8 @@ def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redacto
     last = messages[-1].seq or 0
     found, frequencies = postings.find(query.terms, last=last)
     return Findings(found=tuple(found), frequencies=frequencies, total=len(messages))
+
+
+def _is_short(messages: Sequence[Message]) -> bool:
+    """Whether reading them is quick enough for the thread of the event loop."""
+    return len(messages) < IN_THREAD_MESSAGES and sum(len(each.content) for each in messages) < IN_THREAD_CHARACTERS

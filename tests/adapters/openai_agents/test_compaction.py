@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from agents import Agent, ModelResponse, Runner
 from agents.memory import OpenAIResponsesCompactionSession
@@ -50,7 +50,7 @@ class Compactor:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         assert request.url.path.endswith("/responses/compact")
         self.asked.append(json.loads(request.content))
         usage = {
@@ -67,7 +67,7 @@ class Compactor:
             "output": [LAST, COMPACTED],
             "usage": usage,
         }
-        return httpx.Response(200, json=body)
+        return httpx2.Response(200, json=body)
 
 
 class AnsweringInTurn(ScriptedModel):
@@ -80,7 +80,7 @@ class AnsweringInTurn(ScriptedModel):
 
 
 def compacting(session: ReactorMemorySession, compactor: Compactor, **options: Any) -> OpenAIResponsesCompactionSession:
-    http_client = httpx.AsyncClient(transport=httpx.MockTransport(compactor))
+    http_client = httpx2.AsyncClient(transport=httpx2.MockTransport(compactor))
     client = AsyncOpenAI(api_key="none", http_client=http_client)
     return OpenAIResponsesCompactionSession("s", session, client=client, **options)
 
