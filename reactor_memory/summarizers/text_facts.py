@@ -146,7 +146,10 @@ def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
         return 0.0
     if talk.speakers:
         return TELLING * telling(statements)
-    settling = talk.salience(index) * min(1.0, len(talk.told[index].details) / MIN_DETAILS)
+    told = talk.told[index]
+    if told.by_user and CORRECTION.search(told.text):
+        return MOST_NAMELESS  # less than what it corrects would let the old stand for the new
+    settling = talk.salience(index) * min(1.0, len(told.details) / MIN_DETAILS)
     return max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
 
 
