@@ -54,8 +54,8 @@ def parse_answer(text: str) -> Extraction:
     several such objects the last one counts, of one that is cut off the facts that are whole.
 
     A fact needs a key and a value; without a `source_seq` it cites nothing (0). An unknown category counts as GENERAL,
-    an unknown act as a statement. What is no fact, has a blank key or value or is of absurd length is left out, one by
-    one. An answer without a list of facts is malformed, and so is one in which nothing is a fact and nothing is told:
+    an unknown act as a statement. Malformed facts, and those with a blank key or value or of absurd length, are dropped
+    one by one. An answer without a list of facts is malformed, and so is one in which nothing is a fact and nothing is told:
     an empty memory must not be mistaken for a conversation that says nothing.
     """
     for answer in _answers(text):

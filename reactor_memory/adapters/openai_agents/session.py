@@ -109,7 +109,7 @@ class ReactorMemorySession:
         `InvalidInputError` in a fork, whose first messages are another session's: begin a new session instead.
 
         When the next items that this object adds hold a ``compaction``, they take the place of what was cleared: then
-        memory goes on telling its facts.
+        memory keeps showing the facts of the cleared messages.
         """
         await self._crossing.acall(self._clear)
 
