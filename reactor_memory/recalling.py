@@ -19,7 +19,7 @@ from reactor_memory.context.draft import Draft
 from reactor_memory.context.entries import attributed, message_entries, searchable
 from reactor_memory.context.gate import Name, known, names, outside
 from reactor_memory.context.ranking import Postings, joined, scored
-from reactor_memory.context.recall import NOTHING, Recalled, Shown, choose, query_terms, wanted
+from reactor_memory.context.recall import NOTHING, Recalled, Shown, choose, joint, query_terms, wanted
 from reactor_memory.context.rendering import render_facts
 from reactor_memory.context.report import Context, Part
 from reactor_memory.ledger.merging import fold
@@ -238,17 +238,6 @@ def room_in(context: Context, *, count: Callable[[Message], int], with_memory: b
     taken = sum(tokens for part, tokens in context.report.tokens.items() if part != "window" and part not in giving)
     window, budget = window_of(context), context.report.budget
     return max(0, budget - taken - sum(map(count, window[kept_start(window, len(window), budget, count) :])))
-
-
-def joint(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in their order, those that overlap or touch as one."""
-    ranges: list[tuple[int, int]] = []
-    for first, last in sorted(places):
-        if ranges and first <= ranges[-1][1] + 1:
-            ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
-        else:
-            ranges.append((first, last))
-    return ranges
 
 
 def window_of(context: Context) -> list[Message]:

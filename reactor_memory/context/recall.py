@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from reactor_memory.context.days import asked_days
@@ -134,15 +136,37 @@ def _beside(found: Found) -> Iterator[tuple[int, int]]:
         yield last + 1, last + 1 + NEIGHBOUR_MESSAGES
 
 
-def _whole_turns(messages: Sequence[Message], findings: Findings, before: int) -> Iterator[Sequence[Message]]:
-    """The turns that were found, and those beside them that were read from their beginning to their end."""
-    found = {each.seq for each in findings.found if not each.anchor}
+def joint(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in their order, those that overlap or touch as one."""
+    ranges: list[tuple[int, int]] = []
+    for first, last in sorted(places):
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
+        else:
+            ranges.append((first, last))
+    return ranges
+
+
+def _whole_turns(
+    messages: Sequence[Message], findings: Findings, asked: Collection[tuple[int, int]], before: int
+) -> Iterator[Sequence[Message]]:
+    """The turns that were found and `asked` for, and those beside them that were read from their beginning to their
+    end. Of others only a part may have been read.
+    """
+    found = {each.seq for each in findings.found if not each.anchor and each.turn in asked}
     read = {message.seq for message in messages}
-    for turn in runs_of_turns(messages):
+    for turn in _runs(messages, joint(asked)):
         last = turn[-1].seq or 0
         is_whole = turn[0].role == "user" and last + 1 in read
         if last < before and (is_whole or any(message.seq in found for message in turn)):
             yield turn
+
+
+def _runs(messages: Sequence[Message], ranges: Sequence[tuple[int, int]]) -> Iterator[Sequence[Message]]:
+    """The turns of what was read; what lies between two ranges was not."""
+    starts = [start for start, _ in ranges]
+    for _, run in groupby(messages, key=lambda message: bisect_right(starts, message.seq or 0)):
+        yield from runs_of_turns([*run])
 
 
 def choose(
@@ -165,7 +189,8 @@ def choose(
     scorer = _Scorer(findings, named)
     older = [fact for fact in facts if fact.source_seq < shown.start]
     lines = list(_scored_lines(older, scorer, count_text))
-    turns = [(scorer.turn(turn), turn) for turn in _whole_turns(messages, findings, shown.first_safe)]
+    asked = wanted(findings, named, shown, room).turns
+    turns = [(scorer.turn(turn), turn) for turn in _whole_turns(messages, findings, asked, shown.first_safe)]
     safe = (scorer.message(message) for message in shown.window if (message.seq or 0) >= shown.first_safe)
     best = max([*(score for score, _ in (*lines, *turns)), *safe], default=0.0)
     least = RELEVANT_SHARE * best

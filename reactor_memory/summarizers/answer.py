@@ -55,8 +55,8 @@ def parse_answer(text: str) -> Extraction:
 
     A fact needs a key and a value; without a `source_seq` it cites nothing (0). An unknown category counts as GENERAL,
     an unknown act as a statement. Malformed facts, and those with a blank key or value or of absurd length, are dropped
-    one by one. An answer without a list of facts is malformed, and so is one in which nothing is a fact and nothing is told:
-    an empty memory must not be mistaken for a conversation that says nothing.
+    one by one. An answer without a list of facts is malformed, and so is one in which nothing is a fact and nothing is
+    told: an empty memory must not be mistaken for a conversation that says nothing.
     """
     for answer in _answers(text):
         listed = answer.get("facts")

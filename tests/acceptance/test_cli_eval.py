@@ -21,6 +21,7 @@ SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 LENGTH = 60
 KEYS = {
     *("file", "strategy", "budget", "variant", "questions", "survival", "probes", "read_amplification"),
+    *("attributable", "legible", "fill", "told", "junk"),
     *("corrected", "stale", "evidence_recall", "any_gold", "all_gold", "by_kind"),
     *("prefix_reuse", "violations", "cost", "p50_us", "p99_us", "digest"),
 }
