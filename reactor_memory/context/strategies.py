@@ -160,6 +160,8 @@ class Hierarchical:
             return take_last(request, "empty")
         start = min(start, summary.covered_seq + 1)
         layout = self._layout(request, summary, start, anew=request.rows.layout is None)
+        if request.rows.layout is None and not _still_holds(request, layout):
+            layout = self._layout(request, summary, start, anew=False)  # else the next load would move the window
         keep = None if summary.stale_ranges else layout
         return Plan(draft=_draft(request, layout, "fresh"), layout=keep)
 
