@@ -453,7 +453,7 @@ class ConversationManager:
         if as_of_seq is not None:
             _check_position("as_of_seq", as_of_seq)
         session = await self.get_session(session_id, user_id=user_id)
-        ledger = await (self._whole_ledger(session_id, user_id) if cleared else self._explainer.ledger(session))
+        ledger = await (self._whole_ledger(session) if cleared else self._explainer.ledger(session))
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
         return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
@@ -564,8 +564,7 @@ class ConversationManager:
         session = await self.get_session(session_id, user_id=user_id)
         return await self._summaries.read_ledger(session_id, session.branch)
 
-    async def _whole_ledger(self, session_id: str, user_id: str | None) -> Ledger:
-        session = await self.get_session(session_id, user_id=user_id)
+    async def _whole_ledger(self, session: Session) -> Ledger:
         return await self._database.read(derived.read_ledger, session.branch, cleared_too=True)
 
     @_in_time
