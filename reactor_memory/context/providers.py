@@ -256,9 +256,8 @@ def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | Non
         if message.role == "tool":
             continue
         made = message.tool_calls if message.role in _ASSISTANT else ()
-        names = {call.id: ids.of(call.id) for call in made}
-        calls = [msgspec.structs.replace(call, id=names[call.id]) for call in made]
-        yield Exchange(message, calls, _by_call(results.get(index, ()), names))
+        calls = [msgspec.structs.replace(call, id=ids.of(call.id)) for call in made]
+        yield Exchange(message, calls, _by_call(results.get(index, ()), made, calls))
 
 
 def _joined_runs(messages: Sequence[Message]) -> Sequence[Message]:
@@ -302,11 +301,20 @@ class _CallIds:
         return free
 
 
-def _by_call(results: Sequence[Message], ids: Mapping[str, str]) -> dict[str, list[Message]]:
-    """The results by the ids that the calls got. Those of no call that is shown are left out."""
+def _by_call(
+    results: Sequence[Message], made: Sequence[ToolCall], calls: Sequence[ToolCall]
+) -> dict[str, list[Message]]:
+    """The results by the ids that the calls got. Those of no call that is shown are left out.
+
+    Calls that a model made under one id, in several messages of one reasoning, cannot be told apart, and each needs a
+    result: they share theirs.
+    """
+    ids: dict[str, list[str]] = {}
+    for call, shown in zip(made, calls, strict=True):
+        ids.setdefault(call.id, []).append(shown.id)
     answers: dict[str, list[Message]] = {}
     for result in results:
-        if (call_id := ids.get(result.tool_call_id or "")) is not None:
+        for call_id in ids.get(result.tool_call_id or "", ()):
             answers.setdefault(call_id, []).append(result)
     return answers
 

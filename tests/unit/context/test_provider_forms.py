@@ -174,3 +174,24 @@ def test_nothing_that_was_said_or_called_is_lost(data: st.DataObject) -> None:
     parts = [part for content in to_gemini(shown)["contents"] for part in content["parts"]]
     assert sum("function_call" in part for part in parts) == calls
     assert sum("function_call" in part and "thought_signature" in part for part in parts) == signatures
+
+
+def test_calls_of_one_reasoning_under_one_id_are_told_apart_and_each_has_a_result() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]}
+    history = [
+        Message.user("hi"),
+        Message.assistant("", parts=(thought,), tool_calls=[ToolCall(id="a", name="find", arguments={})]),
+        Message.assistant("", tool_calls=[ToolCall(id=each, name="find", arguments={}) for each in ("a", "b")]),
+        Message.tool("found", tool_call_id="a"),
+        Message.tool("none", tool_call_id="b"),
+        Message.assistant("done"),
+    ]
+    written = to_openai(history)
+    assert [call["id"] for each in written for call in each.get("tool_calls", ())] == ["a", "a_1", "b"]
+    assert [(each["tool_call_id"], each["content"]) for each in written if each["role"] == "tool"] == [
+        ("a", "found"),
+        ("a_1", "found"),
+        ("b", "none"),
+    ]
+    assert list(openai_problems(written)) == []
+    assert list(responses_problems(to_openai_responses(history))) == []
