@@ -39,7 +39,7 @@ COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annota
 
 # `make mutate-NAME` works on a copy that mutmut makes of these, with the unit tests that have the name of the module.
 # Forked from a process that ran no test: what is remembered of texts would hide changes.
-PURE := ledger context reading terms validation wording
+PURE := core/context core/validation features/facts text
 MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 

@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 
 from reactor_memory import Memory, Message, open_memory
-from reactor_memory.benchmarking.databases import database
-from reactor_memory.benchmarking.results import Store
-from reactor_memory.settings import Settings
+from reactor_memory.evaluation.bench.databases import database
+from reactor_memory.evaluation.bench.results import Store
+from reactor_memory.wiring.settings import Settings
 
 USER = "ann"
 TURNS = 1

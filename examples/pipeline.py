@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from reactor_memory import Message, open_memory
-from reactor_memory.middleware import ModelCall, memory_middleware
+from reactor_memory.adapters.middleware import ModelCall, memory_middleware
 
 
 async def echo(call: ModelCall) -> Message:

@@ -12,8 +12,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from reactor_memory.http.client import MemoryServiceClient
-from reactor_memory.http.models import ContextMessage, CreateAgentMessageRequest
+from reactor_memory.client import MemoryServiceClient
+from reactor_memory.features.sharing.bodies import ContextMessage, CreateAgentMessageRequest
 
 
 async def model(messages: Sequence[ContextMessage]) -> AsyncIterator[str]:

@@ -1,6 +1,6 @@
 """Runs the migrations of Reactor Memory as SQL text.
 
-The library's own drivers execute the text in one transaction (`reactor_memory.storage.migrating`), so a migration
+The library's own drivers execute the text in one transaction (`reactor_memory.core.log.migrating`), so a migration
 is written with Alembic's operations and `op.execute` only: it never sees a connection.
 """
 

@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reactor_memory.container import Container, open_container
-    from reactor_memory.context.report import Context, ContextReport
+    from reactor_memory.core.context.report import Context, ContextReport
+    from reactor_memory.core.manager import ConversationManager
     from reactor_memory.errors import (
         ActiveSessionConflictError,
         BudgetExceededError,
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
         StoreUnavailableError,
         SummarizationError,
     )
-    from reactor_memory.manager import ConversationManager
     from reactor_memory.memory import Memory, open_memory
     from reactor_memory.models import Fact, Message, Pin, Session, Summary, ToolCall
-    from reactor_memory.settings import Settings
+    from reactor_memory.wiring.container import Container, open_container
+    from reactor_memory.wiring.settings import Settings
 
 _HOME = {
     "ActiveSessionConflictError": "errors",
     "BudgetExceededError": "errors",
     "ConfigurationError": "errors",
-    "Container": "container",
-    "Context": "context.report",
-    "ContextReport": "context.report",
-    "ConversationManager": "manager",
+    "Container": "wiring.container",
+    "Context": "core.context.report",
+    "ContextReport": "core.context.report",
+    "ConversationManager": "core.manager",
     "Fact": "models",
     "IdempotencyConflictError": "errors",
     "InvalidInputError": "errors",
@@ -66,7 +66,7 @@ _HOME = {
     "SessionDeletedError": "errors",
     "SessionNotFoundError": "errors",
     "SessionOwnershipError": "errors",
-    "Settings": "settings",
+    "Settings": "wiring.settings",
     "StoreError": "errors",
     "StoreFullError": "errors",
     "StoreReadOnlyError": "errors",
@@ -74,7 +74,7 @@ _HOME = {
     "SummarizationError": "errors",
     "Summary": "models",
     "ToolCall": "models",
-    "open_container": "container",
+    "open_container": "wiring.container",
     "open_memory": "memory",
 }
 

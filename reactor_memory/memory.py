@@ -20,18 +20,18 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from reactor_memory.container import Container, is_progressive, open_container
-from reactor_memory.entrances import async_block
+from reactor_memory.core.context_managers import async_block
+from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import ConfigurationError, InvalidInputError
-from reactor_memory.manager import ConversationManager
-from reactor_memory.settings import Settings
+from reactor_memory.wiring.container import Container, is_progressive, open_container
+from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.chat_memory.service import ChatMemoryService
-    from reactor_memory.notes.memory import LongTermMemory
-    from reactor_memory.service.search import MessageSearchService
-    from reactor_memory.sessions.directory import SessionDirectory
-    from reactor_memory.tiers.service import ProgressiveTiers
+    from reactor_memory.features.active_sessions.directory import SessionDirectory
+    from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.search.conversations import MessageSearchService
+    from reactor_memory.features.tiers.service import ProgressiveTiers
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Immutable values that flow through the library.
 
 They are built from rows that the library wrote itself, on the hottest path, so they do not validate; what comes
-from outside is checked at the door (`reactor_memory.validation`). Times are microseconds since the epoch, UTC.
+from outside is checked at the door (`reactor_memory.core.validation`). Times are microseconds since the epoch, UTC.
 Positions (`seq`) count from 1.
 """
 
@@ -18,10 +18,10 @@ Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMER
 Act: TypeAlias = Literal["statement", "decision", "correction"]
 
 AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
-"""What a member of a shared conversation may do (`reactor_memory.memberships`)."""
+"""What a member of a shared conversation may do (`reactor_memory.features.sharing.models`)."""
 
 Form: TypeAlias = Literal["full", "short", "brief"]
-"""How shortly facts are told (`reactor_memory.context.rendering.render_facts`)."""
+"""How shortly facts are told (`reactor_memory.features.facts.rendering.render_facts`)."""
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -223,7 +223,7 @@ class Fact(Value, frozen=True, kw_only=True):
     """Something that a message states.
 
     `anchor` is the thing it is about ("reserve_restaurant #2", "user"); identity is anchor + key. `span` is where the
-    value stands, in characters of `evidence_text(message)` (`reactor_memory.ledger.evidence`) of the message as the
+    value stands, in characters of `evidence_text(message)` (feature facts) of the message as the
     redactor leaves it. `said_by` is the role of the source message. `failed` marks an attempt that did not succeed: it
     is a fact that it was tried. `amended` says that a person fixed it: no message states the value, and everything else
     is as it was in the fact that it replaces.
@@ -505,9 +505,10 @@ class ArchivedRanges(Value, frozen=True, kw_only=True):
 
 class Ledger(Value, frozen=True, kw_only=True):
     """All segments and facts of a branch, oldest first, inherited ones included, and what people said of its facts, in
-    the order in which they did: `facts` are as the messages state them (`reactor_memory.ledger.amending`). `posted` is
-    the posted summary that rules: of those whose messages the branch shows the one that reaches furthest, of equals the
-    newest.
+    the order in which they did: `facts` are as the messages state them (`amendment_fold` of the feature facts).
+
+    `posted` is the posted summary that rules: of those whose messages the branch shows the one that reaches furthest,
+    of equals the newest.
     """
 
     segments: tuple[Segment, ...] = ()

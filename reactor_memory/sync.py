@@ -23,22 +23,22 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from reactor_memory import memory as awaited
-from reactor_memory.chat_memory.service import ChatMemoryService
-from reactor_memory.container import Container
-from reactor_memory.context.message_forms import MessageLike, MessagesLike
-from reactor_memory.context.report import Context
-from reactor_memory.entrances import Block, block
+from reactor_memory.core.context.message_forms import MessageLike, MessagesLike
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context_managers import Block, block
+from reactor_memory.core.manager import PAGE
+from reactor_memory.core.turn import Turn
 from reactor_memory.errors import StoreClosedError
-from reactor_memory.manager import PAGE
+from reactor_memory.features.active_sessions.directory import SessionDirectory
+from reactor_memory.features.chat_memory.service import ChatMemoryService
+from reactor_memory.features.notes.memory import LongTermMemory
+from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.features.search.conversations import MessageSearchService
+from reactor_memory.features.tiers.service import ProgressiveTiers
 from reactor_memory.memory import Erasure, Facts, Memory, Pins
 from reactor_memory.models import JsonObject, Message
-from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.notes.tool import ManageLongTermMemoryTool
-from reactor_memory.service.search import MessageSearchService
-from reactor_memory.sessions.directory import SessionDirectory
-from reactor_memory.settings import Settings
-from reactor_memory.tiers.service import ProgressiveTiers
-from reactor_memory.turn import Turn
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

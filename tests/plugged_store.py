@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory import container
-from reactor_memory.plugins import Plugin
-from reactor_memory.settings import Settings
-from reactor_memory.storage.message_store import SqlMessageStore
-from reactor_memory.storage.summary_store import SqlSummaryStore
+from reactor_memory.core.log.message_store import SqlMessageStore
+from reactor_memory.features.facts.database_store import SqlSummaryStore
+from reactor_memory.wiring import container
+from reactor_memory.wiring.plugins import Plugin
+from reactor_memory.wiring.settings import Settings
 from tests.stores import memory_database
 
 PLAIN = "plain://"

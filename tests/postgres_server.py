@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import asyncpg
 
-from reactor_memory.benchmarking.servers import started_postgres
 from reactor_memory.database.schema import REVISION_TABLE, newest_revision
+from reactor_memory.evaluation.bench.servers import started_postgres
 from tests.stores import postgres_store
 
 _SCHEMA = """

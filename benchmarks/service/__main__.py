@@ -22,9 +22,9 @@ import psutil
 from benchmarks.peers.databases import databases, server
 from benchmarks.service.load import Measured, Request, ask, measure, request
 from reactor_memory import Settings, open_container
-from reactor_memory.http.api_keys import new_key
-from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
-from reactor_memory.storage import api_keys
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
+from reactor_memory.server.api_keys import new_key
 
 MESSAGES, PER_REQUEST = 1000, 100
 TEXT = "What did we agree on for the offer to Meyer, and who is going to call them back about it tomorrow? " * 2
@@ -207,7 +207,7 @@ async def _agent_key(url: str) -> str:
     async with open_container(Settings(store={"url": url}, background={"enabled": False})) as container:
         grant = Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS)
         key = new_key("bench", grant, now=container.clock()())
-        await container.database().write(api_keys.add_api_key, key.key)
+        await container.database().write(key_operations.add_api_key, key.key)
     return key.text
 
 

@@ -46,8 +46,8 @@ from reactor_memory import (
     StoreError,
     open_memory,
 )
+from reactor_memory.features.active_sessions.directory import SessionDirectory
 from reactor_memory.models import ActiveSession
-from reactor_memory.sessions.directory import SessionDirectory
 
 T = TypeVar("T")
 

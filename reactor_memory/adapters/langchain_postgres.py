@@ -17,8 +17,8 @@ from typing import Any, cast
 import asyncpg
 from msgspec.structs import replace
 
-from reactor_memory.adapters.crossing import Crossing
 from reactor_memory.adapters.extras import require
+from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.errors import ImportFormatError, InvalidInputError, StoreUnavailableError
 from reactor_memory.memory import Memory
 from reactor_memory.models import Message, Value

@@ -15,19 +15,19 @@ from typing import Any, Protocol, cast
 import anyio.to_thread
 import msgspec
 
-from reactor_memory.adapters.crossing import Crossing
+from reactor_memory.adapters.batches import Joined
 from reactor_memory.adapters.extras import require
-from reactor_memory.adapters.joined import Joined
+from reactor_memory.adapters.loop_bridge import Crossing
+from reactor_memory.core.ports import Clock
+from reactor_memory.core.validation import MessageLimits, check_label, check_object
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
+from reactor_memory.features.items import operations as items
+from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.memory import Memory
 from reactor_memory.models import Fact, ItemChange, JsonObject, Session
 from reactor_memory.models import Item as StoredItem
-from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.protocols import Clock
-from reactor_memory.storage import items
-from reactor_memory.terms import terms
-from reactor_memory.validation import MessageLimits, check_label, check_object
+from reactor_memory.text.analyzer import terms
 
 require("langgraph", adapter=__name__, package="langgraph", extra="langgraph")
 

@@ -14,7 +14,7 @@ from reactor_memory.cli.options import list_option
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 
 if TYPE_CHECKING:
-    from reactor_memory.benchmarking.results import Store
+    from reactor_memory.evaluation.bench.results import Store
 
 STORES = ("sqlite", "postgres", "memory")
 WORKS = ("append_turn", "load_last_20", "load_hierarchical", "load_200_trim", "cold_load", "concurrent_32")
@@ -36,9 +36,9 @@ def _in_event_loop(body: Callable[..., Any]) -> Callable[..., None]:
 def _show_reference(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if not wanted:
         return
-    folder = Path(__file__).parents[1] / "benchmarking"
+    folder = Path(__file__).parents[1] / "evaluation" / "bench"
     for name in REFERENCES:
-        click.echo(f"# reactor_memory/benchmarking/{name}.py\n{(folder / name).with_suffix('.py').read_text()}")
+        click.echo(f"# reactor_memory/evaluation/bench/{name}.py\n{(folder / name).with_suffix('.py').read_text()}")
     context.exit()
 
 
@@ -97,12 +97,12 @@ async def bench(
     writes the same rows and does nothing else, take turns call by call in this process. docs/performance.md says what
     each row means. Only ratios within a run can be compared.
     """
-    from reactor_memory.benchmarking.running import Plan, run
     from reactor_memory.cli.bench_page import bench_page
     from reactor_memory.cli.bench_view import bench_view, results_json
     from reactor_memory.cli.log_lines import log_to_stderr
     from reactor_memory.cli.terminal import console, progress
-    from reactor_memory.settings import Settings
+    from reactor_memory.evaluation.bench.run import Plan, run
+    from reactor_memory.wiring.settings import Settings
 
     log_to_stderr(verbose=verbose)
     if url is not None and store != "postgres":

@@ -8,8 +8,8 @@ import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from reactor_memory.benchmarking.results import GROWTH, Result, Run
-from reactor_memory.cli.rendering import heading, table
+from reactor_memory.cli.tables import heading, table
+from reactor_memory.evaluation.bench.results import GROWTH, Result, Run
 
 NUMBERS = ("size", "median us", "p99 us", "raw us", "ratio", "sync us", "rows", "queries", "facts", "memory")
 RATES = ("turns/s", "raw turns/s", "ratio", "p99 ms", "raw p99 ms")

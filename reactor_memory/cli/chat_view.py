@@ -12,13 +12,13 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from reactor_memory.chat import Progress, Reply
-from reactor_memory.chat.replies import Unseen
 from reactor_memory.cli.context_view import context_view
-from reactor_memory.cli.rendering import facts
+from reactor_memory.cli.tables import facts
 from reactor_memory.cli.terminal import console, printable
-from reactor_memory.context.report import Context
-from reactor_memory.explaining import TracedFact
+from reactor_memory.core.context.report import Context
+from reactor_memory.features.chat import Progress, Reply
+from reactor_memory.features.chat.replies import Unseen
+from reactor_memory.features.explain.explainer import TracedFact
 
 PROMPT = "> "
 QUESTION_PROMPT = "? "

@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reactor_memory.cli.rendering import NOTHING_YET, block_view, count, heading, message_values, message_view, table
+from reactor_memory.cli.tables import NOTHING_YET, block_view, count, heading, message_values, message_view, table
 from reactor_memory.cli.terminal import printable
-from reactor_memory.context.draft import Freshness
-from reactor_memory.context.report import Context, ContextReport, Part, Reason, ReportEntry
+from reactor_memory.core.context.draft import Freshness
+from reactor_memory.core.context.report import Context, ContextReport, Part, Reason, ReportEntry
 from reactor_memory.evaluation.units import MEMORY_PARTS
 from reactor_memory.models import JsonObject
 

@@ -31,7 +31,7 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
 
     Exit code 1 if a detail that is called rescued was in take-last's context after all.
     """
-    from reactor_memory.cli import following
+    from reactor_memory.cli import progress
     from reactor_memory.cli.demo_view import demo_value, demo_view
     from reactor_memory.cli.replay import replay
     from reactor_memory.cli.terminal import printable
@@ -39,7 +39,7 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
     with sample_or(file) as path, named_or_temporary_store(invocation) as with_store:
         shown = await replay(with_store, _session_of(path, wanted), budget)
     own, shared = _own_arguments(file, wanted), _shared_options(budget, invocation.user_id)
-    commands = following.commands(shown.ours.report, store=invocation.store, shared=shared, own=own)
+    commands = progress.commands(shown.ours.report, store=invocation.store, shared=shared, own=own)
     invocation.show({**demo_value(shown), "follow": commands}, lambda: demo_view(shown))
     if not invocation.as_json:
         click.echo("\n".join(f"  {printable(command)}" for command in commands))

@@ -93,9 +93,9 @@ async def eval_(
 
     Exit code 1 if a context broke a rule, the contexts of a second replay were others, or a bound was not kept.
     """
-    from reactor_memory.cli.evaluating import Plan, evaluate
-    from reactor_memory.cli.evaluation_page import evaluation_page
-    from reactor_memory.cli.evaluation_view import evaluation_view, results_json, shortcomings
+    from reactor_memory.cli.eval_page import evaluation_page
+    from reactor_memory.cli.eval_run import Plan, evaluate
+    from reactor_memory.cli.eval_view import evaluation_view, results_json, shortcomings
     from reactor_memory.cli.session_files import generated, write_generated
     from reactor_memory.cli.terminal import console
 

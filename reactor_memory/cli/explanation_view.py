@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.cli.context_view import REASONS
-from reactor_memory.cli.rendering import count, heading, message_values, message_view, spans, table
+from reactor_memory.cli.tables import count, heading, message_values, message_view, spans, table
 from reactor_memory.cli.terminal import printable
-from reactor_memory.context.explaining import Explanation, FactFate, FactReason, Line, LineReason
-from reactor_memory.context.report import MessageFate, MessageReason, Part
+from reactor_memory.core.context.report import MessageFate, MessageReason, Part
+from reactor_memory.features.explain.explanation import Explanation, FactFate, FactReason, Line, LineReason
 from reactor_memory.models import JsonObject, Message
 
 MESSAGE_REASONS: dict[MessageReason, str] = {

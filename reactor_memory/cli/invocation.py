@@ -15,9 +15,9 @@ import click
 from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
-    from reactor_memory.container import Container
     from reactor_memory.memory import Memory
-    from reactor_memory.settings import Settings
+    from reactor_memory.wiring.container import Container
+    from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 
@@ -34,7 +34,7 @@ class Invocation:
 
     def settings(self, **sections: Any) -> Settings:
         """The settings, with what the options and the command decide on top."""
-        from reactor_memory.settings import Settings
+        from reactor_memory.wiring.settings import Settings
 
         if self.store is not None:
             sections["store"] = {**sections.get("store", {}), "url": self.store}
@@ -43,8 +43,8 @@ class Invocation:
     @asynccontextmanager
     async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:
         """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing."""
-        from reactor_memory.container import sqlite_file
         from reactor_memory.memory import open_memory
+        from reactor_memory.wiring.container import sqlite_file
 
         settings = settings or self.settings()
         file = sqlite_file(settings)

@@ -10,13 +10,13 @@ import click
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.lazy_group import Lazy, LazyGroup
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.principals import OPERATIONS, Grant, Operation
-from reactor_memory.storage import api_keys
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from reactor_memory.principals import ApiKey
+    from reactor_memory.features.sharing.principals import ApiKey
 
 _CLIENT = re.compile(r"[A-Za-z0-9._-]{1,100}")
 MICROSECONDS_PER_DAY = 86_400_000_000
@@ -88,7 +88,7 @@ async def create(
     It cannot be shown again: only a hash of it is kept. A client may have several keys, so that one can take the place
     of another before that is revoked.
     """
-    from reactor_memory.http.api_keys import new_key
+    from reactor_memory.server.api_keys import new_key
 
     if invocation.settings().store.url.startswith("memory://"):
         raise ConfigurationError("store.url", "memory:// keeps nothing after the command, and so no key")
@@ -97,7 +97,7 @@ async def create(
         ends = None if expires_in_days is None else now + expires_in_days * MICROSECONDS_PER_DAY
         grant = Grant(agent_names=agent_names, operations=operations)
         key, text = new_key(client_id, grant, now=now, expires_at=ends)
-        await container.database().write(api_keys.add_api_key, key)
+        await container.database().write(key_operations.add_api_key, key)
     if invocation.as_json:
         invocation.show(shown(key, now=now) | {"key": text}, str)
     else:
@@ -110,7 +110,7 @@ async def create(
 async def list_(invocation: Invocation) -> None:
     """List the keys by their prefixes, the oldest first."""
     async with invocation.container() as container:
-        found = await container.database().read(api_keys.list_api_keys)
+        found = await container.database().read(key_operations.list_api_keys)
         now = container.clock()()
     invocation.show([shown(key, now=now) for key in found], lambda: _table(found, now=now))
 
@@ -125,7 +125,7 @@ async def revoke(invocation: Invocation, prefix: str) -> int:
     before.
     """
     async with invocation.container() as container:
-        revoked = await container.database().write(api_keys.revoke_api_key, prefix, now=container.clock()())
+        revoked = await container.database().write(key_operations.revoke_api_key, prefix, now=container.clock()())
     invocation.show({"revoked": revoked}, lambda: "revoked" if revoked else "no key of this prefix is in force")
     return 0 if revoked else 1
 
@@ -145,7 +145,7 @@ def shown(key: ApiKey, *, now: int) -> dict[str, Any]:
 
 
 def _state(key: ApiKey, *, now: int) -> str:
-    from reactor_memory.http.api_keys import holds
+    from reactor_memory.server.api_keys import holds
 
     if key.revoked_at is not None:
         return "revoked"
@@ -153,7 +153,7 @@ def _state(key: ApiKey, *, now: int) -> str:
 
 
 def _table(found: tuple[ApiKey, ...], *, now: int) -> RenderableType:
-    from reactor_memory.cli.rendering import moment, table
+    from reactor_memory.cli.tables import moment, table
     from reactor_memory.cli.terminal import printable
 
     if not found:

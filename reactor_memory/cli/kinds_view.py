@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from rich.console import RenderableType
 
-from reactor_memory.cli.evaluating import Result
-from reactor_memory.cli.rendering import table
+from reactor_memory.cli.eval_run import Result
+from reactor_memory.cli.tables import table
 from reactor_memory.evaluation.scores import Scores
 
 NUMBERS = ("budget", "probes", "attributable", "survival", "stale", "evidence", "any", "all")

@@ -12,7 +12,7 @@ from reactor_memory.errors import ConfigurationError, SummarizationError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
-    from reactor_memory.settings import Settings
+    from reactor_memory.wiring.settings import Settings
 
 DEFAULT_BUDGET = 2000
 
@@ -73,7 +73,7 @@ async def context(
 
 async def _print_context(invocation: Invocation, session: str, load: dict[str, Any]) -> None:
     from reactor_memory.cli.context_view import context_value, context_view
-    from reactor_memory.cli.rendering import NOTHING_YET
+    from reactor_memory.cli.tables import NOTHING_YET
 
     async with invocation.memory() as memory:
         missing = await _why_no_memory(memory, session, invocation.user_id, NOTHING_YET)
@@ -82,8 +82,8 @@ async def _print_context(invocation: Invocation, session: str, load: dict[str, A
 
 
 async def _why_no_memory(memory: Memory, session: str, user_id: str | None, otherwise: str) -> str:
-    from reactor_memory.cli.rendering import no_memory
-    from reactor_memory.container import is_progressive
+    from reactor_memory.cli.tables import no_memory
+    from reactor_memory.wiring.container import is_progressive
 
     found = await memory.get_session(session, user_id=user_id)
     settings = memory.container.settings()
@@ -114,11 +114,11 @@ async def _explain(
 @with_common_options
 async def search(invocation: Invocation, session: str, query: str, limit: int) -> None:
     """Find messages and facts of a session by their words, the best first."""
-    from reactor_memory.cli import rendering
+    from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
         hits = await memory.recall(session, query, user_id=invocation.user_id, limit=limit)
-    invocation.show(hits, lambda: rendering.search_hits(hits))
+    invocation.show(hits, lambda: tables.search_hits(hits))
 
 
 @click.command()
@@ -131,14 +131,14 @@ async def facts(invocation: Invocation, session: str, as_of_seq: int | None, eve
 
     Values that do not stand in their message are marked as not verified; memory never shows them.
     """
-    from reactor_memory.cli import rendering
+    from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
         found = await memory.facts.trace(
             session, user_id=invocation.user_id, as_of_seq=as_of_seq, everything=everything
         )
-        missing = await _why_no_memory(memory, session, invocation.user_id, rendering.NO_FACTS_YET)
-    invocation.show([rendering.fact_value(each) for each in found], lambda: rendering.facts(found, missing))
+        missing = await _why_no_memory(memory, session, invocation.user_id, tables.NO_FACTS_YET)
+    invocation.show([tables.fact_value(each) for each in found], lambda: tables.facts(found, missing))
 
 
 @click.command()
@@ -152,9 +152,9 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
 
     With history.strategy progressive and without summary.enabled: condense and compress older messages now.
     """
-    from reactor_memory.cli import rendering
-    from reactor_memory.cli.rendering import SummaryView
-    from reactor_memory.container import is_progressive
+    from reactor_memory.cli import tables
+    from reactor_memory.cli.tables import SummaryView
+    from reactor_memory.wiring.container import is_progressive
 
     settings = invocation.settings(background={"enabled": True})
     if is_progressive(settings) and not settings.summary.enabled and not rebuild:
@@ -170,15 +170,15 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
         summary = await memory.get_summary(session, user_id=invocation.user_id)
         state = await memory.work_state(session, user_id=invocation.user_id)
     view = SummaryView.of(summary, state)
-    invocation.show(view, lambda: rendering.summary(view))
+    invocation.show(view, lambda: tables.summary(view))
     return 1 if view.last_error else 0
 
 
 async def _bring_up_tiers(invocation: Invocation, session: str, settings: Settings) -> int:
-    from reactor_memory.cli import rendering
+    from reactor_memory.cli import tables
 
     async with invocation.memory(settings) as memory:
         await memory.get_session(session, user_id=invocation.user_id)
         report = await memory.container.tiers().summarize(session, user_id=invocation.user_id)
-    invocation.show(report, lambda: rendering.tiers(report))
+    invocation.show(report, lambda: tables.tiers(report))
     return 0

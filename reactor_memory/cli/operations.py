@@ -24,15 +24,15 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
     After a change of tokens.encoding, messages of the old one are counted again at every load; --recount stores the
     new counts.
     """
-    from reactor_memory.cli import rendering
-    from reactor_memory.storage.recounting import recount
+    from reactor_memory.cli import tables
+    from reactor_memory.core.log.recounting import recount
 
     settings = invocation.settings(store={"auto_migrate": True})
     async with invocation.container(settings, creates=True) as container:
         counter = container.message_counter()
         recounted = await recount(container.database(), counter.name, counter.counted) if recounting else 0
         schema = dict((await container.message_store().check()).details).get("schema", "")
-    invocation.show({"schema": schema, "recounted": recounted}, lambda: rendering.migrated(schema, recounted))
+    invocation.show({"schema": schema, "recounted": recounted}, lambda: tables.migrated(schema, recounted))
 
 
 @click.command()
@@ -47,7 +47,7 @@ async def worker(invocation: Invocation, once: bool) -> None:
     Runs until SIGTERM or Ctrl-C; work that has begun is finished within background.close_grace_seconds. Any number
     of workers may run on one PostgreSQL database. Logs to stderr.
     """
-    from reactor_memory.cli.serving import SERVICE_DEFAULTS, sections, unless_set
+    from reactor_memory.cli.serve import SERVICE_DEFAULTS, sections, unless_set
 
     log_to_stderr(verbose=True)
     grace = {"store.delete_grace_days": SERVICE_DEFAULTS["store.delete_grace_days"]}  # `serve` lets these be restored
@@ -80,8 +80,8 @@ async def doctor(invocation: Invocation) -> int:
     Prints which parts were selected and why, every setting in force with its origin (secrets masked), the state of
     the database, and background work that fails. Exit code 1 if there is a problem.
     """
-    from reactor_memory.cli.examination import examine
-    from reactor_memory.cli.examination_view import examination_view
+    from reactor_memory.cli.doctor import examine
+    from reactor_memory.cli.doctor_view import examination_view
 
     found = await examine(invocation)
     invocation.show(found, lambda: examination_view(found))

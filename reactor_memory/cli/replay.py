@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from reactor_memory.cli.demonstration import Demonstration, Pace, demonstrate
-from reactor_memory.cli.importing import Advance, Importer, check_line
+from reactor_memory.cli.demo_run import Demonstration, Pace, demonstrate
+from reactor_memory.cli.import_files import Advance, Importer, check_line
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.terminal import progress
 from reactor_memory.cli.transcripts import Line
-from reactor_memory.container import Container, manager_options
-from reactor_memory.context.report import Context
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.ports import Clock
 from reactor_memory.models import Message
-from reactor_memory.protocols import Clock
+from reactor_memory.wiring.container import Container, manager_options
 
 BATCH = 20
 """Messages that are saved at once: about what one visit of a user leaves."""

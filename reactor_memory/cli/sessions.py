@@ -15,11 +15,11 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 @with_common_options
 async def sessions(invocation: Invocation, limit: int, cursor: str | None) -> None:
     """List sessions, newest activity first: those of --user, or those without an owner."""
-    from reactor_memory.cli import rendering
+    from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
         page = await memory.list_sessions(user_id=invocation.user_id, limit=limit, cursor=cursor)
-    invocation.show(page, lambda: rendering.sessions(page))
+    invocation.show(page, lambda: tables.sessions(page))
 
 
 @click.command()
@@ -30,7 +30,7 @@ async def sessions(invocation: Invocation, limit: int, cursor: str | None) -> No
 @with_common_options
 async def show(invocation: Invocation, session: str, last: int, everything: bool, archived: bool) -> None:
     """Print the messages of a session as they are stored, of a fork the whole branch."""
-    from reactor_memory.cli import rendering
+    from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
         found = await memory.get_session(session, user_id=invocation.user_id)
@@ -38,8 +38,8 @@ async def show(invocation: Invocation, session: str, last: int, everything: bool
         messages = await memory.read_messages(
             session, user_id=invocation.user_id, last=max(newest, 1), archived=archived
         )
-    shown = {"session": found, "messages": rendering.message_values(messages)}
-    invocation.show(shown, lambda: rendering.session(found, messages))
+    shown = {"session": found, "messages": tables.message_values(messages)}
+    invocation.show(shown, lambda: tables.session(found, messages))
 
 
 @click.command()
@@ -98,7 +98,7 @@ async def delete(invocation: Invocation, session: str, yes: bool) -> int:
     A root goes with all its forks, a fork with the forks below it. Its id is never used again. Exit code 1 if the
     answer was no.
     """
-    from reactor_memory.cli import rendering
+    from reactor_memory.cli import tables
 
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("deleting asks first: run it in a terminal or add --yes")
@@ -107,5 +107,5 @@ async def delete(invocation: Invocation, session: str, yes: bool) -> int:
         if not yes and not click.confirm(f"Delete {session} ({found.last_seq} messages) and its forks?", err=True):
             return 1
         gone = await memory.delete(session, user_id=invocation.user_id)
-    invocation.show({"deleted": gone}, lambda: rendering.deleted(gone))
+    invocation.show({"deleted": gone}, lambda: tables.deleted(gone))
     return 0

@@ -13,7 +13,7 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.importing import FileSize, Imported, Importer
+    from reactor_memory.cli.import_files import FileSize, Imported, Importer
 
 
 @click.command("import")
@@ -29,9 +29,9 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
 
     Summaries are left to `reactor-memory worker`, or to the process that loads the session.
     """
-    from reactor_memory.cli import rendering
-    from reactor_memory.cli.importing import BATCH, Importer, check_files
-    from reactor_memory.container import manager_options
+    from reactor_memory.cli import tables
+    from reactor_memory.cli.import_files import BATCH, Importer, check_files
+    from reactor_memory.wiring.container import manager_options
 
     settings = invocation.settings(background={"enabled": False})
     limits = manager_options(settings).limits
@@ -45,12 +45,12 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
             max_bytes=limits.max_session_bytes,
         )
         imported = await _import_files(importer, sizes)
-    invocation.show(imported, lambda: rendering.imported(imported))
+    invocation.show(imported, lambda: tables.imported(imported))
 
 
 async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[Imported]:
     """Nothing is stored before every file was compared with the database."""
-    from reactor_memory.cli.importing import Imported
+    from reactor_memory.cli.import_files import Imported
     from reactor_memory.cli.terminal import progress
 
     for size in sizes:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from reactor_memory.evaluation.probes import Probe, holds, is_about
 from reactor_memory.evaluation.units import Unit
 from reactor_memory.models import Message
-from reactor_memory.reading import arguments_of, decode, leaves
+from reactor_memory.text.spans import arguments_of, decode, leaves
 
 Kind: TypeAlias = Literal["date", "time", "number", "flag", "text"]
 Words: TypeAlias = frozenset[str]

@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 from dependency_injector import providers
 
-from reactor_memory.container import Container
+from reactor_memory.wiring.container import Container
 
 LONGEST_SECONDS = 0.004
 SHARE = 0.2

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from reactor_memory.context.report import Context
+from reactor_memory.core.context.report import Context
 from reactor_memory.evaluation.attribution import is_clear, record_of
 from reactor_memory.evaluation.units import MEMORY_PARTS, Unit, lines_as_units
 from reactor_memory.models import Message
-from reactor_memory.wording import CALENDAR_WORDS, STOP_WORDS, read_sentences
+from reactor_memory.text.words import CALENDAR_WORDS, STOP_WORDS, read_sentences
 
 LEAST_WORDS = 2
 """Content words of a line that says anything."""

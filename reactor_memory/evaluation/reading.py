@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from dependency_injector import providers
 
-from reactor_memory.container import Container
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.ports import Condenser, Summarizer
 from reactor_memory.models import Extraction, Fact, Message, Usage
-from reactor_memory.protocols import Condenser, Summarizer
-from reactor_memory.tokens.messages import MessageCounter
+from reactor_memory.wiring.container import Container
 
 
 class MeteredSummarizer:

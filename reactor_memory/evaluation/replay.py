@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import anyio
 import msgspec
 
-from reactor_memory.container import Container
-from reactor_memory.context.report import Context
+from reactor_memory.core.context.report import Context
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.evaluation.metrics import TextCount, ratio
 from reactor_memory.evaluation.pricing import cost_of_summaries, cost_of_turns, prices_of
@@ -24,7 +23,8 @@ from reactor_memory.evaluation.reading import usage_of
 from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.models import Message, Usage
-from reactor_memory.settings import Price
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.settings import Price
 
 Questions: TypeAlias = Literal["off", "on"]
 """``off``: nothing is recalled, and one context answers for all probes. ``on``: turns recall as by default, and each

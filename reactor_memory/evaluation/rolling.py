@@ -14,20 +14,20 @@ import anyio
 import anyio.to_thread
 from dependency_injector import providers
 
-from reactor_memory.container import Container
-from reactor_memory.context.cutting import newest_turns
-from reactor_memory.context.draft import Draft
-from reactor_memory.context.rendering import render_narrative
-from reactor_memory.context.strategies import Plan, PlanRequest
+from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.newest_turns import newest_turns
+from reactor_memory.core.ports import Clock, MessageStore, Redactor, Summarizer, SummaryStore
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
+from reactor_memory.features.facts.jobs import put_successor, successor
+from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.strategies import Plan, PlanRequest
+from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Lease, Message, Summary, SummaryHead, Value
-from reactor_memory.protocols import Clock, MessageStore, Redactor, Summarizer, SummaryStore
-from reactor_memory.reading import sentences
-from reactor_memory.redaction import redacted
-from reactor_memory.settings import Settings
-from reactor_memory.workers.jobs import put_successor, successor
+from reactor_memory.text.spans import sentences
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.settings import Settings
 
 MESSAGE_SHARE = 0.1
 """Of the budget, kept free for the message to come."""

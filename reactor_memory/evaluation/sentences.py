@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from reactor_memory.models import Extraction, Fact, Message
-from reactor_memory.reading import arguments_of, decode, leaves
-from reactor_memory.wording import read_sentences
+from reactor_memory.text.spans import arguments_of, decode, leaves
+from reactor_memory.text.words import read_sentences
 
 MAX_LINE_CHARACTERS = 400
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from reactor_memory.context.draft import Freshness
-from reactor_memory.context.report import Context
-from reactor_memory.context.strategies import LEFT_OUT
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.draft import Freshness
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.verification import verify
 from reactor_memory.evaluation.attribution import keys_in
 from reactor_memory.evaluation.legibility import is_junk, is_legible, memory_lines, told_share
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
@@ -19,6 +18,7 @@ from reactor_memory.evaluation.pricing import Traffic
 from reactor_memory.evaluation.probes import Probe, evidence_shown
 from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
 from reactor_memory.evaluation.units import units_of
+from reactor_memory.features.facts.strategies import LEFT_OUT
 from reactor_memory.models import Message
 
 SHOWN_PROBLEMS = 5

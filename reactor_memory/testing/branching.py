@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
+from reactor_memory.core.ports import Appended, ContextQuery, MessageStore
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.models import Message, Session
-from reactor_memory.protocols import Appended, ContextQuery, MessageStore
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs, texts
 

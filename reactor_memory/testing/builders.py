@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import Appended, AppendRequest, MessageStore
 from reactor_memory.models import Message, Pin
-from reactor_memory.protocols import Appended, AppendRequest, MessageStore
 
 
 def wall_clock() -> int:

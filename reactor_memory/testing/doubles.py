@@ -7,8 +7,8 @@ from typing import Any
 
 import anyio
 
+from reactor_memory.core.ports import Condensed, Condenser
 from reactor_memory.models import Extraction, Fact, Message, Usage, Value
-from reactor_memory.protocols import Condensed, Condenser
 
 
 class FakeClock:

@@ -9,9 +9,9 @@ from functools import partial
 import anyio
 import pytest
 
+from reactor_memory.core.ports import ContextQuery, ContextRows, MessageStore
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionError, SessionNotFoundError
 from reactor_memory.models import Message, SessionPreview
-from reactor_memory.protocols import ContextQuery, ContextRows, MessageStore
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

@@ -6,6 +6,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import Appended, AppendRequest, ContextQuery, MessageStore, Refold
 from reactor_memory.errors import (
     IdempotencyConflictError,
     SessionNotFoundError,
@@ -13,7 +14,6 @@ from reactor_memory.errors import (
     StoreClosedError,
 )
 from reactor_memory.models import Message, Role, Session, Summary, ToolCall, Visibility
-from reactor_memory.protocols import Appended, AppendRequest, ContextQuery, MessageStore, Refold
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
 nothing_left: Refold = lambda ledger: Summary()  # noqa: E731

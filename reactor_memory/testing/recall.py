@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.context.entries import part_of
+from reactor_memory.core.ports import Findings, IndexPart, RecallIndex, RecallQuery
+from reactor_memory.features.recall.entries import part_of
 from reactor_memory.models import Fact, Message
-from reactor_memory.protocols import Findings, IndexPart, RecallIndex, RecallQuery
-from reactor_memory.terms import terms
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.summaries import MINUTE, Store, claimed, segment, session_of
+from reactor_memory.text.analyzer import terms
 
 
 def talk(*texts: str, start: int = 1) -> tuple[Message, ...]:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import pytest
 from dependency_injector import providers
 
-from reactor_memory.container import Container, open_container
-from reactor_memory.context.report import Context
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError, SummarizationError
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.settings import Settings
 from reactor_memory.testing.doubles import ScriptedCondenser
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 
 CURRENT = Message.user("And which of them do I pay for?")
 BUDGETS = (40, 60, 90, 150, 250, 400, 700, 1200, 2500, 20_000)

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import SUMMARIZE, ContextQuery, MessageStore, SummaryStore
 from reactor_memory.errors import SessionDeletedError
 from reactor_memory.models import (
     BlockLine,
@@ -22,7 +23,6 @@ from reactor_memory.models import (
     Usage,
     facts_to_json,
 )
-from reactor_memory.protocols import SUMMARIZE, ContextQuery, MessageStore, SummaryStore
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left

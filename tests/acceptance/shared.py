@@ -9,10 +9,10 @@ from typing import Any
 from dependency_injector import providers
 
 from reactor_memory import Container, Settings, open_container
-from reactor_memory.memberships import Conversation
+from reactor_memory.features.sharing.messages import NewMessage
+from reactor_memory.features.sharing.models import Conversation
+from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operation, Principal
 from reactor_memory.models import Message
-from reactor_memory.principals import OPERATIONS, Grant, Operation, Principal
-from reactor_memory.service.messages import NewMessage
 from reactor_memory.testing import FakeClock
 
 ANN, BOB, CYD, EVE = (Principal(user_id=name) for name in ("ann", "bob", "cyd", "eve"))

@@ -11,8 +11,8 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, InvalidInputError, Message, SessionDeletedError, SessionOwnershipError
-from reactor_memory.chat import Chat, Reply
 from reactor_memory.errors import ChatModelError, SessionNotFoundError, SummarizationError
+from reactor_memory.features.chat import Chat, Reply
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, talk, texts
 

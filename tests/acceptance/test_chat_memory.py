@@ -13,7 +13,6 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, Settings, ToolCall, open_container
-from reactor_memory.chat_memory import ChatMemoryService, View
 from reactor_memory.errors import (
     ChatMemoryError,
     ConfigurationError,
@@ -27,6 +26,7 @@ from reactor_memory.errors import (
     StoreUnavailableError,
     SummarizationError,
 )
+from reactor_memory.features.chat_memory import ChatMemoryService, View
 from reactor_memory.models import Extraction
 from reactor_memory.testing import FakeClock, ScriptedCondenser, ScriptedSummarizer
 from tests.acceptance.scenes import eventually, extract, scripted, talk, texts

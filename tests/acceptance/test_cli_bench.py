@@ -126,7 +126,7 @@ def test_the_reference_is_printed_as_it_runs(run: Run) -> None:
     shown = run("bench", "--show-reference")
     assert (shown.code, shown.err) == (0, "")
     for name in REFERENCES:
-        assert (CHECKOUT / "reactor_memory" / "benchmarking" / f"{name}.py").read_text() in shown.out
+        assert (CHECKOUT / "reactor_memory" / "evaluation" / "bench" / f"{name}.py").read_text() in shown.out
 
 
 def test_results_replace_no_file_unasked(run: Run, folder: Path) -> None:
@@ -175,7 +175,7 @@ def test_without_a_server_the_remedy_is_named(run: Run, monkeypatch: pytest.Monk
 def test_the_stores_of_the_command_are_those_that_are_measured() -> None:
     from typing import get_args
 
-    from reactor_memory.benchmarking.results import Store, Work
+    from reactor_memory.evaluation.bench.results import Store, Work
 
     assert get_args(Store) == STORES
     assert get_args(Work) == WORKS

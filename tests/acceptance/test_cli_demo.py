@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.cli import demonstration
-from reactor_memory.context.report import Context
+from reactor_memory.cli import demo_run
+from reactor_memory.core.context.report import Context
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
@@ -161,12 +161,12 @@ def test_the_commands_name_what_the_demonstration_was_made_with(run: Run) -> Non
 
 
 def test_a_detail_that_is_called_rescued_by_mistake_is_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = demonstration.context_units
+    real = demo_run.context_units
 
     def blind(context: Context) -> tuple[str, ...]:
         return () if context.report.strategy == "take_last" else real(context)
 
-    monkeypatch.setattr(demonstration, "context_units", blind)
+    monkeypatch.setattr(demo_run, "context_units", blind)
     shown = run("demo")
     assert shown.code == 1
     assert re.fullmatch(r"error: \d+ details called rescued are in take-last's context\n", shown.err)

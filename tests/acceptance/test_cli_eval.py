@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.cli import evaluating
+from reactor_memory.cli import eval_run
 from reactor_memory.evaluation.requirements import MEASURES
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Extraction
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
 from tests.acceptance.conftest import CHECKOUT, Run, small_talk, write_sessions
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
@@ -139,7 +139,7 @@ def test_a_second_replay_that_differs_is_named_and_ends_with_code_1(
         return Extraction(narrative=f"the {next(numbers)}. time")
 
     monkeypatch.setattr(ExtractiveSummarizer, "summarize", summarize)
-    monkeypatch.setattr("reactor_memory.workers.extraction.verify_narrative", lambda text, messages: text)
+    monkeypatch.setattr("reactor_memory.features.facts.extractor.verify_narrative", lambda text, messages: text)
     shown = run("eval", file, *QUICK, "--strategies", "take-last,hierarchical", "--determinism", "--json", "-")
     assert shown.code == 1
     assert [result["deterministic"] for result in json.loads(shown.out)["results"]] == [True, False]
@@ -225,7 +225,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_replayed(
 def test_a_broken_file_is_refused_before_anything_is_replayed(
     run: Run, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(evaluating, "replay_sessions")
+    monkeypatch.delattr(eval_run, "replay_sessions")
     (folder / "bad.jsonl").write_text('{"id": "s1", "messages": [{"role": "user", "content": 1}]}\n')
     refused = run("eval", file, "bad.jsonl")
     assert (refused.code, refused.out) == (2, "")

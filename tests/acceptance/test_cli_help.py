@@ -63,8 +63,8 @@ from reactor_memory.cli import main
 
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main(sys.argv[1:])
-heavy = ("reactor_memory.container", "reactor_memory.settings", "rich", "pydantic", "sqlalchemy", "alembic", "asyncpg",
-         "litestar", "uvicorn", "uvloop", "prometheus_client")
+heavy = ("reactor_memory.wiring.container", "reactor_memory.wiring.settings", "rich", "pydantic", "sqlalchemy",
+         "alembic", "asyncpg", "litestar", "uvicorn", "uvloop", "prometheus_client")
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 

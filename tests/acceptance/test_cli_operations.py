@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory.cli.examination import SELECTED_BY
-from reactor_memory.plugins import PLUG_POINTS
+from reactor_memory.cli.doctor import SELECTED_BY
+from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.testing.builders import wall_clock
-from reactor_memory.workers.spending import day_of
+from reactor_memory.wiring.plugins import PLUG_POINTS
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import Memory, Message, ToolCall, memos
-from reactor_memory.erasing import ranges_of
+from reactor_memory import Memory, Message, ToolCall
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
+from reactor_memory.features.erasure.eraser import ranges_of
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
+from reactor_memory.text import caches as memos
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk, texts
 

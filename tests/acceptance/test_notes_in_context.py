@@ -12,10 +12,10 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Memory, Message, open_memory
-from reactor_memory.context.verification import verify
+from reactor_memory.adapters.middleware import ModelCall, memory_middleware
+from reactor_memory.core.context.verification import verify
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionOwnershipError, StoreUnavailableError
-from reactor_memory.middleware import ModelCall, memory_middleware
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run
 from tests.acceptance.scenes import USER, extract, save, settings, talk

@@ -14,9 +14,9 @@ from dependency_injector import providers
 import reactor_memory
 from reactor_memory import ConfigurationError, Container, InvalidInputError, Memory, Message, Settings, open_memory
 from reactor_memory.errors import InvalidMessageError, SessionOwnershipError
+from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.memory import settings_of
 from reactor_memory.models import Message as StoredMessage
-from reactor_memory.searching import MessageSearch
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import extract, settings, texts
 from tests.tables import each_row

@@ -23,7 +23,7 @@ from reactor_memory import (
     SessionOwnershipError,
     ToolCall,
 )
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import LimitExceededError, StoreCorruptError
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer

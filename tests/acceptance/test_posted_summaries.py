@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reactor_memory import Context, Memory, Message, open_memory
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor_memory import Context, Memory, Message, SessionOwnershipError
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
 

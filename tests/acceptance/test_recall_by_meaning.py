@@ -13,9 +13,9 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Context, Memory, Message, open_memory
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import EmbeddingError
-from reactor_memory.terms import FUNCTION_WORDS, terms
+from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, settings, talk
 from tests.service.searching import FakeEmbedder
 

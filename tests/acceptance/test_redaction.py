@@ -23,10 +23,10 @@ from reactor_memory import (
     Settings,
     ToolCall,
     open_memory,
-    recalling,
 )
+from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.features.recall import recaller
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.protocols import SUMMARIZE
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, eventually, save, settings, talk, texts
 
@@ -153,7 +153,7 @@ async def test_it_is_not_found_and_what_stands_around_it_is(indexed: bool) -> No
 
 
 async def test_no_load_waits_for_a_slow_redactor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "RECALL_SECONDS", 0.05)
+    monkeypatch.setattr(recaller, "RECALL_SECONDS", 0.05)
     go_on, answered = threading.Event(), list[str]()
 
     def wait(text: str) -> str:

@@ -17,8 +17,8 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SharingConflictError,
 )
-from reactor_memory.service.messages import NewMessage
-from reactor_memory.storage import memberships
+from reactor_memory.features.sharing import member_operations
+from reactor_memory.features.sharing.messages import NewMessage
 from reactor_memory.testing import FakeClock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 
@@ -235,4 +235,4 @@ class TestDeleting:
             await container.background_work().run_once()
             with pytest.raises(SessionNotFoundError):
                 await container.conversations().restore(ANN, root.conversation_id)
-            assert len(await container.database().read(memberships.list_memberships, root.conversation_id)) == 1
+            assert len(await container.database().read(member_operations.list_memberships, root.conversation_id)) == 1

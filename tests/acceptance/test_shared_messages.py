@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory import Container
+from reactor_memory.core.log import user_rows
 from reactor_memory.errors import (
     AccessDeniedError,
     IdempotencyConflictError,
@@ -19,12 +20,11 @@ from reactor_memory.errors import (
     NotGrantedError,
     SessionNotFoundError,
 )
-from reactor_memory.memberships import PARENT_MESSAGE_ID, Conversation
+from reactor_memory.features.sharing.access import Access
+from reactor_memory.features.sharing.messages import NewMessage, SharedContext
+from reactor_memory.features.sharing.models import PARENT_MESSAGE_ID, Conversation
+from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import Message, Notes, ToolCall
-from reactor_memory.principals import Principal
-from reactor_memory.service.access import Access
-from reactor_memory.service.messages import NewMessage, SharedContext
-from reactor_memory.storage import user_rows
 from reactor_memory.testing import FakeClock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from reactor_memory import Container
-from reactor_memory.copying import SessionCopier
 from reactor_memory.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -21,10 +20,11 @@ from reactor_memory.errors import (
     SharingConflictError,
     TransferNotFoundError,
 )
-from reactor_memory.memberships import AccessLevel
-from reactor_memory.principals import Principal
-from reactor_memory.service.messages import NewMessage
-from reactor_memory.storage import memberships
+from reactor_memory.features.sharing import member_operations
+from reactor_memory.features.sharing.messages import NewMessage
+from reactor_memory.features.sharing.models import AccessLevel
+from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.testing import wall_clock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 from tests.stores import memory_database
@@ -276,7 +276,7 @@ class TestForgottenAndMoved:
             assert await levels_of(target, key) == {"ann": "owner", "bob": "reader", "cyd": "writer"}
             assert await target.sharing().transfers(BOB) == (transfer,)
             assert await target.sharing().audit(ANN, key) == records
-            kept = await target.database().read(memberships.list_audit, gone.conversation_id)
+            kept = await target.database().read(member_operations.list_audit, gone.conversation_id)
             assert [each.action for each in kept] == ["create", "delete"]
             await target.sharing().accept(BOB, transfer.transfer_id)
         await between.close()

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.start_up import load_once
-from reactor_memory import Settings, open_container, plugins
-from reactor_memory.container import Container
+from reactor_memory import Settings, open_container
+from reactor_memory.wiring import plugins
+from reactor_memory.wiring.container import Container
 from tests.acceptance.conftest import CHECKOUT
 
 pytestmark = pytest.mark.anyio

@@ -25,11 +25,18 @@ from reactor_memory import (
     ToolCall,
     open_container,
 )
-from reactor_memory.context.report import Context
-from reactor_memory.context.verification import verify
-from reactor_memory.storage import range_summaries
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.verification import verify
+from reactor_memory.features.tiers import operations as range_summaries
+from reactor_memory.features.tiers.service import (
+    DISABLED,
+    EMPTY,
+    NOTHING_OLDER,
+    OTHER_STRATEGY,
+    OVERTAKEN,
+    ProgressiveTiers,
+)
 from reactor_memory.testing import ScriptedCondenser
-from reactor_memory.tiers.service import DISABLED, EMPTY, NOTHING_OLDER, OTHER_STRATEGY, OVERTAKEN, ProgressiveTiers
 from tests.acceptance.scenes import USER, eventually, save, talk, texts
 
 pytestmark = pytest.mark.anyio

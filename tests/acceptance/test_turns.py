@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from reactor_memory import IdempotencyConflictError, InvalidInputError, Message, SessionOwnershipError, ToolCall
-from reactor_memory.context.verification import verify
-from reactor_memory.middleware import ModelCall, memory_middleware
+from reactor_memory.adapters.middleware import ModelCall, memory_middleware
+from reactor_memory.core.context.verification import verify
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio

@@ -132,7 +132,7 @@ def mcp_client(memory: Memory, session_id: str, text: str) -> None:
 
 def saved(memory: Memory, session_id: str, text: str) -> None:
     """What the other adapters leave, for one that has no messages."""
-    from reactor_memory.adapters.crossing import Crossing
+    from reactor_memory.adapters.loop_bridge import Crossing
 
     said = [{"role": "user", "content": text}, {"role": "assistant", "content": f"heard {text}"}]
     Crossing(memory.loop).call(lambda: memory.save_history(session_id, said))

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactor_memory.storage.recall_index import SqlRecallIndex
-from reactor_memory.storage.response_store import SqlResponseStore
+from reactor_memory.features.recall.database_index import SqlRecallIndex
+from reactor_memory.features.responses.database_store import SqlResponseStore
 from reactor_memory.testing import (
     MessageStoreConformance,
     RecallIndexConformance,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactor_memory.storage.response_store import SqlResponseStore
+from reactor_memory.features.responses.database_store import SqlResponseStore
 from reactor_memory.testing import (
     MessageStoreConformance,
     SummaryStoreConformance,

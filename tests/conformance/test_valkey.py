@@ -7,8 +7,8 @@ import pytest
 from redis import Redis
 
 from reactor_memory import Container, Message, Settings, open_container
-from reactor_memory.responses import Response, ResponseStore
-from reactor_memory.streams.redis_responses import RedisResponses
+from reactor_memory.features.responses.models import Response, ResponseStore
+from reactor_memory.features.responses.redis_store import RedisResponses
 from tests.conformance.suites.responses import (
     KEEP,
     ResponseStoreConformance,

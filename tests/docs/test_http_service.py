@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory.http.problems import KINDS
+from reactor_memory.server.problems import KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "http-service.md"

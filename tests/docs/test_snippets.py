@@ -13,7 +13,7 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 from reactor_memory.cli import main
-from reactor_memory.plugins import PLUG_POINTS
+from reactor_memory.wiring.plugins import PLUG_POINTS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

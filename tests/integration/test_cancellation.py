@@ -17,8 +17,8 @@ import asyncpg
 import pytest
 
 from reactor_memory import Container, ConversationManager, Message
+from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
-from reactor_memory.protocols import SUMMARIZE
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
 from tests.interruption import Way, cancelled_at
 

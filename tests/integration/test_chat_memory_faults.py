@@ -13,11 +13,11 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Settings, open_container
-from reactor_memory.chat_memory import ChatMemoryService
 from reactor_memory.database.operations import Batch, Step
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
+from reactor_memory.features.chat_memory import ChatMemoryService
 from tests.acceptance.scenes import scripted, talk, texts
 from tests.faulty_database import FaultyDatabase, Mode
 from tests.interruption import Way, cancelled_at

@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from reactor_memory.chat.echo import EchoModel
-from reactor_memory.chat.gemini import GeminiChatModel
-from reactor_memory.chat.openai import OpenAIChatModel
+from reactor_memory.core.ports import ChatModel
 from reactor_memory.errors import ChatModelError, ConfigurationError
+from reactor_memory.features.chat.echo import EchoModel
+from reactor_memory.features.chat.gemini import GeminiChatModel
+from reactor_memory.features.chat.openai import OpenAIChatModel
 from reactor_memory.models import Message
-from reactor_memory.protocols import ChatModel
 from tests import fake_gemini as gemini
 from tests import fake_openai as openai
 from tests.fake_gemini import FakeGemini
@@ -197,7 +197,7 @@ async def test_a_server_that_says_nothing_more_is_given_up(fake_gemini: FakeGemi
 
 
 async def test_a_stream_without_end_is_given_up(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor_memory.chat.openai.MAX_ANSWER_BYTES", 2000)
+    monkeypatch.setattr("reactor_memory.features.chat.openai.MAX_ANSWER_BYTES", 2000)
     fake_openai.script(openai.speaks(*["word "] * 100, finish=None))
     model = OpenAIChatModel("m", base_url=fake_openai.base_url)
     assert (await Served(model, fake_openai, openai.speaks).failure()).reason == "malformed"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.container import Container
-from reactor_memory.embedders.gemini import GeminiEmbedder, of_length_one
-from reactor_memory.embedders.openai import OpenAIEmbedder
-from reactor_memory.embedders.wordllama import WordLlamaEmbedder
 from reactor_memory.errors import ConfigurationError, EmbeddingError, MissingExtraError
-from reactor_memory.settings import Settings
+from reactor_memory.providers.gemini_embedder import GeminiEmbedder, of_length_one
+from reactor_memory.providers.openai_embedder import OpenAIEmbedder
+from reactor_memory.providers.wordllama_embedder import WordLlamaEmbedder
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.settings import Settings
 from tests import fake_openai as openai_questions
 from tests.fake_gemini import FakeGemini, Question
 from tests.fake_openai import FakeOpenAI, complains
@@ -61,7 +61,7 @@ class TestWordLlama:
         assert caught.value.__cause__ is caught.value.__context__ is None
 
     async def test_without_the_package_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("reactor_memory.container.find_spec", lambda name: None)
+        monkeypatch.setattr("reactor_memory.wiring.container.find_spec", lambda name: None)
         container = Container(settings=Settings(search={"embedder": "wordllama"}))
         with pytest.raises(MissingExtraError, match=r"reactor-memory\[wordllama\]"):
             container.embedder()

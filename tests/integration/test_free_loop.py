@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory.chat.gemini import GeminiChatModel
-from reactor_memory.container import Container, open_container
-from reactor_memory.embedders.gemini import GeminiEmbedder
 from reactor_memory.errors import ChatModelError, EmbeddingError, SummarizationError
+from reactor_memory.features.chat.gemini import GeminiChatModel
+from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
+from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
+from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
+from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import Message
-from reactor_memory.principals import Principal
-from reactor_memory.searching import MessageSearch
-from reactor_memory.settings import Settings
-from reactor_memory.summarizers.bounded_http import MAX_ANSWER_BYTES
-from reactor_memory.summarizers.gemini import GeminiSummarizer
-from reactor_memory.summarizers.language_model import LanguageModelSummarizer
-from reactor_memory.summarizers.openai import OpenAISummarizer
+from reactor_memory.providers.bounded_http import MAX_ANSWER_BYTES
+from reactor_memory.providers.gemini_embedder import GeminiEmbedder
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.loop_watch import MOST_SECONDS, free_loop
 from tests.tables import each_row
 

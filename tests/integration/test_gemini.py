@@ -16,8 +16,8 @@ import anyio
 import pytest
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
+from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 from reactor_memory.models import Fact, Message, ToolCall, Usage
-from reactor_memory.summarizers.gemini import GeminiSummarizer
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.fake_gemini import FakeGemini, blocks, says
 from tests.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
@@ -334,7 +334,7 @@ def test_a_blank_key_names_the_setting():
 def test_the_client_library_is_imported_at_the_first_question_only():
     script = """
 import sys
-from reactor_memory.summarizers.gemini import GeminiSummarizer
+from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 from reactor_memory.tokens.estimate import EstimateCounter
 GeminiSummarizer("m", "k", counter=EstimateCounter())
 assert not [name for name in sys.modules if name.startswith(("google", "httpx2"))]

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory import Message
-from reactor_memory.ledger.merging import refold
+from reactor_memory.features.facts.jobs import with_segment
+from reactor_memory.features.facts.merge import refold
 from reactor_memory.models import Extraction, Fact, Ledger, Segment
 from reactor_memory.testing import ScriptedSummarizer
-from reactor_memory.workers.jobs import with_segment
 from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, talk
 
 pytestmark = pytest.mark.anyio

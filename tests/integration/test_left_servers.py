@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory.benchmarking.watchdog import running_in
+from reactor_memory.evaluation.bench.watchdog import running_in
 
 ON_VALKEY = """
 import sys, time

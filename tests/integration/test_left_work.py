@@ -13,11 +13,11 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, SummarizationError, open_container
+from reactor_memory.core.ports import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.errors import StoreUnavailableError
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import WorkState
-from reactor_memory.principals import Principal
-from reactor_memory.protocols import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
-from reactor_memory.storage import erasing
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, save, scripted, settings, talk
 from tests.faulty_database import FaultyDatabase
@@ -384,7 +384,7 @@ async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -
         await anyio.sleep(0.3)
         assert await work.run_once() == 3
         assert elsewhere.forgotten == {*SESSIONS[:3]}
-        assert await container.database().read(erasing.owned_groups, USER) == ()
+        assert await container.database().read(erasure.owned_groups, USER) == ()
         assert await state(container, "a", ERASE_USER) is None
         assert await work.run_once() == 0
 
@@ -403,7 +403,7 @@ async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int)
             await manager.erase_user(USER)
         clock.advance(LEASE + 1)
         await container.background_work().run_once()
-        assert await database.read(erasing.owned_groups, USER) == ()
+        assert await database.read(erasure.owned_groups, USER) == ()
         for session_id in SESSIONS[:3]:
             assert await state(container, session_id, ERASE_USER) is None
         assert len(await manager.read_messages("other", user_id="bob")) == 2

@@ -16,9 +16,9 @@ import anyio
 import pytest
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
+from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 from reactor_memory.models import Fact, Message, ToolCall, Usage
-from reactor_memory.summarizers import bounded_http
-from reactor_memory.summarizers.openai import OpenAISummarizer
+from reactor_memory.providers import bounded_http
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.fake_openai import FakeOpenAI, complains, says
 from tests.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
@@ -436,7 +436,7 @@ def test_a_key_that_no_header_can_hold_is_refused_without_repeating_it(key: str)
 def test_the_transport_is_imported_at_the_first_question_only():
     script = """
 import sys
-from reactor_memory.summarizers.openai import OpenAISummarizer
+from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 from reactor_memory.tokens.estimate import EstimateCounter
 OpenAISummarizer("m", "k", counter=EstimateCounter())
 assert not [name for name in sys.modules if name.startswith(("google", "httpx2"))]

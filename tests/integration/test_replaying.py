@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from reactor_memory.container import Container, open_container
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
@@ -17,9 +16,10 @@ from reactor_memory.evaluation.reading import meter
 from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, replays_of, sections_of
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Extraction, Fact, Message
-from reactor_memory.settings import Price, PriceSettings, Settings
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Price, PriceSettings, Settings
 
 pytestmark = pytest.mark.anyio
 

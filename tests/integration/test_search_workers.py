@@ -10,21 +10,21 @@ from typing import TypeAlias
 import anyio
 import pytest
 
-from reactor_memory.container import Container, open_container
+from reactor_memory.background.breaker import CircuitBreaker
+from reactor_memory.background.engine import WorkEngine
+from reactor_memory.background.kinds import Kind
+from reactor_memory.background.worker import WorkOptions
+from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import EmbeddingError
+from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
+from reactor_memory.features.redaction import unredacted
+from reactor_memory.features.search.models import INDEX_SEARCH, MessageSearch, SearchBacklog
+from reactor_memory.features.search.operations import search_backlog
+from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.models import Lease, Message
-from reactor_memory.protocols import Redactor
-from reactor_memory.redaction import unredacted
-from reactor_memory.searching import INDEX_SEARCH, MessageSearch, SearchBacklog
-from reactor_memory.settings import Settings
-from reactor_memory.storage.search import search_backlog
 from reactor_memory.testing import FakeClock, append_messages
-from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.embedding import GuardedEmbedder
-from reactor_memory.workers.engine import WorkEngine
-from reactor_memory.workers.kinds import Kind
-from reactor_memory.workers.searchable import MeaningIndexing, UnreadMessages, WordIndexing
-from reactor_memory.workers.worker import WorkOptions
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.searching import FakeEmbedder
 from tests.stores import SqlStore, sqlite_store
 

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from reactor_memory import Container, Message, SummarizationError, open_container
 from reactor_memory.database.database import Database
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.models import Extraction, Spending, Usage
-from reactor_memory.storage import derived
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
-from reactor_memory.workers.spending import day_of
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
 from tests.fake_openai import FakeOpenAI
 from tests.faulty_database import FaultyDatabase
@@ -134,7 +134,7 @@ async def test_without_a_cap_nobody_asks_what_was_spent_but_it_is_noted() -> Non
     async with memory(scripted(), clock, database=asked) as container:
         await saved(container, "s", 40)
         assert asked.calls == 0
-        assert await database.read(derived.read_spending, "s", day=day_of(clock())) == Spending(
+        assert await database.read(fact_operations.read_spending, "s", day=day_of(clock())) == Spending(
             session=4 * PRICE, day=4 * PRICE
         )
 

@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from reactor_memory.container import Container, conditions_of, open_container
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.http.api_keys import KeyRing, new_key
-from reactor_memory.http.idempotency import AnsweredRequests, Asked
+from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
-from reactor_memory.plugins import WITHOUT_DATABASE
-from reactor_memory.principals import Grant, Principal
-from reactor_memory.searching import MessageSearch
-from reactor_memory.settings import Settings
+from reactor_memory.server.api_keys import KeyRing, new_key
+from reactor_memory.server.idempotency import AnsweredRequests, Asked
+from reactor_memory.wiring.container import Container, conditions_of, open_container
+from reactor_memory.wiring.plugins import WITHOUT_DATABASE
+from reactor_memory.wiring.settings import Settings
 from tests.plugged_store import PLAIN, plug_in_plain_store
 from tests.tables import each_row
 

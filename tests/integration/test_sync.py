@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from reactor_memory import InvalidInputError, Memory, Message, SessionOwnershipError, Settings, open_memory, sync
+from reactor_memory.core.turn import Turn
 from reactor_memory.errors import ConfigurationError, StoreClosedError
 from reactor_memory.sync import SyncMemory, SyncTurn
-from reactor_memory.turn import Turn
 from tests.tables import each_row
 
 ROOT = Path(__file__).parents[2]

@@ -20,15 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from reactor_memory import (
-    Container,
-    Message,
-    SessionOwnershipError,
-    Settings,
-    ToolCall,
-    open_container,
-    sync,
-)
+from reactor_memory import Container, Message, SessionOwnershipError, Settings, ToolCall, open_container, sync
 from reactor_memory.errors import IdempotencyConflictError, MissingExtraError, SummarizationError
 from reactor_memory.models import Extraction, Usage
 from reactor_memory.testing import ScriptedCondenser, ScriptedSummarizer
@@ -311,8 +303,8 @@ async def test_an_overridden_part_stays_overridden() -> None:
 
 async def test_without_the_package_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    monkeypatch.delitem(sys.modules, "reactor_memory.telemetry", raising=False)
-    monkeypatch.delattr("reactor_memory.telemetry", raising=False)
+    monkeypatch.delitem(sys.modules, "reactor_memory.wiring.telemetry", raising=False)
+    monkeypatch.delattr("reactor_memory.wiring.telemetry", raising=False)
     with pytest.raises(MissingExtraError, match=r"telemetry.enabled: needs the package opentelemetry-api.*\[otel\]"):
         async with open_container(ON):
             pass

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from reactor_memory import Message, Settings, SummarizationError, ToolCall, open_container
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
+from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
+from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 from reactor_memory.models import Usage
-from reactor_memory.storage import derived
-from reactor_memory.summarizers.gemini import GeminiSummarizer
-from reactor_memory.summarizers.language_model import LanguageModelSummarizer
-from reactor_memory.summarizers.openai import OpenAISummarizer
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests import fake_gemini as gemini
 from tests import fake_openai as openai
@@ -136,7 +136,9 @@ async def test_a_session_is_summarised_by_the_model_that_the_settings_name(fake_
             await manager.save_history("s", [Message.user(f"question {number}"), Message.assistant("answer")])
         await manager.drain()
         context = await manager.load_history("s")
-        spent = await container.database().read(derived.read_spending, "s", day=container.clock()() // 86_400_000_000)
+        spent = await container.database().read(
+            fact_operations.read_spending, "s", day=container.clock()() // 86_400_000_000
+        )
     assert [question.instruction.partition("\n")[0] for question in fake_openai.questions][:1] == ["Be brief."]
     assert [message.content.splitlines()[-1] for message in context.messages[:2]] == ["They met.", "They ordered."]
     assert spent.session == 240

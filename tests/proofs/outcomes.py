@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reactor_memory import Context, Fact, Message
-from reactor_memory.context.explaining import Explanation, FactFate, Line
-from reactor_memory.context.report import MessageFate
+from reactor_memory.core.context.report import MessageFate
+from reactor_memory.features.explain.explanation import Explanation, FactFate, Line
 
 
 def explanation_problems(

@@ -14,7 +14,7 @@ from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
 from schemathesis.python import asgi
 
-from reactor_memory.http.openapi import document
+from reactor_memory.server.openapi import document
 from tests.service.running import RunningService, running_service
 
 OWNER = "owner"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from reactor_memory.container import open_container
-from reactor_memory.http.app import create_app
-from reactor_memory.settings import Settings
+from reactor_memory.server.app import create_app
+from reactor_memory.wiring.container import open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.sse import serving, who_says_so
 
 

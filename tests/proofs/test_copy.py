@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.storage import transfer
+from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from tests.conformance.suites.transfer import Store, contents, fill
 from tests.stores import postgres_store, sqlite_store

@@ -13,10 +13,11 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.log.health import scrub
+from reactor_memory.core.ports import Summarizer
+from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Extraction, Fact, Notes, RangeSummary
-from reactor_memory.protocols import Summarizer
-from reactor_memory.storage import range_summaries, user_rows
-from reactor_memory.storage.health import scrub
 from tests.acceptance.scenes import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reactor_memory import ConversationManager, Message, open_container
-from reactor_memory.storage import erasing
+from reactor_memory.features.erasure import operations as erasure
 from tests.acceptance.scenes import settings, talk
 from tests.proofs.processes import module_process, read_until, rest
 
@@ -87,7 +87,7 @@ async def erased_user(url: str, user: str) -> None:
     async with open_container(settings(url, background={"enabled": False})) as container:
         manager, store = container.conversation_manager(), container.message_store()
         await manager.erase_user(user)
-        assert await container.database().read(erasing.owned_groups, user) == ()
+        assert await container.database().read(erasure.owned_groups, user) == ()
         assert (await manager.list_sessions(user_id=user)).sessions == ()
         for number in range(SESSIONS):
             assert await container.summary_store().get_summary(f"{user} {number}") is None

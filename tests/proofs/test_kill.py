@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from reactor_memory import ConversationManager, Message
-from reactor_memory.benchmarking.servers import started_postgres
+from reactor_memory.evaluation.bench.servers import started_postgres
 from tests.proofs.agent_process import USER, batch, memory
 from tests.proofs.processes import agent_process, read_until, rest
 from tests.stores import postgres_store

@@ -11,7 +11,7 @@ import httpx2
 import psutil
 import pytest
 
-from reactor_memory.benchmarking.servers import started_postgres
+from reactor_memory.evaluation.bench.servers import started_postgres
 from tests.postgres_server import execute
 from tests.service.processes import ServiceProcess, service
 

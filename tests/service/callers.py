@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx2
 
-from reactor_memory.http.guards import Connection
-from reactor_memory.http.problems import UNAUTHENTICATED, ProblemError
-from reactor_memory.principals import OPERATIONS, Grant, Principal
+from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Principal
+from reactor_memory.server.guards import Connection
+from reactor_memory.server.problems import UNAUTHENTICATED, ProblemError
 
 EVERYTHING = Grant(agent_names=("*",), operations=OPERATIONS)
 

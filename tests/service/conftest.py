@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from reactor_memory.container import Container, open_container
-from reactor_memory.http.app import create_app
-from reactor_memory.settings import Settings
+from reactor_memory.server.app import create_app
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service, who_says_so
 
 _numbers = count()

@@ -9,12 +9,12 @@ from typing import Any
 
 import anyio
 
-from reactor_memory.container import Container, open_container
-from reactor_memory.http.admission import admission_of
-from reactor_memory.http.development import DevelopmentIssuer
-from reactor_memory.http.serving import address_listened_on, listening, metrics_listening, serve
-from reactor_memory.http.shutdown import Stop
-from reactor_memory.settings import Settings
+from reactor_memory.server.admission import admission_of
+from reactor_memory.server.development import DevelopmentIssuer
+from reactor_memory.server.process import address_listened_on, listening, metrics_listening, serve
+from reactor_memory.server.shutdown import Stop
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 
 
 class Listening:

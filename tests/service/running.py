@@ -8,14 +8,14 @@ from typing import Any
 
 from litestar import Litestar
 
-from reactor_memory.container import Container, open_container
-from reactor_memory.http.admission import admission_of
-from reactor_memory.http.api_keys import new_key
-from reactor_memory.http.app import create_app
-from reactor_memory.http.development import DevelopmentIssuer
-from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant, Operation
-from reactor_memory.settings import Settings
-from reactor_memory.storage import api_keys
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant, Operation
+from reactor_memory.server.admission import admission_of
+from reactor_memory.server.api_keys import new_key
+from reactor_memory.server.app import create_app
+from reactor_memory.server.development import DevelopmentIssuer
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 
 UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "failures_per_minute": 0}
 
@@ -43,7 +43,7 @@ class RunningService:
     ) -> str:
         grant = Grant(agent_names=tuple(agent_names), operations=tuple(operations))
         made = new_key(client_id, grant, now=self.container.clock()())
-        await self.container.database().write(api_keys.add_api_key, made.key)
+        await self.container.database().write(key_operations.add_api_key, made.key)
         return made.text
 
 

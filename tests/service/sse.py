@@ -11,9 +11,9 @@ import msgspec
 import uvicorn
 from litestar import Litestar
 
-from reactor_memory.http.guards import Connection
-from reactor_memory.http.problems import UNAUTHENTICATED, ProblemError
-from reactor_memory.principals import OPERATIONS, Grant, Principal
+from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Principal
+from reactor_memory.server.guards import Connection
+from reactor_memory.server.problems import UNAUTHENTICATED, ProblemError
 
 
 class Server(uvicorn.Server):

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from reactor_memory.http.openapi import document
+from reactor_memory.server.openapi import document
 from tests.service.authorization import QUESTIONS, SPOIL, Cell, Question, cells
 from tests.service.worlds import Staged, World, staged
 

@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 import pytest
 
-from reactor_memory.http import models
-from reactor_memory.http.bodies import decode
-from reactor_memory.http.choices import choices
-from reactor_memory.http.problems import ProblemError
+from reactor_memory.features.sharing import bodies
+from reactor_memory.server.choices import choices
+from reactor_memory.server.problems import ProblemError
+from reactor_memory.server.request_bodies import decode
 
 
 def test_the_values_of_a_type_of_few_values() -> None:
@@ -21,10 +21,10 @@ def test_the_values_of_a_type_of_few_values() -> None:
 @pytest.mark.parametrize(
     ("model", "body", "says"),
     [
-        (models.ShareConversationRequest, b'{"userId": "bob", "accessLevel": "king"}', "manager, reader, writer"),
-        (models.SearchMessagesRequest, b'{"query": "x", "searchType": "king"}', "auto, keyword, semantic"),
+        (bodies.ShareConversationRequest, b'{"userId": "bob", "accessLevel": "king"}', "manager, reader, writer"),
+        (bodies.SearchMessagesRequest, b'{"query": "x", "searchType": "king"}', "auto, keyword, semantic"),
         (
-            models.CreateAgentMessagesRequest,
+            bodies.CreateAgentMessagesRequest,
             b'{"messages": [{"role": "king", "content": "x"}]}',
             "agent, assistant, system, tool, user",
         ),

@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 from reactor_memory import errors
-from reactor_memory.http.client import MemoryServiceClient
-from reactor_memory.http.models import CreateAgentMessageRequest, CreateUserMessageRequest
-from reactor_memory.http.openapi import document
+from reactor_memory.client import MemoryServiceClient
+from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest
+from reactor_memory.server.openapi import document
 from tests.service.processes import ROOT, ServiceProcess, environment, service, token_of
 from tests.service.running import RunningService, running_service
 

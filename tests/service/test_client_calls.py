@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from reactor_memory import errors
-from reactor_memory.http import models
-from reactor_memory.http.client import MemoryServiceClient, Retries
+from reactor_memory.client import MemoryServiceClient, Retries
+from reactor_memory.features.sharing import bodies
 
 pytestmark = pytest.mark.anyio
 
@@ -268,7 +268,7 @@ async def test_what_no_memory_service_says_is_an_error(answer: httpx2.Response) 
 async def test_a_service_that_is_not_ready_tells_so() -> None:
     service = Service(answers({"status": "stopping", "checks": {"store": "ok"}}, 503))
     async with service.client() as client:
-        assert await client.get_readiness() == models.Readiness(status="stopping", checks={"store": "ok"})
+        assert await client.get_readiness() == bodies.Readiness(status="stopping", checks={"store": "ok"})
 
 
 @pytest.mark.parametrize("part", ["", ".", ".."])
@@ -309,6 +309,6 @@ async def test_nothing_private_is_logged_or_shown(caplog: pytest.LogCaptureFixtu
 
 
 def test_the_client_needs_nothing_of_the_service() -> None:
-    script = "import sys, reactor_memory.http.client; print(*sys.modules)"
+    script = "import sys, reactor_memory.client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"litestar", "granian", "uvicorn", "jwt", "sqlalchemy", "pydantic", "numpy"} & set(loaded)

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Iterable
 import httpx2
 import pytest
 
+from reactor_memory.client import FollowedResponse, MemoryServiceClient, Retries
 from reactor_memory.errors import ServiceError, SessionNotFoundError, StoreUnavailableError
-from reactor_memory.http.client import FollowedResponse, MemoryServiceClient, Retries
 
 pytestmark = pytest.mark.anyio
 

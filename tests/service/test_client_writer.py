@@ -9,9 +9,9 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.client import ResponseWriter
 from reactor_memory.errors import ServiceError, StoreUnavailableError
-from reactor_memory.http.client import ResponseWriter
-from reactor_memory.http.models import Response
+from reactor_memory.features.sharing.bodies import Response
 
 pytestmark = pytest.mark.anyio
 
@@ -122,7 +122,7 @@ async def test_a_stop_is_told_and_ends_the_response_as_stopped() -> None:
 
 
 async def test_a_silent_producer_asks_whether_it_is_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor_memory.http.client.writing._SILENCE_SECONDS", 0.001)
+    monkeypatch.setattr("reactor_memory.client.writer._SILENCE_SECONDS", 0.001)
     service = Responses()
     async with ResponseWriter(service, "c-1") as writer:
         service.response = replace(service.response, stop_requested=True)
@@ -132,7 +132,7 @@ async def test_a_silent_producer_asks_whether_it_is_to_stop(monkeypatch: pytest.
 
 
 async def test_a_silent_producer_repeats_its_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor_memory.http.client.writing._SILENCE_SECONDS", 0.001)
+    monkeypatch.setattr("reactor_memory.client.writer._SILENCE_SECONDS", 0.001)
     service = Responses()
     async with ResponseWriter(service, "c-1") as writer:
         await writer.write("Let me look.")

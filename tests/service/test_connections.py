@@ -12,10 +12,10 @@ import httpx2
 import pytest
 from anyio.abc import SocketStream
 
-from reactor_memory.http.api_keys import new_key
-from reactor_memory.http.connections import MAX_HEAD_BYTES
-from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
-from reactor_memory.storage import api_keys
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
+from reactor_memory.server.api_keys import new_key
+from reactor_memory.server.connections import MAX_HEAD_BYTES
 from tests.service.listening import Listening, listening_service
 
 pytestmark = pytest.mark.anyio
@@ -107,7 +107,7 @@ async def test_only_what_keeps_us_waiting_ends_a_connection(tmp_path: Path) -> N
 async def running_stream(running: Listening) -> str:
     """The path of a stream of events that does not end by itself."""
     made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=running.container.clock()())
-    await running.container.database().write(api_keys.add_api_key, made.key)
+    await running.container.database().write(key_operations.add_api_key, made.key)
     async with httpx2.AsyncClient(base_url=running.address) as client:
         created = await client.post("/v1/user/conversations", json={}, headers=running.user("ann"))
         path = f"conversations/{created.json()['id']}/responses"

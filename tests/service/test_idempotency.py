@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.container import Container
 from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.http.idempotency import LEASE_MICROSECONDS, AnsweredRequests, Asked
-from reactor_memory.http.problems import ProblemError
-from reactor_memory.http.request_ids import HEADER as REQUEST_ID
-from reactor_memory.principals import AnsweredRequest, Principal
-from reactor_memory.storage import answered_requests
+from reactor_memory.features.sharing import answered_requests
+from reactor_memory.features.sharing.principals import AnsweredRequest, Principal
+from reactor_memory.server.idempotency import LEASE_MICROSECONDS, AnsweredRequests, Asked
+from reactor_memory.server.problems import ProblemError
+from reactor_memory.server.request_ids import HEADER as REQUEST_ID
+from reactor_memory.wiring.container import Container
 from tests.scripted_database import ScriptedDatabase
 from tests.service.callers import Service
 

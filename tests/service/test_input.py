@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from reactor_memory.container import Container
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.http.app import create_app
 from reactor_memory.models import Message
+from reactor_memory.server.app import create_app
+from reactor_memory.wiring.container import Container
 from tests.service.callers import Service, who_says_so
 from tests.tables import each_row
 

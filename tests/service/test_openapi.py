@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from reactor_memory.container import Container
-from reactor_memory.http import models
-from reactor_memory.http.app import create_app
-from reactor_memory.http.openapi import document, encoded_document
+from reactor_memory.features.sharing import bodies
+from reactor_memory.server.app import create_app
+from reactor_memory.server.openapi import document, encoded_document
+from reactor_memory.wiring.container import Container
 from tests.service.callers import Service, who_says_so
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def test_the_committed_description_is_the_current_one() -> None:
-    """Else: python -m reactor_memory.http.openapi > docs/openapi.json"""
+    """Else: python -m reactor_memory.server.openapi > docs/openapi.json"""
     assert COMMITTED.read_bytes() == encoded_document()
 
 
@@ -83,8 +83,8 @@ def test_every_post_takes_an_idempotency_key() -> None:
 
 def test_requests_refuse_what_they_do_not_know_and_answers_say_all() -> None:
     for name, schema in DOCUMENT["components"]["schemas"].items():
-        body = getattr(models, name, None)
-        if isinstance(body, type) and issubclass(body, models.Request):
+        body = getattr(bodies, name, None)
+        if isinstance(body, type) and issubclass(body, bodies.Request):
             assert schema["additionalProperties"] is False, name
 
 
@@ -93,7 +93,7 @@ def test_examples_are_what_is_asked_for() -> None:
     for _, _, operation in operations():
         content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
         if "example" in content:
-            body = getattr(models, content["schema"]["$ref"].split("/")[-1])
+            body = getattr(bodies, content["schema"]["$ref"].split("/")[-1])
             msgspec.convert(content["example"], body)
             found += 1
     assert found >= 9

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.container import Container
 from reactor_memory.database.database import Database
 from reactor_memory.errors import PageTokenError
-from reactor_memory.http.app import page_tokens
-from reactor_memory.http.paging import ListingTokens, PageTokens, ServiceTokens
-from reactor_memory.principals import Principal
+from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.server.app import page_tokens
+from reactor_memory.server.paging import ListingTokens, PageTokens, ServiceTokens
+from reactor_memory.wiring.container import Container
 from tests.service.callers import Service
 from tests.stores import memory_database, sqlite_database
 from tests.tables import each_row

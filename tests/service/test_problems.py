@@ -11,9 +11,9 @@ from litestar import get
 from litestar.exceptions import HTTPException
 
 from reactor_memory import errors
-from reactor_memory.container import Container
-from reactor_memory.http import app as application
-from reactor_memory.http.problems import KINDS, problem_of
+from reactor_memory.server import app as application
+from reactor_memory.server.problems import KINDS, problem_of
+from reactor_memory.wiring.container import Container
 from tests.service.callers import Service
 from tests.tables import each_row
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.cli.serving import SERVICE_DEFAULTS
-from reactor_memory.container import Container, open_container
-from reactor_memory.settings import Settings
-from reactor_memory.storage import derived
-from reactor_memory.workers.spending import day_of
+from reactor_memory.cli.serve import SERVICE_DEFAULTS
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.spending_caps import day_of
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service
 
 pytestmark = pytest.mark.anyio
@@ -82,7 +82,7 @@ async def test_tokens_of_summarizers_on_a_day(service: Service, container: Conta
     assert [await caps.are_reached(each) for each in (one, other, somebody)] == [True, True, False]
     database = container.needed_database()
     tomorrow = day_of(container.clock()()) + 1
-    assert await database.read(derived.spent_for_owner, other, day=tomorrow) == 0
+    assert await database.read(fact_operations.spent_for_owner, other, day=tomorrow) == 0
 
 
 async def test_forks_of_too_many_forks(service: Service) -> None:

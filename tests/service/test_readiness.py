@@ -13,14 +13,14 @@ import pytest
 from dependency_injector import providers
 from litestar.testing import AsyncTestClient
 
-from reactor_memory.container import Container, open_container
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
-from reactor_memory.http.app import create_app
-from reactor_memory.http.guards import Connection
-from reactor_memory.http.models import Readiness
-from reactor_memory.http.readiness import NO_PROBES, Probe, Probes
-from reactor_memory.principals import Principal
-from reactor_memory.settings import Settings
+from reactor_memory.features.sharing.bodies import Readiness
+from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.server.app import create_app
+from reactor_memory.server.guards import Connection
+from reactor_memory.server.readiness import NO_PROBES, Probe, Probes
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.listening import listening_service
 from tests.tables import each_row
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.container import Container, open_container
 from reactor_memory.errors import EmbeddingError
+from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.features.sharing.access import agents_of
+from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
-from reactor_memory.principals import Grant, Principal
-from reactor_memory.searching import MessageSearch
-from reactor_memory.service.access import agents_of
-from reactor_memory.settings import Settings
 from reactor_memory.testing import append_messages
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service
 from tests.service.searching import FakeEmbedder
 

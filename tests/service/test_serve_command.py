@@ -13,7 +13,7 @@ import pytest
 
 from reactor_memory.cli import main
 from reactor_memory.cli.invocation import Invocation
-from reactor_memory.cli.serving import service_settings
+from reactor_memory.cli.serve import service_settings
 from tests.plugged_store import PLAIN, plug_in_plain_store
 from tests.service.processes import VARIABLES, ServiceProcess, caller, command, environment, service
 

@@ -25,18 +25,18 @@ def raised() -> None:
 
 
 def test_a_line_is_an_object_with_the_fields_of_the_record() -> None:
-    entry = json.loads(line("reactor_memory.workers", "summary work %s", "parked", session_id="s-1", attempts=5))
+    entry = json.loads(line("reactor_memory.background", "summary work %s", "parked", session_id="s-1", attempts=5))
     assert entry.pop("time").endswith("+00:00")
     assert entry == {
         "level": "error",
-        "logger": "reactor_memory.workers",
+        "logger": "reactor_memory.background",
         "message": "summary work parked",
         "session_id": "s-1",
         "attempts": 5,
     }
 
 
-@pytest.mark.parametrize("name", ["reactor_memory.http.problems", "asyncio"])
+@pytest.mark.parametrize("name", ["reactor_memory.server.problems", "asyncio"])
 def test_of_exceptions_their_types_and_places_are_told(name: str) -> None:
     try:
         raised()

@@ -18,11 +18,11 @@ import anyio
 import httpx2
 import pytest
 
-from reactor_memory.container import open_container
-from reactor_memory.http.api_keys import new_key
-from reactor_memory.principals import ANY_AGENT, OPERATIONS, Grant
-from reactor_memory.settings import Settings
-from reactor_memory.storage import api_keys
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
+from reactor_memory.server.api_keys import new_key
+from reactor_memory.wiring.container import open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.processes import ServiceProcess, caller, service
 
 pytestmark = pytest.mark.slow
@@ -200,7 +200,7 @@ async def agent_key(url: str) -> str:
     """The key of an agent that may do everything."""
     async with open_container(Settings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
         made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=container.clock()())
-        await container.database().write(api_keys.add_api_key, made.key)
+        await container.database().write(key_operations.add_api_key, made.key)
         return made.text
 
 
@@ -299,7 +299,7 @@ def test_the_deadline_holds_whatever_hangs(hang: str) -> None:
     code = f"""
 import asyncio, os, signal, threading, time
 
-from reactor_memory.http.shutdown import stopping
+from reactor_memory.server.shutdown import stopping
 
 async def main():
     with stopping(0.5) as stop:

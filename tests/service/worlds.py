@@ -11,13 +11,13 @@ from uuid import uuid4
 import httpx2
 from litestar.testing import AsyncTestClient
 
-from reactor_memory.container import Container, open_container
-from reactor_memory.http.admission import admission_of
-from reactor_memory.http.api_keys import new_key
-from reactor_memory.http.app import create_app
-from reactor_memory.principals import OPERATIONS, Grant, Operation
-from reactor_memory.settings import Settings
-from reactor_memory.storage import api_keys
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operation
+from reactor_memory.server.admission import admission_of
+from reactor_memory.server.api_keys import new_key
+from reactor_memory.server.app import create_app
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 from tests.service.authorization import WHO
 from tests.signing import AUDIENCE, ISSUER, SECRET, token
 
@@ -158,12 +158,12 @@ async def _credentials(container: Container) -> dict[str, dict[str, str]]:
     async def key(client_id: str, agent_name: str, *operations: Operation) -> dict[str, str]:
         grant = Grant(agent_names=(agent_name,), operations=operations)
         made = new_key(client_id, grant, now=container.clock()())
-        await container.database().write(api_keys.add_api_key, made.key)
+        await container.database().write(key_operations.add_api_key, made.key)
         return {"X-API-Key": made.text}
 
     own, foreign = await key("bot", AGENT_NAME, *OPERATIONS), await key("seller", "sales", *OPERATIONS)
     revoked, limited = await key("bot", AGENT_NAME, *OPERATIONS), await key("viewer", AGENT_NAME, "read")
-    await container.database().write(api_keys.revoke_api_key, revoked["X-API-Key"][3:11], now=container.clock()())
+    await container.database().write(key_operations.revoke_api_key, revoked["X-API-Key"][3:11], now=container.clock()())
     special = {
         "nobody": {},
         "expired": _bearer("owner", exp=1),

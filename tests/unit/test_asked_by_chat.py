@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from reactor_memory import ConfigurationError, Settings
-from reactor_memory.chat.echo import EchoModel
-from reactor_memory.chat.gemini import GeminiChatModel
-from reactor_memory.chat.openai import OpenAIChatModel
-from reactor_memory.container import Container, asked_by_chat
+from reactor_memory.features.chat.echo import EchoModel
+from reactor_memory.features.chat.gemini import GeminiChatModel
+from reactor_memory.features.chat.openai import OpenAIChatModel
+from reactor_memory.wiring.container import Container, asked_by_chat
 from tests.tables import each_row
 
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")

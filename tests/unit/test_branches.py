@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, Segment, Session
-from reactor_memory.storage.branches import (
+from reactor_memory.core.log.branches import (
     branch_for_fork,
     group_of,
     indexed_ranges,
@@ -20,7 +18,7 @@ from reactor_memory.storage.branches import (
     segments_of_branch,
     shows,
 )
-from reactor_memory.storage.paging import (
+from reactor_memory.core.log.paging import (
     PREVIEW_LENGTH,
     PREVIEW_SOURCE_LENGTH,
     Cursor,
@@ -28,6 +26,8 @@ from reactor_memory.storage.paging import (
     encode_cursor,
     preview_of,
 )
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.models import BranchRange, Segment, Session
 from tests.tables import each_row
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from reactor_memory.adapters import crossing as module
-from reactor_memory.adapters.crossing import Crossing
+from reactor_memory.adapters import loop_bridge as module
+from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.errors import InvalidInputError, StoreClosedError, StoreUnavailableError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(30, method="thread")]

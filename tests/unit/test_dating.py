@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.dating import day_of, key_said_on, relative_times, said_on, with_dates
+from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times, said_on, with_dates
 from tests.tables import each_row
 
 THURSDAY = date(2023, 7, 20)

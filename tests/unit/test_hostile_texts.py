@@ -8,12 +8,12 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from reactor_memory.context.gate import names
 from reactor_memory.errors import SummarizationError
+from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
+from reactor_memory.features.recall.gate import names
+from reactor_memory.features.tiers.portions import pieces
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.summarizers.answer import parse_answer, parse_condensed
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.tiers.portions import pieces
 from reactor_memory.tokens.text import LONGEST_SPACE, digestible
 from tests.tables import each_row
 

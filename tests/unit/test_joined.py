@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.adapters.joined import MOST_AT_ONCE, Joined
+from reactor_memory.adapters.batches import MOST_AT_ONCE, Joined
 from reactor_memory.database.deadlines import seconds_left, within
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(30, method="thread")]

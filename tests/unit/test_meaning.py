@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory import meaning
-from reactor_memory.context.ranking import scored
-from reactor_memory.meaning import FULL_SCORE, MeaningIndex, with_meanings
+from reactor_memory.core.ports import Findings, Found, RecallQuery
+from reactor_memory.features.recall import hybrid
+from reactor_memory.features.recall.hybrid import FULL_SCORE, MeaningIndex, with_meanings
+from reactor_memory.features.recall.ranking import scored
+from reactor_memory.features.recall.recaller import NoRecallIndex
+from reactor_memory.features.search.models import Near, NearQuery
 from reactor_memory.models import BranchRange
-from reactor_memory.protocols import Findings, Found, RecallQuery
-from reactor_memory.recalling import NoRecallIndex
-from reactor_memory.searching import Near, NearQuery
 from tests.scripted_database import ScriptedDatabase
 from tests.service.searching import FakeEmbedder
 
@@ -151,7 +151,7 @@ async def test_a_store_that_fails_costs_what_it_would_have_found(caplog: pytest.
 
 
 async def test_a_store_that_hangs_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "MEANING_SECONDS", 0.01)
+    monkeypatch.setattr(hybrid, "MEANING_SECONDS", 0.01)
     scene = Scene()
     scene.vectors.hangs = True
     assert await scene.found() == []

@@ -11,10 +11,11 @@ from zlib import crc32
 
 import pytest
 
-from reactor_memory import open_memory, plugins
+from reactor_memory import open_memory
 from reactor_memory.errors import ConfigurationError, PluginError
-from reactor_memory.plugins import GROUP, Plugin, discover, evaluate, load
-from reactor_memory.settings import Settings
+from reactor_memory.wiring import plugins
+from reactor_memory.wiring.plugins import GROUP, Plugin, discover, evaluate, load
+from reactor_memory.wiring.settings import Settings
 from tests.tables import each_row
 
 
@@ -50,7 +51,7 @@ class Distributions:
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: dist-{name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {module}:plugin\n")
-        (self._folder / f"{module}.py").write_text(f"from reactor_memory.plugins import Plugin\n{code}\n")
+        (self._folder / f"{module}.py").write_text(f"from reactor_memory.wiring.plugins import Plugin\n{code}\n")
         return next(each for each in discover() if each.value == f"{module}:plugin")
 
     def remove(self, name: str) -> None:

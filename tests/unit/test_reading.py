@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.reading import MAX_LEAVES, Leaf, arguments_of, decode, leaves, sentences
+from reactor_memory.text.spans import MAX_LEAVES, Leaf, arguments_of, decode, leaves, sentences
 from tests.tables import each_row
 
 

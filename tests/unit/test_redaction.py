@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.entries import searchable
 from reactor_memory.errors import RedactionError
-from reactor_memory.ledger.evidence import evidence_text
+from reactor_memory.features.facts.evidence import evidence_text
+from reactor_memory.features.facts.summarizers.records import records_of, to_json
+from reactor_memory.features.recall.entries import searchable
+from reactor_memory.features.redaction import redacted, redacted_facts, unredacted
 from reactor_memory.models import Fact, Message, ToolCall
-from reactor_memory.redaction import redacted, redacted_facts, unredacted
-from reactor_memory.summarizers.records import records_of, to_json
 from tests.tables import each_row
 
 SECRET = "Žofie-4711"

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.errors import EmbeddingError, SearchTypeUnavailableError
-from reactor_memory.http.problems import problem_of
+from reactor_memory.features.recall.vectors import nearest, packed
+from reactor_memory.features.search.conversations import MAX_QUERY_TERMS, wanted_terms
+from reactor_memory.features.search.highlights import CLOSE, LENGTH, OPEN, highlight
+from reactor_memory.features.search.models import RANK_CONSTANT, by_score, fused, is_findable
+from reactor_memory.features.search.operations import shown_in, visible_parts
+from reactor_memory.features.sharing.access import agents_of
+from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message, Role, Visibility
-from reactor_memory.principals import Grant, Principal
-from reactor_memory.searching import RANK_CONSTANT, by_score, fused, is_findable
-from reactor_memory.service.access import agents_of
-from reactor_memory.service.highlights import CLOSE, LENGTH, OPEN, highlight
-from reactor_memory.service.search import MAX_QUERY_TERMS, wanted_terms
-from reactor_memory.storage.search import shown_in, visible_parts
-from reactor_memory.storage.vectors import nearest, packed
-from reactor_memory.terms import terms
+from reactor_memory.server.problems import problem_of
+from reactor_memory.text.analyzer import terms
 from tests.tables import each_row
 
 PLACES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), unique=True)

@@ -14,8 +14,9 @@ import pytest
 import yaml
 from pydantic import SecretStr
 
+from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.settings import (
+from reactor_memory.wiring.settings import (
     ENVIRONMENT_PREFIX,
     MASK,
     USUAL_VARIABLES,
@@ -25,7 +26,6 @@ from reactor_memory.settings import (
     SummarySettings,
     masked_url,
 )
-from reactor_memory.validation import MessageLimits
 from tests.tables import each_row
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -453,7 +453,7 @@ def test_an_address_of_memory_in_the_environment_takes_nothing(monkeypatch: pyte
 
 PROGRAM = """
 import json
-from reactor_memory.settings import Settings
+from reactor_memory.wiring.settings import Settings
 print(json.dumps({key: [value, origin] for key, value, origin in Settings().origins()}))
 """
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.terms import FUNCTION_WORDS, MAX_TERM_CHARACTERS, stem, terms
+from reactor_memory.text.analyzer import FUNCTION_WORDS, MAX_TERM_CHARACTERS, stem, terms
 from tests.tables import each_row
 
 

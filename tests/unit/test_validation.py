@@ -15,9 +15,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
-from reactor_memory.models import Message, ToolCall
-from reactor_memory.validation import (
+from reactor_memory.core.validation import (
     MessageLimits,
     check_idempotency_key,
     check_message,
@@ -27,6 +25,8 @@ from reactor_memory.validation import (
     fingerprint,
     new_message_id,
 )
+from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
+from reactor_memory.models import Message, ToolCall
 from tests.tables import each_row
 
 LIMITS = MessageLimits()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.wording import MAX_CHARACTERS, read_sentences, squeeze, telling_part
+from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, squeeze, telling_part
 from tests.tables import each_row
 
 SOME_TEXT = (

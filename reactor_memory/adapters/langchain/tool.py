@@ -7,9 +7,9 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
-from reactor_memory.adapters.crossing import Crossing
+from reactor_memory.adapters.loop_bridge import Crossing
+from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
-from reactor_memory.notes.tool import ManageLongTermMemoryTool
 
 
 class LongTermMemoryTool(BaseTool):

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from reactor_memory.context.rendering import render_narrative
-from reactor_memory.context.report import Context
+from reactor_memory.core.context.report import Context
+from reactor_memory.features.facts.rendering import render_narrative
 from reactor_memory.models import Fact, Message, RangeSummary, ToolCall
 
 

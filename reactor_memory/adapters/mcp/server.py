@@ -18,7 +18,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from reactor_memory import __version__
-from reactor_memory.adapters.crossing import Crossing
+from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.adapters.mcp.answers import (
     Added,
     Answer,
@@ -34,11 +34,11 @@ from reactor_memory.adapters.mcp.answers import (
     shown_tiers,
     to_message,
 )
-from reactor_memory.container import is_progressive
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, SessionNotFoundError
+from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
 from reactor_memory.models import Fact
-from reactor_memory.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.wiring.container import is_progressive
 
 P = ParamSpec("P")
 

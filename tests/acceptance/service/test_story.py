@@ -11,9 +11,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from reactor_memory.client import MemoryServiceClient
 from reactor_memory.errors import SessionNotFoundError
-from reactor_memory.http.client import MemoryServiceClient
-from reactor_memory.http.models import CreateAgentMessageRequest, CreateUserMessageRequest, SearchResult
+from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest, SearchResult
 from tests.service.processes import ServiceProcess, environment, service, token_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]

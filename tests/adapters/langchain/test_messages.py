@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from reactor_memory import Message
 from reactor_memory.adapters.langchain import from_message, to_message
+from reactor_memory.core.validation import MessageLimits, check_message
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import ToolCall
-from reactor_memory.validation import MessageLimits, check_message
 
 ids = st.text(min_size=1, max_size=12, alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 any_text = st.text(st.characters() | st.sampled_from("\0\ud800"), max_size=40)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.adapters.mcp.answers import NewMessage, shown, to_message
-from reactor_memory.validation import MessageLimits, check_messages
+from reactor_memory.core.validation import MessageLimits, check_messages
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.adapters.openai_agents.items import FRAME, plain_item, to_items, to_message
+from reactor_memory.core.log.rows import to_json
+from reactor_memory.core.validation import MessageLimits, check_messages
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.storage.rows import to_json
-from reactor_memory.validation import MessageLimits, check_messages
 
 SAID = st.text(st.characters(), max_size=30)  # NUL and lone surrogates, too
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
@@ -160,7 +160,7 @@ def test_what_is_no_json_object_is_refused(item: object) -> None:
 
 def stored(message: Message) -> Message:
     """The message as a store gives it back: through JSON."""
-    from reactor_memory.storage.rows import _OBJECT, _PARTS, _TOOL_CALLS  # pyright: ignore[reportPrivateUsage]
+    from reactor_memory.core.log.rows import _OBJECT, _PARTS, _TOOL_CALLS  # pyright: ignore[reportPrivateUsage]
 
     return Message(
         role=message.role,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from reactor_memory.core.log import user_rows
 from reactor_memory.database.database import Database
 from reactor_memory.models import ActiveSession
-from reactor_memory.storage import user_rows
 
 USER, AGENT = "ann", "travel"
 

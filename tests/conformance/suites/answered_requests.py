@@ -6,8 +6,9 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.principals import AnsweredRequest
-from reactor_memory.storage import answered_requests, erasing
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.sharing import answered_requests
+from reactor_memory.features.sharing.principals import AnsweredRequest
 from reactor_memory.testing.builders import append_messages, numbered
 from reactor_memory.testing.log import nothing_left
 from reactor_memory.testing.summaries import Store
@@ -133,7 +134,7 @@ class AnsweredRequestConformance:
             await store.database.write(
                 answered_requests.answer_request, answered(replace(begun, group_id=group_id or "s"))
             )
-        await store.database.write(erasing.erase, "s", None, ranges=[(2, 2)], now=50, refold=nothing_left)
+        await store.database.write(erasure.erase, "s", None, ranges=[(2, 2)], now=50, refold=nothing_left)
         assert await claim(store, request("of it", now=60)) is None
         assert await claim(store, request("known late", now=60)) is None
         assert await claim(store, request("of another", now=60)) == answered(
@@ -153,6 +154,6 @@ class AnsweredRequestConformance:
             begun = replace(request(key), user_id=user_id)
             await claim(store, begun)
             await store.database.write(answered_requests.answer_request, answered(begun))
-        assert await store.database.write(erasing.forget_user, "ann", now=50) == 1
+        assert await store.database.write(erasure.forget_user, "ann", now=50) == 1
         assert await claim(store, request("of ann", now=60)) is None
         assert await claim(store, request("of bob", now=60)) == answered(replace(request("of bob"), user_id="bob"))

@@ -7,6 +7,10 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log import archiving
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.ports import AppendRequest, ContextQuery, IndexEntry, IndexPart, PostRequest, RecallQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -14,11 +18,9 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.ledger.merging import refold
+from reactor_memory.features.facts.merge import refold
+from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Archived, Layout, Message, Pin, ToolCall
-from reactor_memory.protocols import AppendRequest, ContextQuery, IndexEntry, IndexPart, PostRequest, RecallQuery
-from reactor_memory.storage import archiving, log, range_summaries
-from reactor_memory.storage.archived_ranges import read_archived
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs

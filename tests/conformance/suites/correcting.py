@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from reactor_memory.ledger.amending import amended
+from reactor_memory.core.log import operations as log
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.models import FactCorrection, Ledger, Session, Summary
-from reactor_memory.storage import derived, erasing, log
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.summaries import Store, claimed, fact, folded, layout, ledger_of, seal, segment, session_of
@@ -34,7 +36,7 @@ class Said:
             anchor="user", key="key", value=value, seq=own.last_seq, source_seq=source, author_id="u", created_at=7
         )
         return await self.store.database.write(
-            derived.put_correction, own, correction, now=wall_clock(), refold=amending
+            fact_operations.put_correction, own, correction, now=wall_clock(), refold=amending
         )
 
 
@@ -54,7 +56,7 @@ class Corrections:
         assert await say("s", "first")
         assert await say("s", None)
         assert await say("s", "caf\u00e9 \U0001f600")
-        kept = await store.database.read(derived.read_corrections, "s")
+        kept = await store.database.read(fact_operations.read_corrections, "s")
         assert [(each.ordinal, each.value) for each in kept] == [(1, "first"), (2, None), (3, "caf\u00e9 \U0001f600")]
         assert (kept[0].seq, kept[0].source_seq, kept[0].author_id, kept[0].created_at) == (8, 2, "u", 7)
         assert (await ledger_of(store, "s")).corrections == kept
@@ -81,13 +83,15 @@ class Corrections:
         await fork(store, "s", "s~f", 9)
         await fork(store, "s", "s~early", 8)
         await say("s", "after")
-        assert [each.value for each in await store.database.read(derived.read_corrections, "s~f")] == ["before"]
-        assert await store.database.read(derived.read_corrections, "s~early") == ()
+        assert [each.value for each in await store.database.read(fact_operations.read_corrections, "s~f")] == ["before"]
+        assert await store.database.read(fact_operations.read_corrections, "s~early") == ()
         branch = (await session_of(store, "s~f")).branch
         about = await store.summaries.read_facts_about("s~f", branch, ["user"])
         assert {each.key: each.value for each in about} == {"key": "before", "other": "value 3"}
         assert await say("s~f", "own")
-        assert [(each.ordinal, each.value) for each in await store.database.read(derived.read_corrections, "s~f")] == [
+        assert [
+            (each.ordinal, each.value) for each in await store.database.read(fact_operations.read_corrections, "s~f")
+        ] == [
             (1, "before"),
             (2, "own"),
         ]
@@ -123,11 +127,11 @@ class Corrections:
         say = await stated(store)
         await say("s", "right")
         await fork(store, "s", "s~f", 9)
-        await store.database.write(erasing.erase, "s", None, ranges=[(5, 6)], now=wall_clock(), refold=amending)
-        assert len(await store.database.read(derived.read_corrections, "s")) == 1
-        await store.database.write(erasing.erase, "s", None, ranges=[(1, 2)], now=wall_clock(), refold=amending)
+        await store.database.write(erasure.erase, "s", None, ranges=[(5, 6)], now=wall_clock(), refold=amending)
+        assert len(await store.database.read(fact_operations.read_corrections, "s")) == 1
+        await store.database.write(erasure.erase, "s", None, ranges=[(1, 2)], now=wall_clock(), refold=amending)
         for session_id in ("s", "s~f"):
-            assert await store.database.read(derived.read_corrections, session_id) == ()
+            assert await store.database.read(fact_operations.read_corrections, session_id) == ()
         summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert "right" not in summary.facts_json
@@ -136,8 +140,8 @@ class Corrections:
     async def test_it_goes_from_the_summary_also_where_nothing_is_left_of_its_segment(self, store: Store) -> None:
         say = await stated(store)
         await say("s", "right")
-        await store.database.write(erasing.erase, "s", None, ranges=[(3, 3)], now=wall_clock(), refold=amending)
-        await store.database.write(erasing.erase, "s", None, ranges=[(2, 2)], now=wall_clock(), refold=amending)
+        await store.database.write(erasure.erase, "s", None, ranges=[(3, 3)], now=wall_clock(), refold=amending)
+        await store.database.write(erasure.erase, "s", None, ranges=[(2, 2)], now=wall_clock(), refold=amending)
         summary = await store.summaries.get_summary("s")
         assert summary is not None
         assert "right" not in summary.facts_json
@@ -155,7 +159,7 @@ class Corrections:
         say = await stated(store)
         await say("s", "right")
         await store.summaries.forget(["s"])
-        assert await store.database.read(derived.read_corrections, "s") == ()
+        assert await store.database.read(fact_operations.read_corrections, "s") == ()
 
 
 class Outdated:
@@ -167,10 +171,10 @@ class Outdated:
             await seal(store, "s", start, start + 3)
         before = await store.summaries.get_summary("s")
         assert before is not None
-        assert await store.database.read(derived.outdated_ranges, "s") == ()
-        assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 2
-        assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 0
-        assert await store.database.read(derived.outdated_ranges, "s") == ((1, 4), (5, 8))
+        assert await store.database.read(fact_operations.outdated_ranges, "s") == ()
+        assert await store.database.write(fact_operations.mark_outdated, "s", now=wall_clock()) == 2
+        assert await store.database.write(fact_operations.mark_outdated, "s", now=wall_clock()) == 0
+        assert await store.database.read(fact_operations.outdated_ranges, "s") == ((1, 4), (5, 8))
         assert await store.summaries.get_summary("s") == before
         assert "s" in (await store.summaries.due(["summarize"], now=wall_clock()))["summarize"]
         ledger = await ledger_of(store, "s")
@@ -181,7 +185,7 @@ class Outdated:
         new = replace(segment("s", 1, 4), narrative="anew")
         next_one = replace(before, version=before.version + 1)
         assert await store.summaries.record_segment(await claimed(store, "s"), new, (fact(1, key="anew"),), next_one)
-        assert await store.database.read(derived.outdated_ranges, "s") == ((5, 8),)
+        assert await store.database.read(fact_operations.outdated_ranges, "s") == ((5, 8),)
         ledger = await ledger_of(store, "s")
         assert ledger.segments[0] == new
         assert [each.key for each in ledger.facts] == ["anew", "key", "key", "key", "key"]
@@ -190,14 +194,14 @@ class Outdated:
         await append_messages(store, "s", numbered(8))
         for start in (1, 5):
             await seal(store, "s", start, start + 3)
-        await store.database.write(derived.mark_outdated, "s", now=wall_clock())
-        await store.database.write(erasing.erase, "s", None, ranges=[(6, 6)], now=wall_clock(), refold=amending)
-        assert await store.database.read(derived.outdated_ranges, "s") == ((1, 4),)
+        await store.database.write(fact_operations.mark_outdated, "s", now=wall_clock())
+        await store.database.write(erasure.erase, "s", None, ranges=[(6, 6)], now=wall_clock(), refold=amending)
+        assert await store.database.read(fact_operations.outdated_ranges, "s") == ((1, 4),)
         assert [each.stale for each in (await ledger_of(store, "s")).segments] == [False, True]
 
     async def test_of_an_unknown_or_deleted_session_there_are_none(self, store: Store) -> None:
-        assert await store.database.write(derived.mark_outdated, "unknown", now=wall_clock()) == 0
+        assert await store.database.write(fact_operations.mark_outdated, "unknown", now=wall_clock()) == 0
         await append_messages(store, "s", numbered(4))
         await seal(store, "s", 1, 4)
         await store.delete("s", None, now=wall_clock(), purge=False)
-        assert await store.database.write(derived.mark_outdated, "s", now=wall_clock()) == 0
+        assert await store.database.write(fact_operations.mark_outdated, "s", now=wall_clock()) == 0

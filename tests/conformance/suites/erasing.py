@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.log.branches import root_branch
+from reactor_memory.core.log.health import scrub
+from reactor_memory.core.log.recounting import recount
+from reactor_memory.core.ports import Erased, IndexEntry, IndexPart, RecallQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -12,12 +18,10 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.items import operations as items
+from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import ItemChange, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
-from reactor_memory.protocols import Erased, IndexEntry, IndexPart, RecallQuery
-from reactor_memory.storage import erasing, items, log, range_summaries, user_rows
-from reactor_memory.storage.branches import root_branch
-from reactor_memory.storage.health import scrub
-from reactor_memory.storage.recounting import recount
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
@@ -41,7 +45,7 @@ async def erase(
     store: Store, session_id: str, *ranges: tuple[int, int], user_id: str | None = None, now: int | None = None
 ) -> Erased:
     at = wall_clock() if now is None else now
-    return await store.database.write(erasing.erase, session_id, user_id, ranges=ranges, now=at, refold=folded)
+    return await store.database.write(erasure.erase, session_id, user_id, ranges=ranges, now=at, refold=folded)
 
 
 class ErasedFromTheLog:
@@ -367,11 +371,11 @@ class ErasedUsers:
         await store.delete("a", "u", now=wall_clock(), purge=False)
         await store.delete("b~f", "u", now=wall_clock(), purge=True)
         await store.delete("d", "u", now=wall_clock(), purge=True)
-        assert await store.database.read(erasing.owned_groups, "u") == (("a",), ("b", "b~f"), ("d",))
-        assert await store.database.read(erasing.owned_groups, "u", limit=1) == (("a",),)
-        assert await store.database.read(erasing.owned_groups, "u", after="a", limit=1) == (("b", "b~f"),)
-        assert await store.database.read(erasing.owned_groups, "u", after="d") == ()
-        assert await store.database.read(erasing.owned_groups, "nobody") == ()
+        assert await store.database.read(erasure.owned_groups, "u") == (("a",), ("b", "b~f"), ("d",))
+        assert await store.database.read(erasure.owned_groups, "u", limit=1) == (("a",),)
+        assert await store.database.read(erasure.owned_groups, "u", after="a", limit=1) == (("b", "b~f"),)
+        assert await store.database.read(erasure.owned_groups, "u", after="d") == ()
+        assert await store.database.read(erasure.owned_groups, "nobody") == ()
 
     @pytest.mark.parametrize("deleted", [None, "marked", "purged"])
     async def test_a_group_goes_whole_and_nobody_owns_it_any_more(self, store: Store, deleted: str | None) -> None:
@@ -380,20 +384,20 @@ class ErasedUsers:
         await fork(store, "s", "s~f", 3, own=["f3"], user_id="u")
         if deleted:
             await store.delete("s", "u", now=wall_clock(), purge=deleted == "purged")
-        assert set(await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())) == {"s", "s~f"}
-        assert await store.database.read(erasing.owned_groups, "u") == ()
+        assert set(await store.database.write(erasure.erase_group, "s", "u", now=wall_clock())) == {"s", "s~f"}
+        assert await store.database.read(erasure.owned_groups, "u") == ()
         assert await store.summaries.get_summary("s") is None
         assert (await store.summaries.read_ledger("s", root_branch("s"))).facts == ()
         for session_id in ("s", "s~f"):
             with pytest.raises(SessionDeletedError):
                 await append_messages(store, session_id, numbered(1), user_id="u")
         assert await store.purge_deleted(before=wall_clock() + MINUTE) == 0
-        assert await store.database.write(erasing.erase_group, "s", "u", now=wall_clock()) == ()
+        assert await store.database.write(erasure.erase_group, "s", "u", now=wall_clock()) == ()
 
     async def test_no_worker_writes_to_an_erased_group(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4), user_id="u")
         lease = await claimed(store, "s")
-        await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())
+        await store.database.write(erasure.erase_group, "s", "u", now=wall_clock())
         assert not await store.summaries.record_segment(
             lease, segment("s", 1, 4), (), Summary(covered_seq=4, version=1)
         )
@@ -401,12 +405,12 @@ class ErasedUsers:
     async def test_another_users_group_stays(self, store: Store) -> None:
         await append_messages(store, "s", numbered(2), user_id="other")
         with pytest.raises(SessionOwnershipError):
-            await store.database.write(erasing.erase_group, "s", "u", now=wall_clock())
+            await store.database.write(erasure.erase_group, "s", "u", now=wall_clock())
         assert seqs(await store.read("s", "other")) == [1, 2]
 
     async def test_an_open_session_is_nobodys(self, store: Store) -> None:
         await append_messages(store, "s", numbered(2))
-        assert await store.database.write(erasing.erase_group, "s", "u", now=wall_clock()) == ()
+        assert await store.database.write(erasure.erase_group, "s", "u", now=wall_clock()) == ()
         assert seqs(await store.read("s", None)) == [1, 2]
 
     async def test_notes_go_with_every_version_and_a_late_one_is_refused(self, store: Store) -> None:
@@ -416,7 +420,7 @@ class ErasedUsers:
                     user_rows.put_notes, Notes(user_id="u", agent_name=agent, version=version, text=f"secret {version}")
                 )
         await store.database.write(user_rows.put_notes, Notes(user_id="other", agent_name="a", version=1, text="stays"))
-        assert await store.database.write(erasing.forget_user, "u", now=5) == 4
+        assert await store.database.write(erasure.forget_user, "u", now=5) == 4
         assert [each.text for each in await store.database.read(user_rows.list_notes, "u", "a")] == [""]
         for late in (2, 3, 4):
             assert not await store.database.write(
@@ -432,7 +436,7 @@ class ErasedUsers:
     async def test_active_sessions_go(self, store: Store) -> None:
         await store.database.write(user_rows.get_or_create_active, "u", "a", "s", now=1)
         await store.database.write(user_rows.get_or_create_active, "other", "a", "t", now=1)
-        assert await store.database.write(erasing.forget_user, "u", now=2) == 1
+        assert await store.database.write(erasure.forget_user, "u", now=2) == 1
         assert await store.database.read(user_rows.list_active, "u") == ()
         assert not await store.database.write_relaxed(user_rows.touch_active, "u", "a", "s", now=3)
         assert [each.session_id for each in await store.database.read(user_rows.list_active, "other")] == ["t"]
@@ -442,14 +446,14 @@ class ErasedUsers:
             await store.database.write(
                 items.change_items, user_id, [ItemChange(namespace="n", key="k", value={"secret": 1})], now=1
             )
-        assert await store.database.write(erasing.forget_user, "u", now=2) == 1
+        assert await store.database.write(erasure.forget_user, "u", now=2) == 1
         assert await store.database.read(items.read_items, "u", [("n", "k")]) == (None,)
         assert await store.database.read(items.read_items, "other", [("n", "k")]) != (None,)
 
     async def test_forgetting_a_user_again_changes_nothing(self, store: Store) -> None:
         await store.database.write(user_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret"))
-        assert await store.database.write(erasing.forget_user, "u", now=2) == 1
-        assert await store.database.write(erasing.forget_user, "u", now=3) == 0
+        assert await store.database.write(erasure.forget_user, "u", now=2) == 1
+        assert await store.database.write(erasure.forget_user, "u", now=3) == 0
         assert (await store.database.read(user_rows.read_notes, "u", "a")).version == 2
 
     @pytest.mark.parametrize("rewrite", [False, True])

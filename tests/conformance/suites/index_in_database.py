@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from reactor_memory.core.ports import RecallQuery
 from reactor_memory.models import Fact
-from reactor_memory.protocols import RecallQuery
-from reactor_memory.terms import terms
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, wall_clock
 from reactor_memory.testing.recall import indexed, part, seqs, talk
 from reactor_memory.testing.summaries import claimed, folded, ledger_of, seal, session_of
+from reactor_memory.text.analyzer import terms
 from tests.stores import SqlStore
 
 

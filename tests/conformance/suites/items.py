@@ -9,10 +9,12 @@ import pytest
 
 from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreError
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.items import operations as items
+from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.models import Item, ItemChange, JsonObject
-from reactor_memory.storage import erasing, items, transfer
-from reactor_memory.terms import terms
 from reactor_memory.testing.log import TEXTS
+from reactor_memory.text.analyzer import terms
 
 USER = "ann"
 VALUES: tuple[JsonObject, ...] = (
@@ -172,7 +174,7 @@ class ItemsRules:
         for namespace in ("a", "b.c"):
             for user_id in ("ann", "bob", ""):
                 await put(database, namespace, "k", {}, now=1, user_id=user_id)
-        assert await database.write(erasing.forget_user, "ann", now=2) == 2
+        assert await database.write(erasure.forget_user, "ann", now=2) == 2
         assert await database.read(items.list_items, "ann", "") == ()
         assert (
             len(await database.read(items.list_items, "bob", ""))

@@ -9,11 +9,11 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.recounting import recount
+from reactor_memory.core.ports import ContextQuery, ContextRows
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError
 from reactor_memory.models import Message, Pin
-from reactor_memory.protocols import ContextQuery, ContextRows
-from reactor_memory.storage import log
-from reactor_memory.storage.recounting import recount
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import TEXTS

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import AppendRequest, ContextQuery, PostRequest
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -16,10 +17,11 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.ledger.merging import refold
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.merge import refold
+from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.models import Message, PostedSummary, Summary
-from reactor_memory.protocols import AppendRequest, ContextQuery, PostRequest
-from reactor_memory.storage import derived, erasing, posting
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 from reactor_memory.testing.log import seqs, texts
@@ -59,12 +61,12 @@ async def post(
         fingerprint=f"{text} {until_seq}",
     )
     return await store.database.write(
-        posting.post_summary, PostRequest(batch=batch, until_seq=until_seq, title=title), refold=telling
+        posted_summaries.post_summary, PostRequest(batch=batch, until_seq=until_seq, title=title), refold=telling
     )
 
 
 async def ruling_in(store: Store, session_id: str) -> PostedSummary | None:
-    return await store.database.read(derived.read_posted, (await session_of(store, session_id)).branch)
+    return await store.database.read(fact_operations.read_posted, (await session_of(store, session_id)).branch)
 
 
 async def told(store: Store, session_id: str) -> list[str]:
@@ -75,7 +77,7 @@ async def told(store: Store, session_id: str) -> list[str]:
 
 async def erase(store: Store, session_id: str, *ranges: tuple[int, int]) -> int:
     erased = await store.database.write(
-        erasing.erase, session_id, None, ranges=ranges, now=wall_clock(), refold=telling
+        erasure.erase, session_id, None, ranges=ranges, now=wall_clock(), refold=telling
     )
     return erased.message_count
 
@@ -196,7 +198,7 @@ class Posted:
         await post(store, "s~f", "They met.", 2)
         branch = (await session_of(store, "s~f")).branch
         await store.delete("s~f", None, now=wall_clock(), purge=True)
-        assert await store.database.read(derived.read_posted, branch) is None
+        assert await store.database.read(fact_operations.read_posted, branch) is None
         assert await erase(store, "s", (1, 1)) == 1
 
     async def test_a_window_is_read_as_if_it_cost_nothing(self, store: Store) -> None:
@@ -276,7 +278,7 @@ class PostedInForks:
         branch = (await session_of(store, "s~f")).branch
         await store.delete("s~f", None, now=wall_clock(), purge=False)
         assert await erase(store, "s", (2, 2)) == 2
-        assert await store.database.read(derived.read_posted, branch) is None
+        assert await store.database.read(fact_operations.read_posted, branch) is None
         assert await told(store, "s~f") == []
 
 

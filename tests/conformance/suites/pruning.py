@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import SessionDeletedError
 from reactor_memory.models import IdleGroup
-from reactor_memory.protocols import MessageStore
-from reactor_memory.storage import log
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import seqs

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
 from reactor_memory.models import Message
-from reactor_memory.protocols import MessageStore
-from reactor_memory.storage import log
 from reactor_memory.testing.builders import append_messages, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left
 

@@ -11,16 +11,17 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log.recounting import recount
+from reactor_memory.core.ports import ContextQuery
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
-from reactor_memory.protocols import ContextQuery
-from reactor_memory.storage import erasing, range_summaries
-from reactor_memory.storage.recounting import recount
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
@@ -125,7 +126,7 @@ async def everything(store: Store, session_id: str) -> tuple[object, ...]:
 
 
 async def erase(store: Store, session_id: str, *ranges: tuple[int, int]) -> None:
-    await store.database.write(erasing.erase, session_id, None, ranges=ranges, now=wall_clock(), refold=nothing_left)
+    await store.database.write(erasure.erase, session_id, None, ranges=ranges, now=wall_clock(), refold=nothing_left)
 
 
 def a_pair(call_id: str = "c") -> tuple[Message, Message]:

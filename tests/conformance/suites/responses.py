@@ -12,12 +12,19 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionDeletedError, SessionNotFoundError
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.responses.models import (
+    Addition,
+    Ending,
+    Response,
+    ResponseSignals,
+    ResponseState,
+    ResponseStore,
+)
+from reactor_memory.features.responses.polling import PolledSignals
 from reactor_memory.models import Message
-from reactor_memory.protocols import MessageStore
-from reactor_memory.responses import Addition, Ending, Response, ResponseSignals, ResponseState, ResponseStore
-from reactor_memory.storage import erasing
-from reactor_memory.streams.polling import PolledSignals
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.log import TEXTS, nothing_left
 from reactor_memory.testing.summaries import Store
@@ -448,7 +455,7 @@ class StoredResponsesConformance:
         shared = await start(responses, f"{conversation_id}~f")
         await add(responses, shared, "a")
         await responses.finish_response(ending(shared, message_id=message_ids[0]))
-        await store.database.write(erasing.erase, conversation_id, "u", ranges=[(1, 1)], now=NOW, refold=nothing_left)
+        await store.database.write(erasure.erase, conversation_id, "u", ranges=[(1, 1)], now=NOW, refold=nothing_left)
         assert await pieces(responses, response(conversation_id, "r0")) == await pieces(responses, shared) == []
         assert await standing(responses, shared) is None
         (left,) = await responses.list_responses([conversation_id], limit=5)

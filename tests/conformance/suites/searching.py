@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from reactor_memory.core.ports import AppendRequest, MessageStore
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import AuditRecord, Lease, Membership, Message, OwnershipTransfer
-from reactor_memory.protocols import AppendRequest, MessageStore
-from reactor_memory.searching import (
+from reactor_memory.features.recall import vector_operations
+from reactor_memory.features.search.models import (
     EMBED_SEARCH,
     INDEX_SEARCH,
     IndexedRange,
@@ -22,8 +22,7 @@ from reactor_memory.searching import (
     WordEntry,
     is_findable,
 )
-from reactor_memory.storage import meaning, memberships
-from reactor_memory.storage.search import (
+from reactor_memory.features.search.operations import (
     behind_in_meanings,
     behind_in_words,
     index_meanings,
@@ -32,10 +31,12 @@ from reactor_memory.storage.search import (
     search_messages,
     search_progress,
 )
-from reactor_memory.terms import terms
+from reactor_memory.features.sharing import member_operations
+from reactor_memory.models import AuditRecord, Lease, Membership, Message, OwnershipTransfer
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
 from reactor_memory.testing.summaries import Store, folded
+from reactor_memory.text.analyzer import terms
 from tests.conformance.suites.erasing import erase
 
 MINUTE = 60_000_000
@@ -144,7 +145,7 @@ async def near(
     query = NearQuery(
         branch=session.branch, until=until, vector=meaning_of(text), model=MODEL, min_similarity=0.5, limit=limit
     )
-    answer = await store.database.read_long(meaning.nearest_in_branch, query)
+    answer = await store.database.read_long(vector_operations.nearest_in_branch, query)
     assert all(isinstance(each, Near) and each.similarity > 0.99 for each in answer)
     return [(each.seq, each.turn) for each in answer]
 
@@ -162,7 +163,7 @@ def audit(group_id: str) -> AuditRecord:
 
 async def share(store: Store, group_id: str, user_id: str) -> None:
     member = Membership(group_id=group_id, user_id=user_id, access_level="reader", created_at=wall_clock())
-    assert await store.database.write(memberships.put_membership, member, audit(group_id), creating=True)
+    assert await store.database.write(member_operations.put_membership, member, audit(group_id), creating=True)
 
 
 @pytest.mark.anyio
@@ -232,7 +233,7 @@ class SearchConformance:
         await embed(store, "a", "c")
         await share(store, "a", BEN)
         assert await found(store, "cat", BEN) == await alike(store, "cat", BEN) == [("a", 1)]
-        assert await store.database.write(memberships.remove_membership, "a", BEN, audit("a"))
+        assert await store.database.write(member_operations.remove_membership, "a", BEN, audit("a"))
         assert await found(store, "cat", BEN) == await alike(store, "cat", BEN) == []
 
     async def test_agents_keep_what_is_theirs(self, store: Store) -> None:
@@ -356,8 +357,8 @@ class SearchConformance:
         await index(store, "a")
         await share(store, "a", BEN)
         offer = OwnershipTransfer(transfer_id="t", group_id="a", from_user_id=ANN, to_user_id=BEN, created_at=1)
-        await store.database.write(memberships.offer_ownership, offer, audit("a"))
-        assert await store.database.write(memberships.accept_ownership, "t", BEN, audit("a"))
+        await store.database.write(member_operations.offer_ownership, offer, audit("a"))
+        assert await store.database.write(member_operations.accept_ownership, "t", BEN, audit("a"))
         await say(store, "a", "another cat", user_id=BEN)
         await index(store, "a")
         assert sorted(await found(store, "cat", BEN)) == sorted(await found(store, "cat")) == [("a", 1), ("a", 2)]

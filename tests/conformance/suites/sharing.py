@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
+from reactor_memory.core.ports import SUMMARIZE, AppendRequest
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -14,7 +15,10 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     SharingConflictError,
 )
-from reactor_memory.memberships import (
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.sharing import member_operations
+from reactor_memory.features.sharing import operations as conversations
+from reactor_memory.features.sharing.models import (
     AccessLevel,
     Channel,
     Conversation,
@@ -25,8 +29,6 @@ from reactor_memory.memberships import (
     NewFork,
 )
 from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer, Visibility
-from reactor_memory.protocols import SUMMARIZE, AppendRequest
-from reactor_memory.storage import conversations, erasing, memberships
 from reactor_memory.testing.builders import append_messages, stored_form
 from reactor_memory.testing.summaries import Store
 from tests.conformance.suites.correcting import amending
@@ -113,7 +115,7 @@ async def share(
 ) -> Membership | None:
     member = Membership(group_id=group_id, user_id=user_id, access_level=level, created_at=now)
     return await store.database.write(
-        memberships.put_membership, member, audit(group_id, f"share {user_id}", now=now), creating=True
+        member_operations.put_membership, member, audit(group_id, f"share {user_id}", now=now), creating=True
     )
 
 
@@ -121,7 +123,9 @@ async def offer(store: Store, group_id: str, to_user_id: str, *, name: str = "t"
     transfer = OwnershipTransfer(
         transfer_id=name, group_id=group_id, from_user_id=OWNER, to_user_id=to_user_id, created_at=now
     )
-    return await store.database.write(memberships.offer_ownership, transfer, audit(group_id, f"offer {name}", now=now))
+    return await store.database.write(
+        member_operations.offer_ownership, transfer, audit(group_id, f"offer {name}", now=now)
+    )
 
 
 async def listed(
@@ -138,7 +142,7 @@ async def listed(
 
 
 async def actions(store: Store, group_id: str) -> list[str]:
-    return [record.action for record in await store.database.read(memberships.list_audit, group_id)]
+    return [record.action for record in await store.database.read(member_operations.list_audit, group_id)]
 
 
 def texts(messages: Sequence[Message]) -> list[str]:
@@ -206,9 +210,9 @@ class Beginning:
             conversations.rename_conversation, "erased", "own", audit("erased", "rename", now=25)
         )
         await say(store, "kept", "more")
-        await store.database.write(erasing.erase, "erased", OWNER, ranges=((1, 1),), now=30, refold=amending)
+        await store.database.write(erasure.erase, "erased", OWNER, ranges=((1, 1),), now=30, refold=amending)
         await store.withdraw("withdrawn", OWNER, seq=None, now=30, refold=amending)
-        await store.database.write(erasing.erase, "kept", OWNER, ranges=((2, 2),), now=30, refold=amending)
+        await store.database.write(erasure.erase, "kept", OWNER, ranges=((2, 2),), now=30, refold=amending)
         names = ("erased", "erased~f", "erased~g", "withdrawn", "kept")
         titles = [(await found(store, name)).session.title for name in names]
         assert titles == ["own", None, None, None, "a secret name"]
@@ -439,19 +443,21 @@ class Sharing:
         assert await share(store, "c", OWNER, "manager", now=6) is None
         changed = Membership(group_id="c", user_id=MEMBER, access_level="manager", created_at=9)
         stored = await store.database.write(
-            memberships.put_membership, changed, audit("c", "change", now=7), creating=False
+            member_operations.put_membership, changed, audit("c", "change", now=7), creating=False
         )
         assert stored == Membership(group_id="c", user_id=MEMBER, access_level="manager", created_at=5)
         unknown = Membership(group_id="c", user_id=STRANGER, access_level="reader", created_at=9)
-        assert await store.database.write(memberships.put_membership, unknown, audit("c"), creating=False) is None
+        assert await store.database.write(member_operations.put_membership, unknown, audit("c"), creating=False) is None
         owner = Membership(group_id="c", user_id=OWNER, access_level="owner", created_at=1)
-        assert await store.database.read(memberships.list_memberships, "c") == (owner, stored)
-        assert not await store.database.write(memberships.remove_membership, "c", OWNER, audit("c"))
-        assert await store.database.write(memberships.remove_membership, "c", MEMBER, audit("c", "remove", now=8))
-        assert not await store.database.write(memberships.remove_membership, "c", MEMBER, audit("c", "again", now=8))
-        assert await store.database.read(memberships.list_memberships, "c") == (owner,)
+        assert await store.database.read(member_operations.list_memberships, "c") == (owner, stored)
+        assert not await store.database.write(member_operations.remove_membership, "c", OWNER, audit("c"))
+        assert await store.database.write(member_operations.remove_membership, "c", MEMBER, audit("c", "remove", now=8))
+        assert not await store.database.write(
+            member_operations.remove_membership, "c", MEMBER, audit("c", "again", now=8)
+        )
+        assert await store.database.read(member_operations.list_memberships, "c") == (owner,)
         assert await actions(store, "c") == ["create", "share bob", "change", "remove", "fork"]
-        assert await store.database.read(memberships.list_memberships, "unknown") == ()
+        assert await store.database.read(member_operations.list_memberships, "unknown") == ()
 
     async def test_nobody_joins_what_is_gone(self, store: Store) -> None:
         await create(store, "c")
@@ -460,7 +466,7 @@ class Sharing:
         for refused in (
             lambda: share(store, "c", STRANGER),
             lambda: offer(store, "c", MEMBER),
-            lambda: store.database.write(memberships.remove_membership, "c", MEMBER, audit("c")),
+            lambda: store.database.write(member_operations.remove_membership, "c", MEMBER, audit("c")),
         ):
             with pytest.raises(SessionDeletedError):
                 await refused()
@@ -471,13 +477,13 @@ class Sharing:
         await create(store, "c")
         for number in (2, 1, 3):
             record = audit("c", "read", now=number)
-            await store.database.write(memberships.add_audit, record)
-            await store.database.write(memberships.add_audit, record)
-        records = await store.database.read(memberships.list_audit, "c", limit=3)
+            await store.database.write(member_operations.add_audit, record)
+            await store.database.write(member_operations.add_audit, record)
+        records = await store.database.read(member_operations.list_audit, "c", limit=3)
         assert [record.action for record in records] == ["create", "read", "read"]
-        rest = await store.database.read(memberships.list_audit, "c", after=records[-1].record_id)
+        rest = await store.database.read(member_operations.list_audit, "c", after=records[-1].record_id)
         assert [record.created_at for record in rest] == [3]
-        assert await store.database.read(memberships.list_audit, "other") == ()
+        assert await store.database.read(member_operations.list_audit, "other") == ()
 
 
 class HandingOver:
@@ -494,25 +500,27 @@ class HandingOver:
         await store.database.write(conversations.delete_conversation, "c~gone", audit("c~gone", now=25), purge=False)
         transfer = await offer(store, "c", MEMBER)
         assert (
-            await store.database.read(memberships.list_transfers, OWNER)
-            == await store.database.read(memberships.list_transfers, MEMBER)
+            await store.database.read(member_operations.list_transfers, OWNER)
+            == await store.database.read(member_operations.list_transfers, MEMBER)
             == (transfer,)
         )
-        assert await store.database.write(memberships.accept_ownership, "t", STRANGER, audit("c")) is None
-        assert await store.database.write(memberships.accept_ownership, "t", OWNER, audit("c")) is None
+        assert await store.database.write(member_operations.accept_ownership, "t", STRANGER, audit("c")) is None
+        assert await store.database.write(member_operations.accept_ownership, "t", OWNER, audit("c")) is None
         assert (
-            await store.database.write(memberships.accept_ownership, "t", MEMBER, audit("c", "accept", now=30))
+            await store.database.write(member_operations.accept_ownership, "t", MEMBER, audit("c", "accept", now=30))
             == transfer
         )
         assert (
-            await store.database.write(memberships.accept_ownership, "t", MEMBER, audit("c", "again", now=31)) is None
+            await store.database.write(member_operations.accept_ownership, "t", MEMBER, audit("c", "again", now=31))
+            is None
         )
         members = [
-            (each.user_id, each.access_level) for each in await store.database.read(memberships.list_memberships, "c")
+            (each.user_id, each.access_level)
+            for each in await store.database.read(member_operations.list_memberships, "c")
         ]
         assert members == [(MEMBER, "owner"), (OWNER, "manager")]
         assert (await found(store, "c~f", MEMBER)).access_level == "owner"
-        assert await store.database.read(memberships.list_transfers, MEMBER) == ()
+        assert await store.database.read(member_operations.list_transfers, MEMBER) == ()
         await store.database.write(conversations.restore_conversation, "c~gone", audit("c~gone", now=40))
         assert (await found(store, "c~gone", MEMBER)).access_level == "owner"
         assert "again" not in await actions(store, "c")
@@ -522,19 +530,19 @@ class HandingOver:
         await share(store, "c", "cyd")
         first = await offer(store, "c", MEMBER, name="t1")
         assert await offer(store, "c", "cyd", name="t2") == first
-        assert await store.database.write(memberships.accept_ownership, "t1", "cyd", audit("c")) is None
-        assert await store.database.write(memberships.decline_ownership, "t1", STRANGER, audit("c")) is None
+        assert await store.database.write(member_operations.accept_ownership, "t1", "cyd", audit("c")) is None
+        assert await store.database.write(member_operations.decline_ownership, "t1", STRANGER, audit("c")) is None
         assert (
-            await store.database.write(memberships.decline_ownership, "t1", MEMBER, audit("c", "decline", now=30))
+            await store.database.write(member_operations.decline_ownership, "t1", MEMBER, audit("c", "decline", now=30))
             == first
         )
-        assert await store.database.write(memberships.accept_ownership, "t1", MEMBER, audit("c")) is None
+        assert await store.database.write(member_operations.accept_ownership, "t1", MEMBER, audit("c")) is None
         assert (await offer(store, "c", "cyd", name="t2")).transfer_id == "t2"
         assert (
-            await store.database.write(memberships.decline_ownership, "t2", OWNER, audit("c", "cancel", now=31))
+            await store.database.write(member_operations.decline_ownership, "t2", OWNER, audit("c", "cancel", now=31))
             is not None
         )
-        assert await store.database.write(memberships.decline_ownership, "t2", OWNER, audit("c")) is None
+        assert await store.database.write(member_operations.decline_ownership, "t2", OWNER, audit("c")) is None
 
     async def test_only_an_owner_offers_and_only_to_a_member(self, store: Store) -> None:
         await self.shared(store)
@@ -544,21 +552,21 @@ class HandingOver:
             transfer_id="t", group_id="c", from_user_id=MEMBER, to_user_id=OWNER, created_at=1
         )
         with pytest.raises(SessionOwnershipError):
-            await store.database.write(memberships.offer_ownership, not_owned, audit("c"))
-        assert await store.database.read(memberships.list_transfers, OWNER) == ()
+            await store.database.write(member_operations.offer_ownership, not_owned, audit("c"))
+        assert await store.database.read(member_operations.list_transfers, OWNER) == ()
 
     async def test_an_offer_goes_with_the_member_and_with_the_root(self, store: Store) -> None:
         await self.shared(store)
         await offer(store, "c", MEMBER)
-        await store.database.write(memberships.remove_membership, "c", MEMBER, audit("c", "remove", now=30))
-        assert await store.database.read(memberships.list_transfers, OWNER) == ()
+        await store.database.write(member_operations.remove_membership, "c", MEMBER, audit("c", "remove", now=30))
+        assert await store.database.read(member_operations.list_transfers, OWNER) == ()
         await share(store, "c", MEMBER, now=31)
         await offer(store, "c", MEMBER, name="t2")
         await store.database.write(conversations.delete_conversation, "c~f", audit("c~f", now=32), purge=False)
-        assert len(await store.database.read(memberships.list_transfers, OWNER)) == 1
+        assert len(await store.database.read(member_operations.list_transfers, OWNER)) == 1
         await store.delete("c", OWNER, now=33, purge=False)
-        assert await store.database.read(memberships.list_transfers, OWNER) == ()
-        assert await store.database.write(memberships.accept_ownership, "t2", MEMBER, audit("c")) is None
+        assert await store.database.read(member_operations.list_transfers, OWNER) == ()
+        assert await store.database.write(member_operations.accept_ownership, "t2", MEMBER, audit("c")) is None
 
     async def test_of_many_that_answer_at_once_one_is_heard(self, store: Store) -> None:
         await self.shared(store)
@@ -568,11 +576,11 @@ class HandingOver:
         async def answer(name: str, number: int) -> None:
             record = audit("c", name, now=30, number=number)
             if name == "accept":
-                done = await store.database.write(memberships.accept_ownership, "t", MEMBER, record)
+                done = await store.database.write(member_operations.accept_ownership, "t", MEMBER, record)
             elif name == "decline":
-                done = await store.database.write(memberships.decline_ownership, "t", MEMBER, record)
+                done = await store.database.write(member_operations.decline_ownership, "t", MEMBER, record)
             else:
-                done = await store.database.write(memberships.remove_membership, "c", MEMBER, record)
+                done = await store.database.write(member_operations.remove_membership, "c", MEMBER, record)
             if done:
                 heard.append(name)
 
@@ -582,7 +590,8 @@ class HandingOver:
                     group.start_soon(answer, name, number)
         owners = {(await found(store, each)).session.owner_id for each in ("c", "c~f")}
         members = [
-            (each.user_id, each.access_level) for each in await store.database.read(memberships.list_memberships, "c")
+            (each.user_id, each.access_level)
+            for each in await store.database.read(member_operations.list_memberships, "c")
         ]
         if "accept" in heard:
             assert heard == ["accept"]
@@ -605,7 +614,7 @@ class HandingOver:
         async with anyio.create_task_group() as group:
             for now in range(6):
                 group.start_soon(add, now)
-        assert (await store.database.read(memberships.list_memberships, "c"))[1:] == tuple(added)
+        assert (await store.database.read(member_operations.list_memberships, "c"))[1:] == tuple(added)
         assert (await actions(store, "c")).count("share bob") == 1
 
 
@@ -657,7 +666,7 @@ class Restoring:
         await self.family(store)
         await share(store, "c", MEMBER)
         await store.database.write(conversations.delete_conversation, "c~a", audit("c~a", "delete", now=50), purge=True)
-        assert len(await store.database.read(memberships.list_memberships, "c")) == 2
+        assert len(await store.database.read(member_operations.list_memberships, "c")) == 2
         await store.database.write(conversations.delete_conversation, "c", audit("c", "delete", now=51), purge=False)
         await store.purge_deleted(before=DAY)
         assert await store.database.read(conversations.get_conversation, "c", OWNER, deleted=True) is None
@@ -665,7 +674,7 @@ class Restoring:
             await store.database.write(conversations.restore_conversation, "c", audit("c", "restore", now=52)) is None
         )
         assert await store.database.write(conversations.restore_conversation, "unknown", audit("unknown")) is None
-        assert [each.user_id for each in await store.database.read(memberships.list_memberships, "c")] == [OWNER]
+        assert [each.user_id for each in await store.database.read(member_operations.list_memberships, "c")] == [OWNER]
         assert await actions(store, "c") == ["create", "share bob", "fork", "fork", "fork", "delete", "delete"]
 
 
@@ -687,12 +696,16 @@ class Forgetting:
                 target=target,
                 created_at=9,
             )
-            await store.database.write(memberships.add_audit, record)
-        assert await store.database.write(erasing.forget_user, MEMBER, now=99) == 2
-        assert [each.user_id for each in await store.database.read(memberships.list_memberships, "c")] == [OWNER, "cyd"]
-        assert await store.database.read(memberships.list_transfers, MEMBER) == ()
+            await store.database.write(member_operations.add_audit, record)
+        assert await store.database.write(erasure.forget_user, MEMBER, now=99) == 2
+        assert [each.user_id for each in await store.database.read(member_operations.list_memberships, "c")] == [
+            OWNER,
+            "cyd",
+        ]
+        assert await store.database.read(member_operations.list_transfers, MEMBER) == ()
         named = [
-            (each.actor_id, each.target) for each in await store.database.read(memberships.list_audit, "c", after="z")
+            (each.actor_id, each.target)
+            for each in await store.database.read(member_operations.list_audit, "c", after="z")
         ]
         assert named == [(None, "cyd"), (OWNER, None)]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.copying import PAGE, SessionCopier
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import (
     CopyConflictError,
     IdempotencyConflictError,
@@ -13,6 +15,13 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.items import operations as items
+from reactor_memory.features.tiers import operations as range_summaries
+from reactor_memory.features.transfer import operations as transfer
+from reactor_memory.features.transfer.copy import PAGE, SessionCopier
+from reactor_memory.features.transfer.operations import StoredMessage
 from reactor_memory.models import (
     AuditRecord,
     FactCorrection,
@@ -23,9 +32,6 @@ from reactor_memory.models import (
     PostedSummary,
     ToolCall,
 )
-from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage import derived, erasing, items, log, range_summaries, transfer, user_rows
-from reactor_memory.storage.transfer import StoredMessage
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs
@@ -79,7 +85,7 @@ async def correct(store: Store, session_id: str, value: str | None, *, source_se
     said = FactCorrection(
         anchor="user", key="seat", value=value, seq=session.last_seq, source_seq=source_seq, author_id="u", created_at=7
     )
-    assert await store.database.write(derived.put_correction, session, said, now=wall_clock(), refold=amending)
+    assert await store.database.write(fact_operations.put_correction, session, said, now=wall_clock(), refold=amending)
 
 
 async def fill(store: Store) -> None:
@@ -114,7 +120,7 @@ async def fill(store: Store) -> None:
     await summarise(store, "open", 5, 6, name="deleted", retention="delete")
     await post(store, "open", "It was said.", 3, title="said")
     await post(store, "open", "It was erased.", 4, key="k3")
-    await store.database.write(erasing.erase, "open", None, ranges=[(14, 14)], now=7_000, refold=amending)
+    await store.database.write(erasure.erase, "open", None, ranges=[(14, 14)], now=7_000, refold=amending)
     await append_messages(store, "open", [Message.assistant("")])
     await withdraw(store, "open")
     await append_messages(store, "purged", numbered(2), user_id="u")
@@ -326,7 +332,7 @@ class UserCopies:
 
     async def test_notes_whose_beginning_is_gone_go_on(self, store: Store, target: Store) -> None:
         await note(store, "u", "one", "two")
-        await store.database.write(erasing.forget_user, "u", now=9_000)
+        await store.database.write(erasure.forget_user, "u", now=9_000)
         await copier(store, target).copy(ignore)
         assert await notes_of(target) == await notes_of(store)
         await note(target, "u", "new")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reactor_memory import Message, Settings, open_container
-from reactor_memory.cli.examination import examine
+from reactor_memory.cli.doctor import examine
 from reactor_memory.cli.invocation import Invocation
 
 pytestmark = pytest.mark.anyio

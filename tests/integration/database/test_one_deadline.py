@@ -15,8 +15,8 @@ from reactor_memory import ConversationManager, Message
 from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.database.sqlite_thread import SqliteThread
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.http.app import create_app
-from reactor_memory.http.idempotency import RELEASE_SECONDS
+from reactor_memory.server.app import create_app
+from reactor_memory.server.idempotency import RELEASE_SECONDS
 from tests.acceptance.scenes import USER, memory, save, scripted, talk
 from tests.service.callers import Service, who_says_so
 from tests.troubled_databases import asked, asked_at_once, stalls

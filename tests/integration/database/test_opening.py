@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from reactor_memory.core.ports import ContextQuery
 from reactor_memory.database import sqlite
 from reactor_memory.database.schema import newest_revision
 from reactor_memory.database.sqlite import SqliteDatabase
-from reactor_memory.protocols import ContextQuery
 from reactor_memory.testing import append_messages, numbered
 from tests.stores import SqlStore, sqlite_store
 from tests.troubled_databases import rows
@@ -31,7 +31,7 @@ PROCESSES = 8
 _OPENER = """
 import sys, anyio
 from reactor_memory.database.sqlite import SqliteDatabase
-from reactor_memory.storage.queries import QUERIES
+from reactor_memory.core.log.queries import QUERIES
 
 async def main(path):
     database = SqliteDatabase(path, QUERIES, timeout_seconds=60)

@@ -15,10 +15,10 @@ import anyio
 import asyncpg
 import pytest
 
+from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.errors import StoreError, StoreUnavailableError
-from reactor_memory.storage.queries import QUERIES
 from reactor_memory.testing import append_messages, numbered
 from tests.stores import SqlStore
 

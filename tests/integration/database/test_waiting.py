@@ -18,12 +18,12 @@ import httpx2
 import pytest
 
 from reactor_memory import Message, Settings, StoreError, open_container
-from reactor_memory.container import Container
+from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.schema import REVISION_TABLE
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
-from reactor_memory.http.app import create_app
-from reactor_memory.manager import ConversationManager
+from reactor_memory.server.app import create_app
+from reactor_memory.wiring.container import Container
 from tests.service.callers import Service, who_says_so
 from tests.troubled_databases import Answer, OwnServer, asked, asked_at_once, held, stalls
 

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.container import Container, open_container
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.ports import ContextQuery, RecallQuery
 from reactor_memory.database.operations import Batch, Statement, Step, Steps
 from reactor_memory.errors import LimitExceededError
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.recall import operations as recall
+from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.models import Message, Session
-from reactor_memory.protocols import ContextQuery, RecallQuery
-from reactor_memory.settings import Settings
-from reactor_memory.storage import conversations, derived, log, recall
+from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -68,8 +71,8 @@ READS: dict[str, Callable[[Session], Steps[Any]]] = {
     "context": context_of,
     "messages": lambda session: log.read(session.session_id, "ann", after=0, until=None, last=None, limit=50),
     "newest": lambda session: log.read(session.session_id, "ann", after=0, until=None, last=30, limit=None),
-    "ledger": lambda session: derived.read_ledger(session.branch),
-    "facts": lambda session: derived.read_facts_about(session.branch, ["A-1", "A-7"]),
+    "ledger": lambda session: fact_operations.read_ledger(session.branch),
+    "facts": lambda session: fact_operations.read_facts_about(session.branch, ["A-1", "A-7"]),
     "search": search_of,
     "find": lambda session: conversations.find_message(session, "no such message"),
     "described": lambda session: conversations.get_conversation(session.session_id, "ann", described=True),

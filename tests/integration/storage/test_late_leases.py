@@ -8,9 +8,9 @@ import anyio
 import asyncpg
 import pytest
 
+from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.models import Segment, Summary
-from reactor_memory.protocols import SUMMARIZE
-from reactor_memory.storage import erasing
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
 from tests.stores import postgres_store
@@ -43,7 +43,7 @@ async def test_it_is_taken_away(postgres_dsn: str) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
                 lambda: store.database.write(
-                    erasing.erase, "s", None, ranges=[(2, 2)], now=wall_clock(), refold=nothing_left
+                    erasure.erase, "s", None, ranges=[(2, 2)], now=wall_clock(), refold=nothing_left
                 )
             )
             while not await waiting(watcher, 1):  # noqa: ASYNC110 (what is waited for is a lock in another process)

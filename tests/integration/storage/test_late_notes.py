@@ -8,8 +8,9 @@ import anyio
 import asyncpg
 import pytest
 
+from reactor_memory.core.log import user_rows
+from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.models import Notes
-from reactor_memory.storage import erasing, user_rows
 from tests.integration.storage.test_late_leases import waiting
 from tests.stores import postgres_store
 
@@ -33,7 +34,7 @@ async def test_they_go_too(postgres_dsn: str) -> None:
         forgotten: list[int] = []
 
         async def forget() -> None:
-            forgotten.append(await store.database.write(erasing.forget_user, "u", now=5))
+            forgotten.append(await store.database.write(erasure.forget_user, "u", now=5))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forget)

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.errors import (
     ConfigurationError,
@@ -22,7 +23,6 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.models import Layout, Message, ToolCall
-from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from tests.stores import SqlStore, postgres_store
 

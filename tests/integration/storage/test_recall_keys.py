@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory.storage import recall
+from reactor_memory.features.recall import operations as recall
 from reactor_memory.testing import append_messages
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.recall import indexed, seqs, talk

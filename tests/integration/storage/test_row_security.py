@@ -8,14 +8,16 @@ import anyio
 import asyncpg
 import pytest
 
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.log.queries import QUERIES
+from reactor_memory.core.validation import new_message_id
 from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
-from reactor_memory.memberships import ConversationsQuery, MessagesQuery
+from reactor_memory.features.sharing import member_operations
+from reactor_memory.features.sharing import operations as conversations
+from reactor_memory.features.sharing.models import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
-from reactor_memory.storage import conversations, memberships, user_rows
-from reactor_memory.storage.queries import QUERIES
 from reactor_memory.testing import append_messages
-from reactor_memory.validation import new_message_id
 from tests.postgres_server import execute
 from tests.stores import SqlStore, postgres_store
 
@@ -118,11 +120,11 @@ class TestConversations:
         for owner, group_id, member in (("ann", "g1", "bob"), ("ann", "g2", "dan"), ("eve", "g3", "dan")):
             await append_messages(store, group_id, [Message.user(f"canary of {group_id}")], user_id=owner)
             member_row = Membership(group_id=group_id, user_id=member, access_level="reader", created_at=1)
-            await store.database.write(memberships.put_membership, member_row, audit(group_id), creating=True)
+            await store.database.write(member_operations.put_membership, member_row, audit(group_id), creating=True)
             offer = OwnershipTransfer(
                 transfer_id=f"t-{group_id}", group_id=group_id, from_user_id=owner, to_user_id=member, created_at=1
             )
-            await store.database.write(memberships.offer_ownership, offer, audit(group_id))
+            await store.database.write(member_operations.offer_ownership, offer, audit(group_id))
         yield store
         await store.close()
 
@@ -195,7 +197,7 @@ class TestConversations:
             await shared.database.read(conversations.list_conversations, ConversationsQuery(user_id="bob"))
             await shared.database.read(conversations.read_visible, MessagesQuery(session=session, user_id="bob"))
             assert len(await shared.read("g3", "eve")) == 1
-            await shared.database.read(memberships.list_memberships, "g1")
+            await shared.database.read(member_operations.list_memberships, "g1")
 
             async def rows(connection: Any) -> list[int]:
                 return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in OTHERS]

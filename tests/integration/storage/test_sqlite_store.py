@@ -18,6 +18,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log.appends import APPENDS
+from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.sqlite import SqliteDatabase
@@ -32,8 +34,6 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.models import Layout, Message, Summary
-from reactor_memory.protocols import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
-from reactor_memory.storage.appends import APPENDS
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summaries import fact, layout, segment
 from tests.interruption import cancelled_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from reactor_memory.plugins import Plugin
+from reactor_memory.wiring.plugins import Plugin
 
 logger = logging.getLogger("sample_plugin")
 

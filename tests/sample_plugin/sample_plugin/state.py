@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from reactor_memory.core.log.branches import ranges_between
+from reactor_memory.core.ports import Appended
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import BranchRange, Fact, Layout, Message, Segment, Session, Summary
-from reactor_memory.protocols import Appended
-from reactor_memory.storage.branches import ranges_between
 
 
 @dataclass

@@ -10,15 +10,9 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.errors import (
-    IdempotencyConflictError,
-    InvalidInputError,
-    SessionDeletedError,
-    SessionNotFoundError,
-    StoreClosedError,
-)
-from reactor_memory.models import Message, Session, SessionPage, SessionPreview
-from reactor_memory.protocols import (
+from reactor_memory.core.log.branches import branch_for_fork, group_of, is_fork, root_branch
+from reactor_memory.core.log.paging import Cursor, decode_cursor, encode_cursor, preview_of
+from reactor_memory.core.ports import (
     SUMMARIZE,
     Appended,
     AppendRequest,
@@ -28,9 +22,15 @@ from reactor_memory.protocols import (
     StoreHealth,
     Withdrawn,
 )
-from reactor_memory.settings import Settings
-from reactor_memory.storage.branches import branch_for_fork, group_of, is_fork, root_branch
-from reactor_memory.storage.paging import Cursor, decode_cursor, encode_cursor, preview_of
+from reactor_memory.errors import (
+    IdempotencyConflictError,
+    InvalidInputError,
+    SessionDeletedError,
+    SessionNotFoundError,
+    StoreClosedError,
+)
+from reactor_memory.models import Message, Session, SessionPage, SessionPreview
+from reactor_memory.wiring.settings import Settings
 from sample_plugin.state import Conversation, State, check_owner, state_at
 from sample_plugin.summaries import SampleSummaries
 

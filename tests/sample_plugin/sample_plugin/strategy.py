@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reactor_memory.context.rendering import render_narrative
-from reactor_memory.context.strategies import Plan, PlanRequest, take_last
-from reactor_memory.settings import Settings
+from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.strategies import Plan, PlanRequest, take_last
+from reactor_memory.wiring.settings import Settings
 
 
 class Storyteller:

@@ -8,6 +8,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from reactor_memory.core.log.branches import segments_of_branch
+from reactor_memory.core.ports import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
+from reactor_memory.features.facts.operations import all_gone, overlaps, refolded
 from reactor_memory.models import (
     BranchRange,
     Fact,
@@ -19,10 +22,7 @@ from reactor_memory.models import (
     SummaryHead,
     WorkState,
 )
-from reactor_memory.protocols import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
-from reactor_memory.settings import Settings
-from reactor_memory.storage.branches import segments_of_branch
-from reactor_memory.storage.derived import all_gone, overlaps, refolded
+from reactor_memory.wiring.settings import Settings
 from sample_plugin.state import State, Work, state_at
 
 

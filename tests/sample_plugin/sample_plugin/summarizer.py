@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reactor_memory.models import Extraction, Fact, Message
-from reactor_memory.settings import Settings
+from reactor_memory.wiring.settings import Settings
 
 
 class ShoutingSummarizer:

@@ -14,14 +14,14 @@ from typing import Any
 import anyio.lowlevel
 import pytest
 
-from reactor_memory.benchmarking import reference_sqlite
-from reactor_memory.benchmarking.memories import BUDGET, USER, Memories, memories
-from reactor_memory.benchmarking.raw import Raw, postgres_raw, sqlite_raw
-from reactor_memory.benchmarking.reference_commits import Commits
-from reactor_memory.benchmarking.sessions import SAMPLE, TURN
 from reactor_memory.cli.bench import REFERENCES
+from reactor_memory.evaluation.bench import reference_sqlite
+from reactor_memory.evaluation.bench.bench_sessions import SAMPLE, TURN
+from reactor_memory.evaluation.bench.memories import BUDGET, USER, Memories, memories
+from reactor_memory.evaluation.bench.raw import Raw, postgres_raw, sqlite_raw
+from reactor_memory.evaluation.bench.reference_commits import Commits
 from reactor_memory.models import Message
-from reactor_memory.settings import Settings
+from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ SIZE = 60
 
 def lines_of(name: str) -> int:
     """Lines that are neither empty nor comment nor documentation."""
-    source = Path(str(import_module(f"reactor_memory.benchmarking.{name}").__file__)).read_text()
+    source = Path(str(import_module(f"reactor_memory.evaluation.bench.{name}").__file__)).read_text()
     body = ast.parse(source).body
     described = (isinstance(body[0], ast.Expr) and body[0].end_lineno) or 0
     return sum(bool(line.strip()) and not line.strip().startswith("#") for line in source.splitlines()[described:])

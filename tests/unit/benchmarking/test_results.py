@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.benchmarking.measuring import Counts, Slice, Slices, Times
-from reactor_memory.benchmarking.results import Result, Work, growth, median_us, p99_us, ratio
-from reactor_memory.benchmarking.running import Plan, Remembered, latency, throughput
-from reactor_memory.benchmarking.works import Case, Crowd
+from reactor_memory.evaluation.bench.measurement import Counts, Slice, Slices, Times
+from reactor_memory.evaluation.bench.results import Result, Work, growth, median_us, p99_us, ratio
+from reactor_memory.evaluation.bench.run import Plan, Remembered, latency, throughput
+from reactor_memory.evaluation.bench.works import Case, Crowd
 
 
 def row(work: Work, size: int, median: float) -> Result:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.benchmarking.sessions import (
+from reactor_memory.evaluation.bench.bench_sessions import (
     CROWD_SIZE,
     appended,
     crowd_size,

@@ -12,16 +12,16 @@ from typing import Any
 import anyio
 import pytest
 
-from reactor_memory.benchmarking.counting import counted
-from reactor_memory.benchmarking.filling import fill
-from reactor_memory.benchmarking.measuring import WARM_ROUNDS, rounds_of, take_slices, take_times
-from reactor_memory.benchmarking.memories import USER, memories, take_last_settings
-from reactor_memory.benchmarking.results import WORKS
-from reactor_memory.benchmarking.sessions import SESSIONS, Wanted, appended, crowd, loaded, wanted_sessions
-from reactor_memory.benchmarking.works import COLD_EVERY, Bench, Case, Crowd, cases, crowds, opened_bench
 from reactor_memory.errors import SessionOwnershipError
+from reactor_memory.evaluation.bench.bench_sessions import SESSIONS, Wanted, appended, crowd, loaded, wanted_sessions
+from reactor_memory.evaluation.bench.filled_sessions import fill
+from reactor_memory.evaluation.bench.measurement import WARM_ROUNDS, rounds_of, take_slices, take_times
+from reactor_memory.evaluation.bench.memories import USER, memories, take_last_settings
+from reactor_memory.evaluation.bench.results import WORKS
+from reactor_memory.evaluation.bench.statement_counter import counted
+from reactor_memory.evaluation.bench.works import COLD_EVERY, Bench, Case, Crowd, cases, crowds, opened_bench
 from reactor_memory.models import Message
-from reactor_memory.settings import Settings
+from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.chat_memory.projection import gaps, merged, metadata_of, summary_message
+from reactor_memory.features.chat_memory.projection import gaps, merged, metadata_of, summary_message
 from reactor_memory.models import Message, RangeSummary
 
 

@@ -6,9 +6,9 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import ConfigurationError, Container, Settings
-from reactor_memory.chat_memory import NoopStrategy, SummarizationStrategy
-from reactor_memory.container import OWN_PARTS
-from reactor_memory.plugins import Plugin, evaluate
+from reactor_memory.features.chat_memory import NoopStrategy, SummarizationStrategy
+from reactor_memory.wiring.container import OWN_PARTS
+from reactor_memory.wiring.plugins import Plugin, evaluate
 
 
 class Own(NoopStrategy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactor_memory.cli.evaluating import Result
+from reactor_memory.cli.eval_run import Result
 from reactor_memory.evaluation.pricing import Traffic
 from reactor_memory.models import Usage
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from reactor_memory.benchmarking.results import Filling, Result, Run, growth
 from reactor_memory.cli.bench_page import bench_page
 from reactor_memory.cli.bench_view import bench_view, mean
+from reactor_memory.evaluation.bench.results import Filling, Result, Run, growth
 
 
 def row(**values: Any) -> Result:

@@ -8,8 +8,8 @@ import json
 import pytest
 from rich.console import Console
 
-from reactor_memory.cli.evaluating import Result
-from reactor_memory.cli.evaluation_view import cost, evaluation_view, results_json, shortcomings
+from reactor_memory.cli.eval_run import Result
+from reactor_memory.cli.eval_view import cost, evaluation_view, results_json, shortcomings
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.evaluation.scores import Scores
 from tests.tables import each_row

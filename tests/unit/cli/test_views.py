@@ -10,10 +10,10 @@ import pytest
 
 from reactor_memory.cli import context_view
 from reactor_memory.cli.log_lines import LogLine
-from reactor_memory.cli.rendering import message_view
+from reactor_memory.cli.tables import message_view
 from reactor_memory.cli.terminal import WIDTH, console, printable
-from reactor_memory.context.draft import Freshness
-from reactor_memory.context.report import Reason
+from reactor_memory.core.context.draft import Freshness
+from reactor_memory.core.context.report import Reason
 from reactor_memory.models import Message, ToolCall
 
 

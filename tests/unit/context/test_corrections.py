@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.corrections import REPLACED, revalued, still_told, word_pairs
+from reactor_memory.features.facts.standing import REPLACED, revalued, still_told, word_pairs
 from reactor_memory.models import RULED, Act, BlockLine, Fact, Role
 
 SAYINGS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory.context.days import asked_days, day_words
+from reactor_memory.features.recall.days import asked_days, day_words
 
 MAY_8_2023 = 1_683_550_000_000_000
 

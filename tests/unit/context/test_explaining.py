@@ -7,13 +7,20 @@ from typing import Any, get_args
 from msgspec.structs import replace
 
 from reactor_memory.cli import explanation_view
-from reactor_memory.context.blocks import FACTS_HEADER
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.explaining import Evidence, Explanation, FactFate, FactReason, about_message, explain
-from reactor_memory.context.pinning import fact_text
-from reactor_memory.context.rendering import render_facts, render_narrative
-from reactor_memory.context.report import Context, MessageReason
-from reactor_memory.context.trimming import assemble
+from reactor_memory.core.context.blocks import FACTS_HEADER
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.report import Context, MessageReason
+from reactor_memory.features.explain.explanation import (
+    Evidence,
+    Explanation,
+    FactFate,
+    FactReason,
+    about_message,
+    explain,
+)
+from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.models import BlockLine, Fact, Message, Segment
 from tests.tables import each_row
 from tests.unit.context.histories import count, count_text, pinned, stored

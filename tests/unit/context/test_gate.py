@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.gate import MAX_NAMES, Name, fold_text, holds, known, names, outside
-from reactor_memory.protocols import Findings, Found
-from reactor_memory.terms import terms
+from reactor_memory.core.ports import Findings, Found
+from reactor_memory.features.recall.gate import MAX_NAMES, Name, fold_text, holds, known, names, outside
+from reactor_memory.text.analyzer import terms
 from tests.tables import each_row
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactor_memory.context.labels import Part, labels, shape_of, short_label
+from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from tests.tables import each_row
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.context.blocks import NOTES_NOTICE, NOTICE
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.notes import NotesRenderer
-from reactor_memory.context.pinning import fact_text, text_hash
-from reactor_memory.context.rendering import render_facts, render_narrative
-from reactor_memory.context.report import Context
-from reactor_memory.context.trimming import assemble
-from reactor_memory.ledger.merging import posted_lines
+from reactor_memory.core.context.blocks import NOTES_NOTICE, NOTICE
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.report import Context
+from reactor_memory.features.facts.merge import posted_lines
+from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.notes.block import NotesRenderer
+from reactor_memory.features.pins.placement import fact_text, text_hash
 from reactor_memory.models import Fact, Form, Message, Pin
 
 HOW_MANY = 5_000

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.context.message_forms import message_of, messages_of
-from reactor_memory.context.providers import (
+from reactor_memory.core.context.budget import trim
+from reactor_memory.core.context.message_forms import message_of, messages_of
+from reactor_memory.core.context.provider_forms import (
     EARLIER_NOT_SHOWN,
     to_anthropic,
     to_gemini,
     to_openai,
     to_openai_responses,
 )
-from reactor_memory.context.trimming import trim
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message, ToolCall
 from tests.tables import each_row

@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactor_memory.context.blocks import NOTES_HEADER, NOTES_NOTICE
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.notes import NotesBlock, NotesRenderer
-from reactor_memory.context.rendering import render_notes
-from reactor_memory.context.report import Context
-from reactor_memory.context.trimming import assemble
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.blocks import NOTES_HEADER, NOTES_NOTICE
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.verification import verify
+from reactor_memory.features.facts.rendering import render_notes
+from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
 from reactor_memory.models import Message
 from tests.tables import each_row
 from tests.unit.context.test_assembling import chat, count, line

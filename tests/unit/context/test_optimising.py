@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.optimising import LOWEST, SETTLED, Room, choose, share_out
+from reactor_memory.features.facts.line_choice import LOWEST, SETTLED, Room, choose, share_out
 from reactor_memory.models import BlockLine
 
 

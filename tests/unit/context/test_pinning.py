@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.context.blocks import NOTICE
-from reactor_memory.context.pinning import (
+from reactor_memory.core.context.blocks import NOTICE
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.pins.placement import (
     check_pinnable,
     fact_text,
     pinnable_facts,
@@ -16,7 +17,6 @@ from reactor_memory.context.pinning import (
     pins_cost,
     text_hash,
 )
-from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Fact, Message, Role, ToolCall
 from tests.tables import each_row
 from tests.unit.context.histories import count, pinned

@@ -16,8 +16,8 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from reactor_memory.context.providers import to_anthropic, to_gemini, to_openai, to_openai_responses
-from reactor_memory.context.trimming import trim
+from reactor_memory.core.context.budget import trim
+from reactor_memory.core.context.provider_forms import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall
 from tests.proofs.provider_rules import (
     anthropic_problems,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from google.genai import types
 
-from reactor_memory.context.content_parts import NOT_SHOWN
-from reactor_memory.context.providers import (
+from reactor_memory.core.context.budget import trim
+from reactor_memory.core.context.content_parts import NOT_SHOWN
+from reactor_memory.core.context.provider_forms import (
     EARLIER_NOT_SHOWN,
     EMPTY,
     to_anthropic,
@@ -14,8 +15,7 @@ from reactor_memory.context.providers import (
     to_openai,
     to_openai_responses,
 )
-from reactor_memory.context.report import Context
-from reactor_memory.context.trimming import trim
+from reactor_memory.core.context.report import Context
 from reactor_memory.models import JsonObject, Message, ToolCall
 from tests.tables import each_row
 from tests.unit.context.histories import count, count_text

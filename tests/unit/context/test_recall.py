@@ -5,10 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.entries import fact_entries, message_entries
-from reactor_memory.context.gate import names
-from reactor_memory.context.ranking import Postings, scored
-from reactor_memory.context.recall import (
+from reactor_memory.core.ports import Findings
+from reactor_memory.features.recall.choice import (
     FRAME_TOKENS,
     MAX_QUERY_TERMS,
     MAX_TURN_MESSAGES,
@@ -19,8 +17,10 @@ from reactor_memory.context.recall import (
     query_terms,
     wanted,
 )
+from reactor_memory.features.recall.entries import fact_entries, message_entries
+from reactor_memory.features.recall.gate import names
+from reactor_memory.features.recall.ranking import Postings, scored
 from reactor_memory.models import Fact, Message
-from reactor_memory.protocols import Findings
 
 NOTHING_SHOWN = Shown(lines=frozenset(), window=(), first_safe=NOTHING)
 

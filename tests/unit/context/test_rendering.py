@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.context.rendering import (
+from reactor_memory.features.facts.rendering import (
     LARGEST_ANCHOR,
     MAX_LINE_CHARACTERS,
     plain,

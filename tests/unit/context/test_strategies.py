@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.context.draft import ContextLimits
-from reactor_memory.context.selection import newest, window_start
-from reactor_memory.context.strategies import Hierarchical, Plan, PlanRequest, TakeLast
+from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.selection import newest, window_start
+from reactor_memory.core.log.branches import root_branch
+from reactor_memory.core.ports import ContextRows
+from reactor_memory.features.facts.strategies import Hierarchical, Plan, PlanRequest, TakeLast
 from reactor_memory.models import Fact, Layout, Message, Session, Summary, SummaryHead, ToolCall, facts_to_json
-from reactor_memory.protocols import ContextRows
-from reactor_memory.storage.branches import root_branch
 from tests.tables import each_row
 
 SIZE = 10

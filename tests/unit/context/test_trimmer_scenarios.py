@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.context.report import Context
-from reactor_memory.context.trimming import trim
-from reactor_memory.context.turns import find_orphans
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.budget import trim
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.turns import find_orphans
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, ToolCall
 from tests.tables import each_row

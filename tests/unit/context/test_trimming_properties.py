@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.report import Context
-from reactor_memory.context.trimming import assemble, trim
-from reactor_memory.context.turns import find_orphans
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.turns import find_orphans
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import BlockLine, Message
 from tests.unit.context.histories import MARK, budgets, count, count_text, logs, pinned, plain_histories, text, turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.context.turns import (
+from reactor_memory.core.context.turns import (
     Pair,
     find_orphans,
     find_pairs,

@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.entries import message_entries
-from reactor_memory.context.providers import to_anthropic, to_gemini, to_openai, to_openai_responses
-from reactor_memory.context.report import Context
-from reactor_memory.context.selection import newest, window_start
-from reactor_memory.context.trimming import assemble, trim
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.provider_forms import to_anthropic, to_gemini, to_openai, to_openai_responses
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.selection import newest, window_start
+from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.ledger.sealing import next_segment
+from reactor_memory.features.facts.segments import next_segment
+from reactor_memory.features.recall.entries import message_entries
 from reactor_memory.models import Message, ToolCall
 from tests.proofs.provider_rules import provider_problems
 from tests.unit.context.histories import THOUGHT, budgets, count, count_text, logs, turns

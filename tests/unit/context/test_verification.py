@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.report import Context, ReportEntry, digest
-from reactor_memory.context.trimming import assemble
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.report import Context, ReportEntry, digest
+from reactor_memory.core.context.verification import verify
 from reactor_memory.models import BlockLine, Message, Pin, ToolCall
 from tests.tables import each_row
 from tests.unit.context.histories import THOUGHT, count, count_text, pinned, stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactor_memory.context.report import Context, ContextReport, Part
+from reactor_memory.core.context.report import Context, ContextReport, Part
 from reactor_memory.models import Message
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.reading import MeteredSummarizer
 from reactor_memory.models import Extraction, Fact, Message, Usage
-from reactor_memory.tokens.messages import MessageCounter
 from tests.unit.evaluation.contexts import WordCounter
 
 pytestmark = pytest.mark.anyio

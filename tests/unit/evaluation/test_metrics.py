@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.tokens.messages import MessageCounter
 from tests.tables import each_row
 from tests.unit.evaluation.contexts import WordCounter, context_of
 

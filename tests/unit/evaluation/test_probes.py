@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactor_memory.cli.demonstration import refuted
+from reactor_memory.cli.demo_run import refuted
 from reactor_memory.evaluation.probes import (
     Probe,
     evidence_shown,

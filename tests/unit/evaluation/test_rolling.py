@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.context.draft import ContextLimits
-from reactor_memory.context.strategies import PlanRequest
+from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.ports import ContextRows
 from reactor_memory.evaluation.rolling import RollingLimits, RollingStrategy
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STRATEGIES, replays_of, sections_of
+from reactor_memory.features.facts.strategies import PlanRequest
 from reactor_memory.models import Message, Session, Summary, ToolCall
-from reactor_memory.protocols import ContextRows
-from reactor_memory.settings import Settings
+from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from reactor_memory.context.draft import ContextLimits, Draft
-from reactor_memory.context.report import Context
-from reactor_memory.context.trimming import assemble
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.report import Context
 from reactor_memory.evaluation.metrics import TextCount
 from reactor_memory.evaluation.pricing import Traffic
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.scores import Scores
 from reactor_memory.evaluation.tally import Tally
 from reactor_memory.models import Message
-from reactor_memory.tokens.messages import MessageCounter
 from tests.unit.evaluation.contexts import WordCounter
 
 COUNTER = MessageCounter(WordCounter())

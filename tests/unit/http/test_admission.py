@@ -6,12 +6,12 @@ import pytest
 from litestar.exceptions import HTTPException
 
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
-from reactor_memory.http.admission import Admission, admission_of, require_callers
-from reactor_memory.http.api_keys import new_key
-from reactor_memory.http.development import DevelopmentIssuer, require_loopback
-from reactor_memory.principals import ApiKey, Grant, Operation, Principal
-from reactor_memory.settings import AuthSettings
+from reactor_memory.features.sharing.principals import ApiKey, Grant, Operation, Principal
+from reactor_memory.server.admission import Admission, admission_of, require_callers
+from reactor_memory.server.api_keys import new_key
+from reactor_memory.server.development import DevelopmentIssuer, require_loopback
 from reactor_memory.testing import FakeClock
+from reactor_memory.wiring.settings import AuthSettings
 from tests.fake_key_server import FakeKeyServer
 from tests.scripted_database import ScriptedDatabase
 from tests.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token

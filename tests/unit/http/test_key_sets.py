@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from reactor_memory.http.key_sets import (
+from reactor_memory.server.jwks import (
     MOST_KEYS,
     FetchOptions,
     KeysUnavailableError,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.http.key_sets import FixedKeys, SharedSecret, keys_of
-from reactor_memory.http.tokens import Issuer, TokenError, TokenVerifier, read_parts
+from reactor_memory.server.bearer_tokens import Issuer, TokenError, TokenVerifier, read_parts
+from reactor_memory.server.jwks import FixedKeys, SharedSecret, keys_of
 from reactor_memory.testing import FakeClock
 from tests.signing import (
     AUDIENCE,

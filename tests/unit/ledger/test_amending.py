@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.ledger.amending import amended, overruled, until
-from reactor_memory.ledger.merging import as_of, fold, refold
+from reactor_memory.features.facts.amendment_fold import amended, overruled, until
+from reactor_memory.features.facts.merge import as_of, fold, refold
 from reactor_memory.models import Fact, FactCorrection, Ledger
 
 names = st.tuples(st.sampled_from("ab"), st.sampled_from("xy"))

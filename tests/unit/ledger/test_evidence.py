@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.ledger.evidence import (
+from reactor_memory.features.facts.evidence import (
     MAX_FACTS,
     MAX_VALUE_CHARACTERS,
     clean_key,

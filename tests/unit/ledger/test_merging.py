@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.ledger.merging import (
+from reactor_memory.features.facts.merge import (
     WorkingSet,
     as_of,
     fold,

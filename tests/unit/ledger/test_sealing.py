@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.ledger.sealing import archived_segment, next_segment
+from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, ToolCall, reasoned_runs
 
 USER = Message.user("hello")

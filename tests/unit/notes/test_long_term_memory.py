@@ -8,9 +8,9 @@ import pytest
 
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.models import Notes
-from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.storage import erasing
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
 from tests.stores import SqlStore, memory_store
@@ -171,7 +171,7 @@ class TestUndo:
 
     async def test_not_to_what_was_erased(self, store: SqlStore, memory: LongTermMemory) -> None:
         await write(memory, "a", "b")
-        await store.database.write(erasing.forget_user, USER, now=1)
+        await store.database.write(erasure.forget_user, USER, now=1)
         assert (await memory.undo(USER, AGENT)).status == "unchanged"
         await write(memory, "c")
         with pytest.raises(InvalidInputError, match="no version"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reactor_memory.notes.sections import (
+from reactor_memory.features.notes.sections import (
     AmbiguousSectionError,
     BrokenStructureError,
     NoSuchSectionError,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from reactor_memory.core.log import user_rows
 from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.notes.changes import OPERATIONS
-from reactor_memory.notes.memory import LongTermMemory
-from reactor_memory.notes.tool import NO_NOTES, ManageLongTermMemoryTool
-from reactor_memory.storage import user_rows
+from reactor_memory.features.notes.changes import OPERATIONS
+from reactor_memory.features.notes.memory import LongTermMemory
+from reactor_memory.features.notes.tool import NO_NOTES, ManageLongTermMemoryTool
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase
 from tests.stores import SqlStore, memory_store

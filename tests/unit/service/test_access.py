@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.errors import AccessDeniedError, NotGrantedError
-from reactor_memory.memberships import LEVELS, AccessLevel, Conversation
+from reactor_memory.features.sharing.access import check_granted, check_level, client_of, is_visible, user_of
+from reactor_memory.features.sharing.models import LEVELS, AccessLevel, Conversation
+from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operation, Principal
 from reactor_memory.models import BranchRange, Session
-from reactor_memory.principals import OPERATIONS, Grant, Operation, Principal
-from reactor_memory.service.access import check_granted, check_level, client_of, is_visible, user_of
 from tests.tables import each_row
 
 USER = Principal(user_id="ann")

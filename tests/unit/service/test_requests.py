@@ -7,8 +7,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.principals import Principal
-from reactor_memory.service.requests import batch_key, new_id
+from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.features.sharing.repeated_requests import batch_key, new_id
 
 PRINCIPALS = st.builds(Principal, user_id=st.sampled_from(["ann", "bob"]), client_id=st.sampled_from([None, "a", "b"]))
 KEYS = st.text(min_size=1, max_size=20)

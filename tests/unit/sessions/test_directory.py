@@ -9,6 +9,8 @@ import anyio
 import pytest
 
 from reactor_memory import Settings, open_container
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ActiveSessionConflictError,
@@ -17,9 +19,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     StoreUnavailableError,
 )
-from reactor_memory.sessions.directory import Resolved, SessionDirectory
-from reactor_memory.storage import user_rows
-from reactor_memory.storage.message_store import SqlMessageStore
+from reactor_memory.features.active_sessions.directory import Resolved, SessionDirectory
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.faulty_database import FaultyDatabase, Mode
 from tests.stores import SqlStore, memory_store

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.queries import QUERIES
+from reactor_memory.core.ports import ContextQuery, ContextRows
 from reactor_memory.database.operations import Row, Step, Steps
-from reactor_memory.protocols import ContextQuery, ContextRows
-from reactor_memory.storage import log
-from reactor_memory.storage.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)
 PIN = (1, 1, None, None, "user", "text", "hash", 1, "tokenizer", 1)

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.errors import SummarizationError
+from reactor_memory.features.facts.summarizers.answer import (
+    MAX_ANSWER_CHARACTERS,
+    MAX_FACTS,
+    parse_answer,
+    parse_condensed,
+)
 from reactor_memory.models import Extraction, Fact
-from reactor_memory.summarizers.answer import MAX_ANSWER_CHARACTERS, MAX_FACTS, parse_answer, parse_condensed
 from tests.tables import each_row
 
 FACT = {"anchor": "order", "key": "total", "value": "$50.00", "category": "NUMERIC", "source_seq": 3}

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.ledger.evidence import verify_facts
-from reactor_memory.ledger.merging import fold
+from reactor_memory.features.facts.evidence import verify_facts
+from reactor_memory.features.facts.merge import fold
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Extraction, Fact, Message, ToolCall
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
 from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.summarizers.failures import status_failure
-from reactor_memory.summarizers.gemini_failures import finish_failure, retry_info_seconds
+from reactor_memory.providers.failures import status_failure
+from reactor_memory.providers.gemini_failures import finish_failure, retry_info_seconds
 from tests.tables import each_row
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"

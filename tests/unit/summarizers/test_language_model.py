@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from reactor_memory.errors import SummarizationError
+from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.models import Message, Usage
-from reactor_memory.summarizers.language_model import LanguageModelSummarizer, Reply
-from reactor_memory.summarizers.prompt import Request
+from reactor_memory.providers.questions import Reply, Request
 from reactor_memory.tokens.estimate import EstimateCounter
 
 pytestmark = pytest.mark.anyio

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from reactor_memory.features.facts.summarizers.answer import _AnsweredFact, _Told
+from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, build_request
+from reactor_memory.features.facts.summarizers.records import chunks, records_of
 from reactor_memory.models import Fact, Message, ToolCall
-from reactor_memory.summarizers.answer import _AnsweredFact, _Told
-from reactor_memory.summarizers.prompt import ANSWER_SCHEMA, build_request
-from reactor_memory.summarizers.records import chunks, records_of
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.tables import each_row
 

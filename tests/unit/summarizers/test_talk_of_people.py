@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.context.rendering import render_facts
-from reactor_memory.ledger.evidence import verify_facts
+from reactor_memory.features.facts.evidence import verify_facts
+from reactor_memory.features.facts.rendering import render_facts
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Fact, Message
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
 
 pytestmark = pytest.mark.anyio
 

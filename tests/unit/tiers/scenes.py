@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from reactor_memory.background.breaker import CircuitBreaker
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.features.facts.provider_guard import ProviderGuard
+from reactor_memory.features.facts.spending_caps import SpendingCaps
+from reactor_memory.features.redaction import unredacted
+from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, TierSizes
+from reactor_memory.features.tiers.ranges import Ranges
+from reactor_memory.features.tiers.service import ProgressiveTiers, TierOptions
+from reactor_memory.features.tiers.writer import TextForm, TextForms, TierWriter
 from reactor_memory.models import Retention
-from reactor_memory.redaction import unredacted
 from reactor_memory.testing import FakeClock, ScriptedCondenser
-from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, TierSizes
-from reactor_memory.tiers.ranges import Ranges
-from reactor_memory.tiers.service import ProgressiveTiers, TierOptions
-from reactor_memory.tiers.writing import TextForm, TextForms, TierWriter
 from reactor_memory.tokens.estimate import EstimateCounter
-from reactor_memory.tokens.messages import MessageCounter
-from reactor_memory.workers.breaker import CircuitBreaker
-from reactor_memory.workers.guarding import ProviderGuard
-from reactor_memory.workers.spending import SpendingCaps
 from tests.stores import SqlStore
 
 

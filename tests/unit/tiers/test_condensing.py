@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
+from reactor_memory.features.tiers.condenser import ExtractionCondenser
 from reactor_memory.models import Extraction, Fact, Message
-from reactor_memory.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.testing import ScriptedSummarizer
-from reactor_memory.tiers.condensing import ExtractionCondenser
 from tests.unit.context.histories import count_text
 
 pytestmark = pytest.mark.anyio

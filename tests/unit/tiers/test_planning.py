@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.context.turns import find_pairs
+from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.errors import SummarizationError
+from reactor_memory.features.tiers import operations as range_summaries
+from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
+from reactor_memory.features.tiers.plan import View, covered_until, plan, view_of
+from reactor_memory.features.tiers.service import ProgressiveTiers, TierReport
 from reactor_memory.models import Message, RangeSummary
-from reactor_memory.storage import range_summaries
 from reactor_memory.testing import ScriptedCondenser, append_messages
-from reactor_memory.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
-from reactor_memory.tiers.planning import View, covered_until, plan, view_of
-from reactor_memory.tiers.service import ProgressiveTiers, TierReport
 from tests.stores import SqlStore, memory_store
 from tests.unit.context.histories import stored, turns
 from tests.unit.tiers.scenes import tiers_over

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.errors import SummarizationError
+from reactor_memory.features.tiers.classification import CONDENSED
+from reactor_memory.features.tiers.plan import Step, View, Writing
+from reactor_memory.features.tiers.ranges import Ranges
 from reactor_memory.models import Message
 from reactor_memory.testing import ScriptedCondenser, append_messages, numbered
-from reactor_memory.tiers.classification import CONDENSED
-from reactor_memory.tiers.planning import Step, View, Writing
-from reactor_memory.tiers.ranges import Ranges
 from tests.stores import SqlStore, memory_store
 from tests.tables import each_row
 from tests.unit.tiers.scenes import ranges_over

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reactor_memory.context.draft import ContextLimits
-from reactor_memory.context.report import Context
-from reactor_memory.context.strategies import PlanRequest
-from reactor_memory.context.trimming import assemble
-from reactor_memory.context.verification import verify
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.verification import verify
+from reactor_memory.core.ports import ContextRows
+from reactor_memory.features.facts.strategies import PlanRequest
+from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
+from reactor_memory.features.tiers.strategy import Placement, Progressive
 from reactor_memory.models import BranchRange, Message, RangeSummary, Session
-from reactor_memory.protocols import ContextRows
-from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
-from reactor_memory.tiers.strategy import Placement, Progressive
 from tests.unit.context.histories import count, count_text
 from tests.unit.tiers.test_planning import summary, talk
 

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from reactor_memory.errors import SummarizationError
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.spending_caps import day_of
+from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
+from reactor_memory.features.tiers.plan import Writing
+from reactor_memory.features.tiers.portions import CUT
+from reactor_memory.features.tiers.writer import MOST_ROUNDS
 from reactor_memory.models import Message
-from reactor_memory.storage import derived
 from reactor_memory.testing import FakeClock, ScriptedCondenser
-from reactor_memory.tiers.classification import COMPRESSED, CONDENSED
-from reactor_memory.tiers.planning import Writing
-from reactor_memory.tiers.portions import CUT
-from reactor_memory.tiers.writing import MOST_ROUNDS
-from reactor_memory.workers.spending import day_of
 from tests.stores import SqlStore, memory_store
 from tests.unit.tiers.scenes import writer_over
 from tests.unit.tiers.test_planning import summary, talk
@@ -104,6 +104,6 @@ async def test_where_a_cap_is_reached_somebody_writes_who_costs_nothing(store: S
     writer = writer_over(store, condenser, cap=11)
     writing = Writing(kind=CONDENSED, start_seq=1, end_seq=2, messages=talk(1, 2))
     await writer.write("s", writing)
-    assert (await store.database.read(derived.read_spending, "s", day=day_of(FakeClock()()))).session == 11
+    assert (await store.database.read(fact_operations.read_spending, "s", day=day_of(FakeClock()()))).session == 11
     assert (await writer.write("s", writing)).text == "m1 m2"
     assert len(condenser.condensed) == 1

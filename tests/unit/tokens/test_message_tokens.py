@@ -3,8 +3,8 @@ import random
 
 import pytest
 
+from reactor_memory.core.context.message_counter import LONGEST_LINE, MessageCounter, message_tokens
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.tokens.messages import LONGEST_LINE, MessageCounter, message_tokens
 
 
 class CharacterCounter:

@@ -1,0 +1,41 @@
+"""`correct` and `retract`."""
+
+from __future__ import annotations
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+
+fact_option = click.option(
+    "--fact", type=(str, str), required=True, metavar="ANCHOR KEY", help="A fact, as `facts --json` names it."
+)
+
+
+@click.command()
+@click.argument("session")
+@click.argument("value")
+@fact_option
+@with_common_options
+async def correct(invocation: Invocation, session: str, value: str, fact: tuple[str, str]) -> None:
+    """Say what a fact of a session really is.
+
+    VALUE holds instead of all that was said of the fact so far, also after it is extracted again, until a later message
+    states another value. The messages stay as they are. Prints the fact as it stands now.
+    """
+    from reactor_memory.cli import tables
+    from reactor_memory.features.explain.explainer import TracedFact
+
+    async with invocation.memory() as memory:
+        fixed = await memory.facts.correct(session, fact=fact, value=value, user_id=invocation.user_id)
+    invocation.show(fixed, lambda: tables.facts([TracedFact(fact=fixed, quote="")]))
+
+
+@click.command()
+@click.argument("session")
+@fact_option
+@with_common_options
+async def retract(invocation: Invocation, session: str, fact: tuple[str, str]) -> None:
+    """Say that a fact of a session is none: no context shows it until a later message states it again."""
+    async with invocation.memory() as memory:
+        await memory.facts.retract(session, fact=fact, user_id=invocation.user_id)
+    invocation.show({"retracted": fact}, lambda: "retracted")

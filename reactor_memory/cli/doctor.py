@@ -1,0 +1,171 @@
+"""What `doctor` finds out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import replace
+
+import reactor_memory
+from reactor_memory.cli.invocation import Invocation
+from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.errors import ReactorMemoryError
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.models import Value, WorkState
+from reactor_memory.wiring.container import Container, conditions_of, open_container, scheme_of, sqlite_file
+from reactor_memory.wiring.plugins import ConditionReport
+from reactor_memory.wiring.settings import EffectiveSetting, Settings, canonical_name
+
+SELECTED_BY = {
+    "database": "store.url",
+    "message_store": "store.url",
+    "summary_store": "store.url",
+    "summarizer": "summary.provider",
+    "chat_model": "chat.provider",
+    "token_counter": "tokens.counter",
+    "strategy": "history.strategy",
+    "recall_index": "context.recall_index",
+    "redactor": "redactor",
+    "memory_management": "chat_memory.strategy",
+    "embedder": "search.embedder",
+    "stream_store": "streams.backend",
+    "clock": "clock",
+}
+"""The setting that selects an implementation, by plug point."""
+
+
+class Implementation(Value, frozen=True, kw_only=True):
+    """An implementation of a plug point. `in_force`: it is the one that is used; `reason` says why, or why not."""
+
+    plug_point: str
+    name: str
+    plugin: str
+    in_force: bool
+    reason: str
+
+
+class PluginState(Value, frozen=True, kw_only=True):
+    """Whether a plug-in takes part, and why."""
+
+    plugin: str
+    source: str
+    selected: bool
+    reason: str
+
+
+class Examination(Value, frozen=True, kw_only=True):
+    """Everything that `doctor` prints. `database` are pairs of label and text, `chat` is who answers there."""
+
+    version: str
+    python: str
+    problems: tuple[str, ...]
+    database: tuple[tuple[str, str], ...]
+    tokenizer: str
+    chat: str
+    plugins: tuple[PluginState, ...]
+    implementations: tuple[Implementation, ...]
+    work: tuple[WorkState, ...]
+    settings: tuple[dict[str, str], ...]
+
+
+class _Database(Value, frozen=True, kw_only=True):
+    details: tuple[tuple[str, str], ...] = ()
+    problems: tuple[str, ...] = ()
+    work: tuple[WorkState, ...] = ()
+
+
+async def examine(invocation: Invocation) -> Examination:
+    """Look at everything, also when something is broken. Only settings that cannot be read at all raise."""
+    settings = invocation.settings()
+    conditions = conditions_of(settings)
+    tokenizer, tokenizer_problems = _tokenizer(settings)
+    chat, chat_problems = _chat(settings)
+    database = await _database(invocation, settings)
+    parked = [
+        f"background work of session {work.session_id!r} was given up: {work.last_error}"
+        for work in database.work
+        if work.parked
+    ]
+    return Examination(
+        version=reactor_memory.__version__,
+        python=platform.python_version(),
+        problems=tuple(dict.fromkeys((*tokenizer_problems, *chat_problems, *database.problems, *parked))),
+        database=database.details,
+        tokenizer=tokenizer,
+        chat=chat,
+        plugins=tuple(
+            PluginState(plugin=each.plugin, source=each.source, selected=each.selected, reason=each.reason)
+            for each in conditions.conditions
+        ),
+        implementations=tuple(_implementations(conditions, settings)),
+        work=database.work,
+        settings=tuple(setting._asdict() for setting in settings.origins()),
+    )
+
+
+async def _database(invocation: Invocation, settings: Settings) -> _Database:
+    try:
+        file = sqlite_file(settings)
+        if file is not None and not file.exists():
+            async with open_container(replace(invocation, store="memory://").settings()):
+                pass  # all parts but the database can be made
+            return _Database(details=(("file", f"{file} does not exist yet; opening it makes it"),))
+        async with open_container(settings) as container:
+            return await _opened_database(container)
+    except ReactorMemoryError as error:
+        return _Database(problems=(str(error),))
+
+
+async def _opened_database(container: Container) -> _Database:
+    health = await container.message_store().check()
+    work = await container.database().read(fact_operations.list_work, SUMMARIZE)
+    details = (
+        (*health.details, *await _summarizer(container)) if container.settings().summary.enabled else health.details
+    )
+    return _Database(details=details, problems=health.problems, work=work)
+
+
+async def _summarizer(container: Container) -> tuple[tuple[str, str], ...]:
+    """Who reads, and what that has cost on this day."""
+    today = await container.spending_caps().spent_today()
+    cap = container.settings().summary.max_tokens_per_day
+    spent = f"{today:,} tokens" + (f" of {cap:,}" if cap else "")
+    reached = ": the cap is reached, extractive reads on until midnight UTC" if cap and today >= cap else ""
+    return ("summarizer", container.summarizer().name), ("spent today", spent + reached)
+
+
+def _tokenizer(settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """Its name, and what is wrong with it."""
+    try:
+        counter = Container(settings=settings).token_counter()
+        counter.count("one two three")
+    except ReactorMemoryError as error:
+        return "", (str(error),)
+    return counter.name, ()
+
+
+def _chat(settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """Who answers in a chat, and why nobody does. Nobody is asked."""
+    try:
+        return Container(settings=settings).chat_model().name, ()
+    except ReactorMemoryError as error:
+        return "", (str(error),)
+
+
+def _implementations(conditions: ConditionReport, settings: Settings) -> Iterator[Implementation]:
+    origins = {setting.key: setting for setting in settings.origins()}
+    for binding in conditions.bindings:
+        by = origins[SELECTED_BY[binding.plug_point]]
+        is_wanted = _wanted(by) == binding.name
+        choice = f"{by.key} ({by.origin}) names {'it' if is_wanted else 'another'}"
+        yield Implementation(
+            plug_point=binding.plug_point,
+            name=binding.name,
+            plugin=binding.plugin,
+            in_force=binding.selected and is_wanted,
+            reason=choice if binding.selected else binding.reason,
+        )
+
+
+def _wanted(setting: EffectiveSetting) -> str:
+    return scheme_of(setting.value) if setting.key == "store.url" else canonical_name(setting.value)

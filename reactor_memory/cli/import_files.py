@@ -1,0 +1,212 @@
+"""Storing the sessions of files: checked before the first write, repeatable after any interruption.
+
+Files are read again for every step, never held: to check the format, to compare with the database, to store. What the
+database holds of a session already must be the beginning of it in the file; the import continues from there. Batches
+stand at fixed positions and carry idempotency keys, so that two imports at once store everything once. While a batch is
+written, the next one is read, checked and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from reactor_memory.cli.transcripts import UNLIMITED, Line, read_lines, read_unread
+from reactor_memory.core.manager import ConversationManager
+from reactor_memory.core.ports import AppendRequest
+from reactor_memory.core.validation import MessageLimits, check_message, check_session_id
+from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
+from reactor_memory.models import Message, Value
+
+T = TypeVar("T")
+
+BATCH = 1000
+"""Messages that are stored at once. A commit a hundred costs half as much again, a commit ten thousand no less."""
+
+Advance = Callable[[int], None]
+"""Told how many messages were done since the last call."""
+
+
+class FileSize(Value, frozen=True, kw_only=True):
+    """What a file holds."""
+
+    file: Path
+    sessions: int
+    messages: int
+
+
+class Imported(Value, frozen=True, kw_only=True):
+    """What became of a file: `stored` of its messages were not in the database before."""
+
+    file: str
+    sessions: int
+    messages: int
+    stored: int
+
+
+def read_sessions(file: Path, prefix: str, max_bytes: int) -> Iterator[Line]:
+    """The sessions of a file, `prefix` put before their ids."""
+    return (_with_prefix(line, prefix) for line in read_lines(file, max_bytes=max_bytes))
+
+
+def _with_prefix(line: Line, prefix: str) -> Line:
+    return line._replace(session_id=prefix + line.session_id)
+
+
+def check_files(files: Iterable[Path], limits: MessageLimits, *, prefix: str = "") -> tuple[FileSize, ...]:
+    """Raises `ImportFormatError` with the file and the line of the first thing that cannot be stored."""
+    seen: dict[str, str] = {}
+    return tuple(_check_file(file, limits, prefix, seen) for file in files)
+
+
+def _check_file(file: Path, limits: MessageLimits, prefix: str, seen: dict[str, str]) -> FileSize:
+    sizes = [check_line(line, limits, seen) for line in read_sessions(file, prefix, limits.max_session_bytes)]
+    if not sizes:
+        raise ImportFormatError(str(file), "holds no session")
+    return FileSize(file=file, sessions=len(sizes), messages=sum(sizes))
+
+
+def check_line(line: Line, limits: MessageLimits, seen: dict[str, str]) -> int:
+    """The number of messages of a session. `seen` are the ids so far and where they stand."""
+    try:
+        check_session_id(line.session_id, creating=True)
+        for number, message in enumerate(line.messages):
+            check_message(message, limits, field=f"messages[{number}]")
+    except InvalidInputError as error:
+        raise ImportFormatError(line.where, str(error)) from None
+    if not line.messages:
+        raise ImportFormatError(line.where, "messages: is empty; give at least one message")
+    if seen.setdefault(line.session_id, line.where) != line.where:
+        raise ImportFormatError(line.where, f"id: the session stands in {seen[line.session_id]} too")
+    return len(line.messages)
+
+
+@dataclass(slots=True)
+class Portion:
+    """Batches that are stored together, and how many messages of their sessions were stored before."""
+
+    batches: list[AppendRequest] = field(default_factory=list[AppendRequest])
+    present: int = 0
+
+    @property
+    def missing(self) -> int:
+        return sum(len(batch.messages) for batch in self.batches)
+
+    def holds(self, session_id: str) -> bool:
+        return bool(self.batches) and self.batches[-1].session_id == session_id
+
+
+class Importer:
+    """Stores the sessions of checked files for one user, in batches of `batch` messages."""
+
+    def __init__(
+        self,
+        manager: ConversationManager,
+        *,
+        user_id: str | None,
+        prefix: str = "",
+        batch: int = BATCH,
+        max_bytes: int = UNLIMITED,
+    ) -> None:
+        self._manager = manager
+        self._user_id = user_id
+        self._prefix = prefix
+        self._batch = batch
+        self._max_bytes = max_bytes
+
+    async def compare(self, file: Path) -> None:
+        """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
+        for session_id, read in read_unread(file, max_bytes=self._max_bytes):
+            if await self._is_known(self._prefix + session_id):
+                await self._present(_with_prefix(read(), self._prefix))
+
+    async def store(self, file: Path, advance: Advance) -> int:
+        """Store the messages that are missing; how many they were."""
+        return await self.store_lines(read_sessions(file, self._prefix, self._max_bytes), advance)
+
+    async def store_lines(self, lines: Iterable[Line], advance: Advance) -> int:
+        """Store the messages of sessions that are missing; how many they were."""
+        stored = 0
+        async with aclosing(one_ahead(self._portions(lines))) as portions:
+            async for portion in portions:
+                await _all_of(map(self._manager.save_batch, portion.batches))
+                stored += portion.missing
+                advance(portion.present + portion.missing)
+        return stored
+
+    async def _portions(self, lines: Iterable[Line]) -> AsyncGenerator[Portion]:
+        """What is to be stored, of which `present` messages are. No portion holds two batches of a session: the second
+        must not be stored without the first.
+        """
+        portion = Portion()
+        for line in lines:
+            position = await self._present(line)
+            portion.present += position
+            while position < len(line.messages):
+                if portion.missing >= BATCH or portion.holds(line.session_id):
+                    yield portion
+                    portion = Portion()
+                batch = await self._prepared(line, position)
+                portion.batches.append(batch)
+                position += len(batch.messages)
+        yield portion
+
+    async def _prepared(self, line: Line, position: int) -> AppendRequest:
+        end = position - position % self._batch + self._batch
+        return await self._manager.prepare_batch(
+            line.session_id,
+            line.messages[position:end],
+            user_id=self._user_id,
+            idempotency_key=f"import:{position}",
+        )
+
+    async def _is_known(self, session_id: str) -> bool:
+        try:
+            await self._manager.get_session(session_id, user_id=self._user_id)
+        except SessionNotFoundError:
+            return False
+        return True
+
+    async def _present(self, line: Line) -> int:
+        """How many messages of the session are in the database, which may hold more of it."""
+        count = 0
+        async for message in self._manager.stream_messages(line.session_id, user_id=self._user_id):
+            if count == len(line.messages):
+                break
+            if not _is_same(message, line.messages[count]):
+                problem = f"id: the database holds other messages of {line.session_id!r}; use --session-prefix"
+                raise ImportFormatError(line.where, problem)
+            count += 1
+        return count
+
+
+async def one_ahead(steps: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    """The values of `steps`, each made while the one before it is used. Close it, so that nothing runs on."""
+    coming = asyncio.ensure_future(anext(steps, None))
+    try:
+        while (step := await coming) is not None:
+            coming = asyncio.ensure_future(anext(steps, None))
+            yield step
+    finally:
+        coming.cancel()
+        await asyncio.wait([coming])
+        await steps.aclose()
+
+
+async def _all_of(works: Iterable[Awaitable[object]]) -> None:
+    """Do all at once and to the end, then raise what the first of them raised that failed."""
+    for outcome in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+def _is_same(stored: Message, given: Message) -> bool:
+    """Whether `stored` was made from `given`, which may leave the time to the store."""
+    at = None if given.created_at is None else stored.created_at
+    return replace(stored, created_at=at, seq=None, message_id=None, token_count=None, tokenizer=None) == given

@@ -1,0 +1,48 @@
+"""`prune`."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_common_options
+
+_AGE = re.compile(r"(\d{1,5})\s*([hdw])")
+_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}
+
+
+class Age(click.ParamType[float]):
+    """A time such as 90d, in seconds."""
+
+    name = "age"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = _AGE.fullmatch(value.strip())
+        if match is None or not int(match[1]):
+            self.fail(f"{value!r} is no age: write 90d, 12h or 8w", param, ctx)
+        return float(int(match[1]) * _SECONDS[match[2]])
+
+
+@click.command()
+@click.option("--older-than", required=True, type=Age(), metavar="AGE", help="Since when nobody used it: 90d, 12h, 8w.")
+@click.option("--yes", is_flag=True, help="Delete them; without it, nothing is changed.")
+@with_common_options
+async def prune(invocation: Invocation, older_than: float, yes: bool) -> None:
+    """Delete whole sessions that nobody has used for a while.
+
+    Without --yes a dry run: prints what would go. A session goes with its forks, when none of them was saved to since;
+    whoever owns it. With store.delete_grace_days the content stays in the database that long.
+    """
+    from reactor_memory.cli import tables
+
+    if invocation.user_id is not None:
+        raise click.UsageError("prune is for all users; without --user")
+    async with invocation.container() as container:
+        pruner = container.pruner()
+        idle = [group async for group in pruner.idle(older_than_seconds=older_than)]
+        gone = await pruner.prune(older_than_seconds=older_than) if yes else ()
+    if yes:
+        invocation.show({"deleted": gone}, lambda: tables.deleted(gone) if gone else "nothing is that old")
+    else:
+        invocation.show({"would_delete": idle}, lambda: tables.idle_groups(idle))

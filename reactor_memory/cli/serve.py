@@ -1,0 +1,106 @@
+"""`serve`: the memory over HTTP, for many users and agents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_invocation
+from reactor_memory.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from reactor_memory.server.development import DevelopmentIssuer
+    from reactor_memory.wiring.container import Container
+    from reactor_memory.wiring.settings import Settings
+
+SERVICE_DEFAULTS = {
+    "store.delete_grace_days": 30,
+    "search.enabled": True,
+    "quotas.max_conversations": 10_000,
+    "quotas.max_forks": 10_000,
+    "quotas.max_members": 10_000,
+    "quotas.max_summary_tokens_per_day": 2_000_000,
+}
+"""What a service does unless the settings say otherwise."""
+
+
+@click.command()
+@click.option("--host", help="Where to listen, instead of http.host.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of http.port; 0 takes a free one.")
+@click.option("--dev", is_flag=True, help="For trying it on this machine: print a token that is ready to use.")
+@with_invocation
+def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> int:
+    """Serve the memory over HTTP, for many users and agents.
+
+    Users come with the tokens of auth.issuers, agents with keys of `reactor-memory keys`. With --dev there is a token
+    for --user (or "dev"), and nobody beyond this machine is answered.
+
+    Runs until SIGTERM or Ctrl-C; what was begun is finished within http.shutdown_grace_seconds, or cut off: then the
+    exit code is 1. Deleted conversations can be restored for 30 days, and messages are indexed for search, unless
+    store.delete_grace_days or search.enabled say otherwise. Logs to stderr, as JSON without --dev.
+    """
+    from reactor_memory.cli.service_log import log_service
+
+    settings = service_settings(invocation, host, port)
+    log_service(as_json=not dev)
+    try:
+        from reactor_memory.server.development import DevelopmentIssuer
+        from reactor_memory.server.process import run
+    except ImportError as error:
+        raise MissingExtraError("serve", package=(error.name or "litestar").partition(".")[0], extra="http") from None
+    issuer = DevelopmentIssuer() if dev else None
+    serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
+    return anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
+def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Container, address: str) -> None:
+    """What somebody who tries it needs, on one screen."""
+    from reactor_memory.server.development import DEFAULT_USER
+
+    user_id = invocation.user_id or DEFAULT_USER
+    token = issuer.token(user_id, now=container.clock()())
+    click.echo(
+        f"""Serving on {address}, for this machine only. Stop with Ctrl-C.
+
+A token of the user {user_id!r}, as long as this process runs:
+
+export MEMORY={address} TOKEN={token}
+
+curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
+  -H 'Content-Type: application/json' -d '{{"title": "My first conversation"}}'
+curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN"
+
+The same way goes docs/http-service.md on, and `reactor-memory keys create --help` for agents.
+"""
+    )
+
+
+NEVER_INLINE = "never"
+"""A disk that hangs must hold up the request that reads it, not all of them."""
+
+
+def service_settings(invocation: Invocation, host: str | None, port: int | None) -> Settings:
+    """The settings, with the defaults of a service where nothing else is set."""
+    options = {"http.host": host, "http.port": port, "store.inline_loads": NEVER_INLINE}
+    chosen = {key: value for key, value in options.items() if value is not None}
+    return invocation.settings(**sections(unless_set(invocation, SERVICE_DEFAULTS) | chosen))
+
+
+def unless_set(invocation: Invocation, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the `defaults` of which neither the environment nor a file says anything."""
+    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
+    return {key: value for key, value in defaults.items() if key in unset}
+
+
+def sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The values by section, as `Settings` takes them."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        found.setdefault(section, {})[name] = value
+    return found

@@ -1,0 +1,280 @@
+"""From what was shown of each part to a context with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import groupby, repeat
+from typing import Literal, NamedTuple, TypeAlias
+
+from reactor_memory.core.context.blocks import FittedBlock
+from reactor_memory.core.context.current_turn import Count, FittedTurn, TurnClamp
+from reactor_memory.core.context.draft import BlockLine, Freshness
+from reactor_memory.core.context.newest_turns import Cut
+from reactor_memory.core.context.report import Context, ContextReport, Part, Reason, ReportEntry, digest
+from reactor_memory.core.context.turns import OrphanReason
+from reactor_memory.models import Message, Pin, Value
+
+Outcome: TypeAlias = Literal["kept", "dropped", "clamped"]
+
+
+class Fate(NamedTuple):
+    """What became of one message or line, and the tokens to report for it."""
+
+    outcome: Outcome
+    reason: Reason
+    tokens: int
+
+
+Entries: TypeAlias = list[tuple[Outcome, ReportEntry]]
+Sources: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+class ShownPart(NamedTuple):
+    """A part of the context. `entries` and `sources` account for all that was offered for it, when a report is read."""
+
+    name: Part
+    messages: Sequence[Message] = ()
+    tokens: int = 0
+    offered: int = 0
+    entries: Callable[[], Entries] = list
+    sources: Callable[[], Sources] = tuple
+
+
+class Heading(Value, frozen=True, kw_only=True):
+    """What a report says that does not come from its parts."""
+
+    session_id: str
+    strategy: str
+    budget: int
+    overhead: int
+    freshness: Freshness = "none"
+    covered_seq: int = 0
+    unread: tuple[tuple[int, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+
+
+def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> ShownPart:
+    """A part that shows `cut` of the messages from `begin` on. What was cut off at its front is one entry.
+
+    Nothing looks at `messages` later: the list may be the caller's, who goes on with it.
+    """
+    offered = messages[cut.start : cut.end]
+    shown = offered
+    if cut.orphans:
+        shown = [message for index, message in enumerate(offered, cut.start) if index not in cut.orphans]
+    front = _entry(name, messages, begin, cut.start - 1, "over_budget", None) if begin < cut.start else None
+    entries = partial(_cut_entries, name, front, offered, cut, cost)
+    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries)
+
+
+def _cut_entries(name: Part, front: ReportEntry | None, offered: Sequence[Message], cut: Cut, cost: Count) -> Entries:
+    entries: Entries = [("dropped", front)] if front else []
+    if not cut.orphans:
+        if offered:
+            kept = _entry(name, offered, 0, len(offered) - 1, "fits", cut.tokens, at=cut.start)
+            entries.append(("kept", kept))
+        return entries
+    fates = [
+        Fate("dropped", cut.orphans[index], cost(message))
+        if index in cut.orphans
+        else Fate("kept", "fits", cost(message))
+        for index, message in enumerate(offered, cut.start)
+    ]
+    return entries + _runs(name, offered, range(len(offered)), fates, at=cut.start)
+
+
+def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
+    """The pins, as the messages `pinned`."""
+    entries = partial(_pin_entries, pinned, cut, cost)
+    return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, partial(_pin_sources, pins))
+
+
+def _pin_entries(pinned: Sequence[Message], cut: Cut, cost: Count) -> Entries:
+    """Each has an entry of its own: pins do not stand in the order of the log."""
+    entries: Entries = []
+    for index, message in enumerate(pinned):
+        is_kept = cut.start <= index < cut.end
+        entry = _entry("pins", pinned, index, index, "protected" if is_kept else "over_budget", cost(message))
+        entries.append(("kept" if is_kept else "dropped", entry))
+    return entries
+
+
+def _pin_sources(pins: Sequence[Pin]) -> Sources:
+    return tuple([(pin.seq,) for pin in pins])
+
+
+def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
+    """A memory block; its lines are accounted for by position."""
+    entries = partial(_block_entries, name, lines, fitted.kept)
+    shown = [message] if message else []
+    return ShownPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines))
+
+
+def _block_entries(name: Part, lines: Sequence[BlockLine], kept: Sequence[int]) -> Entries:
+    if len(kept) == len(lines):
+        return [("kept", _lines(name, lines, kept, kept=True))]
+    runs = groupby(range(len(lines)), key=set(kept).__contains__)
+    return [("kept" if is_kept else "dropped", _lines(name, lines, list(run), kept=is_kept)) for is_kept, run in runs]
+
+
+def _line_sources(lines: Sequence[BlockLine]) -> Sources:
+    return tuple([line.source_seqs for line in lines])
+
+
+def turn_part(
+    offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
+) -> ShownPart:
+    """The current turn: `clamp` and `fitted` count without the orphans."""
+    entries = partial(_turn_entries, offered, orphans, clamp, fitted, cost)
+    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
+
+
+def _turn_entries(
+    offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
+) -> Entries:
+    rest = iter(_turn_fates(clamp, fitted))
+    fates = [
+        Fate("dropped", orphans[index], cost(message)) if index in orphans else next(rest)
+        for index, message in enumerate(offered)
+    ]
+    return _runs("current", offered, range(len(offered)), fates)
+
+
+def message_part(name: Part, offered: Sequence[Message], shown: Sequence[Message], fates: Sequence[Fate]) -> ShownPart:
+    """A part whose messages, oldest first, were chosen one by one."""
+    tokens = sum(fate.tokens for fate in fates if fate.outcome == "kept")
+    return ShownPart(name, shown, tokens, len(offered), partial(_message_entries, name, offered, fates))
+
+
+def _message_entries(name: Part, offered: Sequence[Message], fates: Sequence[Fate]) -> Entries:
+    """Only neighbours in the log share an entry."""
+    entries: Entries = []
+    begin = 0
+    for end in range(1, len(offered) + 1):
+        if end == len(offered) or (offered[end].seq or 0) != (offered[end - 1].seq or 0) + 1:
+            entries += _runs(name, offered, range(begin, end), fates[begin:end])
+            begin = end
+    return entries
+
+
+def _turn_fates(clamp: TurnClamp, fitted: FittedTurn) -> Iterable[Fate]:
+    for index, cost in enumerate(clamp.costs):
+        if index not in fitted.kept:
+            yield Fate("dropped", "over_budget", cost)
+        elif index in fitted.clamped:
+            yield Fate("clamped", "too_long", cost - fitted.costs[index])
+        else:
+            yield Fate("kept", "protected", cost)
+
+
+def _runs(part: Part, messages: Sequence[Message], positions: range, fates: Sequence[Fate], *, at: int = 0) -> Entries:
+    """Entries for neighbours of one fate; stored messages and others are named differently, so they never share one."""
+    entries: Entries = []
+    begin, tokens, stored = 0, 0, [messages[index].seq is not None for index in positions]
+    for end, fate in enumerate(fates):
+        tokens += fate.tokens
+        if end + 1 == len(fates) or fates[end + 1][:2] != fate[:2] or stored[end + 1] != stored[end]:
+            entry = _entry(part, messages, positions[begin], positions[end], fate.reason, tokens, at=at)
+            entries.append((fate.outcome, entry))
+            begin, tokens = end + 1, 0
+    return entries
+
+
+def _entry(
+    part: Part,
+    messages: Sequence[Message],
+    first: int,
+    last: int,
+    reason: Reason,
+    tokens: int | None,
+    *,
+    at: int = 0,
+) -> ReportEntry:
+    """The entry of messages `first`..`last`, which stand at `at` + `first` and so on among all that was offered."""
+    begin, end, count = messages[first].seq, messages[last].seq, last - first + 1
+    if begin is not None and end is not None:
+        return ReportEntry(part=part, first=begin, last=end, count=count, reason=reason, tokens=tokens)
+    begin, end = at + first, at + last
+    return ReportEntry(part=part, first=begin, last=end, count=count, reason=reason, tokens=tokens, by="position")
+
+
+def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, kept: bool) -> ReportEntry:
+    return ReportEntry(
+        part=part,
+        first=indices[0],
+        last=indices[-1],
+        count=len(indices),
+        reason="fits" if kept else "low_value",
+        tokens=sum([lines[index].tokens for index in indices]),
+        by="position",
+    )
+
+
+def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
+    """The messages of all parts in their order, and what makes the report over them."""
+    shown = [part for part in shown if part.offered]
+    messages = [message for part in shown for message in part.messages]
+    return Context(messages=messages, report=partial(_report, heading, shown, tuple(messages)), system=system)
+
+
+def _report(heading: Heading, shown: Sequence[ShownPart], messages: Sequence[Message]) -> ContextReport:
+    names: list[Part] = []
+    entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
+    for part in shown:
+        names.extend(repeat(part.name, len(part.messages)))
+        for outcome, entry in part.entries():
+            entries[outcome].append(entry)
+    return ContextReport(
+        session_id=heading.session_id,
+        strategy=heading.strategy,
+        budget=heading.budget,
+        overhead=heading.overhead,
+        total_tokens=sum([part.tokens for part in shown]),
+        tokens={part.name: part.tokens for part in shown if part.messages},
+        parts=tuple(names),
+        offered={part.name: part.offered for part in shown},
+        kept=tuple(entries["kept"]),
+        dropped=tuple(entries["dropped"]),
+        clamped=tuple(entries["clamped"]),
+        freshness=heading.freshness,
+        covered_seq=heading.covered_seq,
+        window_start_seq=messages[names.index("window")].seq if "window" in names else None,
+        unread=_merge([*heading.unread, *_unread(entries["dropped"], heading.covered_seq)]),
+        cache_breakpoints=_breakpoints(names),
+        notes=heading.notes,
+        pins=heading.pins,
+        digest=digest(messages),
+        seqs=tuple([message.seq for message in messages]),
+        sources={part.name: sources for part in shown if (sources := part.sources())},
+    )
+
+
+def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> list[tuple[int, int]]:
+    """What left the window although no summary covers it."""
+    return [
+        (max(entry.first, covered_seq + 1), entry.last)
+        for entry in dropped
+        if entry.last > covered_seq and entry.by == "seq" and entry.part in ("window", "current")
+        if entry.reason != "posted_summary"
+    ]
+
+
+def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _breakpoints(names: Sequence[Part]) -> tuple[int, ...]:
+    """After the memory, and after the window that follows it."""
+    window = len(names)
+    while window and names[window - 1] in ("recalled", "recalled_facts", "current"):
+        window -= 1
+    memory = names.index("window") if "window" in names else window
+    return tuple(sorted({memory, window} - {0}))

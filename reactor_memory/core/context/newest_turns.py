@@ -1,0 +1,131 @@
+"""How much of a list of messages fits, from the newest back, in whole turns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from reactor_memory.core.context.current_turn import Count
+from reactor_memory.core.context.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
+from reactor_memory.models import Message, is_posted_summary
+
+
+class Cut(NamedTuple):
+    """Positions `start`..`end` - 1 of a list are shown, except those in `orphans`. `tokens` is what is shown."""
+
+    start: int
+    end: int
+    tokens: int = 0
+    orphans: dict[int, OrphanReason] = {}
+
+
+KEPT_TURNS = 2
+KEPT_SHARE = 0.5
+
+
+def kept_start(messages: Sequence[Message], end: int, budget: int, cost: Count) -> int:
+    """Where the part of a window begins that makes room for nothing: its newest `KEPT_TURNS` turns, all but the newest
+    one only if together they fit into `KEPT_SHARE` of the budget.
+    """
+    start, left = end, int(KEPT_SHARE * budget)
+    for number in range(KEPT_TURNS):
+        begin = last_turn_start(messages, 0, start)
+        left -= sum(map(cost, messages[begin:start]))
+        if number and left < 0:
+            break
+        start = begin
+    return start
+
+
+def newest_turns(
+    messages: Sequence[Message],
+    start: int,
+    end: int,
+    room: int,
+    count: Count,
+    overhead: int = 0,
+    *,
+    tokenizer: str = "",
+    enough: int = sys.maxsize,
+) -> Cut:
+    """The newest whole turns of `[start, end)` in `room` tokens, no more than make `enough` messages.
+
+    When not even the newest turn fits, its newest pairs and messages. Stops reading where the room ends. `count` is not
+    asked for messages that `tokenizer` counted before.
+    """
+    if room <= 0 or enough <= 0:
+        return Cut(end, end)
+    begin, tokens, orphans = end, 0, dict[int, OrphanReason]()
+    for index, turn, lost in _turns_back(messages, start, end, room, count, overhead, tokenizer):
+        if tokens + turn > room:
+            break
+        begin, tokens = index, tokens + turn
+        if lost:
+            orphans |= lost
+        if end - begin - len(orphans) >= enough:
+            break
+    if begin == end:
+        return _newest_units(messages, last_turn_start(messages, start, end), end, room, count, overhead)
+    return Cut(begin, end, tokens, orphans)
+
+
+def total_cost(messages: Iterable[Message], cost: Count, overhead: int, tokenizer: str) -> int:
+    """Tokens with overhead, without posted summaries. `cost` is not asked for what `tokenizer` counted before."""
+    return sum(
+        [
+            stored + overhead
+            if (stored := message.token_count) is not None and message.tokenizer == tokenizer
+            else cost(message)
+            for message in messages
+            if message.role != "summary" or not is_posted_summary(message)
+        ]
+    )
+
+
+def _turns_back(
+    messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int, tokenizer: str
+) -> Iterator[tuple[int, int, dict[int, OrphanReason]]]:
+    """The turns from the newest back: where each begins, what it costs without its orphans, and these.
+
+    Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so a stored message costs
+    it no call, and most turns no more than their messages.
+    """
+    tokens, traffic, turn_end = 0, list[int](), end
+    for index in range(end - 1, start - 1, -1):
+        message = messages[index]
+        role = message.role
+        stored = message.token_count
+        tokens += (stored if stored is not None and message.tokenizer == tokenizer else count(message)) + overhead
+        if role != "user" and (role == "tool" or message.tool_calls or message.parts or role == "summary"):
+            traffic.append(index)
+        if role == "user" or index == start:
+            lost: dict[int, OrphanReason] = {}
+            if traffic:
+                lost, traffic = orphans_among(messages, traffic, turn_end), []
+                tokens -= sum([count(messages[orphan]) + overhead for orphan in lost])
+            yield index, tokens, lost
+            tokens, turn_end = 0, index
+        elif tokens > room and not traffic:
+            break
+
+
+def without_oldest(messages: Sequence[Message], room: int, cost: Count) -> Cut:
+    """All messages, less as many of the first as it takes to come down to `room` tokens."""
+    start, tokens = 0, sum(map(cost, messages))
+    while start < len(messages) and tokens > room:
+        tokens -= cost(messages[start])
+        start += 1
+    return Cut(start, len(messages), tokens)
+
+
+def _newest_units(messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int) -> Cut:
+    orphans = find_orphans(messages, start, end)
+    positions = [index for index in range(start, end) if index not in orphans]
+    begin, tokens = end, 0
+    for run in reversed(units([messages[index] for index in positions])):
+        more = sum(count(messages[positions[index]]) + overhead for index in run)
+        if tokens + more > room:
+            break
+        begin, tokens = positions[run.start], tokens + more
+    return Cut(begin, end, tokens, orphans)

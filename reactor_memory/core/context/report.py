@@ -1,0 +1,277 @@
+"""What the model receives, and the account of how it came to be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from reactor_memory.core.context import provider_forms
+from reactor_memory.core.context.draft import Freshness
+from reactor_memory.models import JsonObject, Message, Value
+
+Part: TypeAlias = Literal[
+    "system",
+    "notes",
+    "facts",
+    "narrative",
+    "compressed",
+    "condensed",
+    "pins",
+    "window",
+    "recalled",
+    "recalled_facts",
+    "current",
+]
+"""A part of a context; the order here is their order in it. `system`: what a given history begins with. `compressed`
+and `condensed`: what the strategy progressive shows instead of facts and narrative.
+"""
+
+Reason: TypeAlias = Literal[
+    "protected",  # kept: pins and the current turn
+    "fits",  # kept: there was room
+    "over_budget",  # dropped: no room left
+    "low_value",  # dropped: a line of memory worth less than those that were kept
+    "orphan_result",  # dropped: a tool result whose call is not there
+    "open_call",  # dropped: a tool call whose result is not there
+    "open_reasoning",  # dropped: reasoning, with what came with it, of which a call or an answer is not there
+    "posted_summary",  # dropped: an agent's summary, which is told as memory
+    "already_shown",  # dropped: recalled, but the window shows it
+    "too_long",  # clamped: its text was cut
+]
+
+MessageReason: TypeAlias = (
+    Reason
+    | Literal[
+        "remembered",  # not shown as it was said; lines made from it are
+        "summarized",  # left the window; memory covers it, and none of the lines shown was made from it
+        "unread",  # neither in the window nor in memory
+        "withdrawn",  # taken back
+        "unknown",  # the report does not speak of it: withdrawn, or not in the session
+    ]
+)
+
+
+class ReportEntry(Value, frozen=True, kw_only=True):
+    """A run of messages or lines that shared one fate.
+
+    `first`..`last` are their `seq`, or their position in what was offered (from 0) when `by` is ``position``: lines
+    and messages that are not stored. `tokens`, overhead included, are those in the context for what was kept, those
+    left out for what was dropped or clamped; None: nobody counted them.
+    """
+
+    part: Part
+    first: int
+    last: int
+    count: int
+    reason: Reason
+    tokens: int | None = None
+    by: Literal["seq", "position"] = "seq"
+
+
+class LineFate(Value, frozen=True, kw_only=True):
+    """What became of a line of memory, or of a pinned fact.
+
+    `position` counts what was offered for the part, from 0; `number` the lines that the part shows, from 1 (None: it
+    is not shown). `sources` are the messages that the line was made from, if they are known.
+    """
+
+    part: Part
+    position: int
+    kept: bool
+    reason: Reason
+    number: int | None = None
+    sources: tuple[int, ...] = ()
+
+
+class MessageFate(Value, frozen=True, kw_only=True):
+    """What became of one message.
+
+    `outcome` is ``kept`` (it is shown as it was said, in `parts`), ``clamped`` (the same with its text cut),
+    ``remembered`` (only lines made from it are shown) or ``dropped``. `lines` are all lines that were made from it,
+    those that are not shown included.
+    """
+
+    seq: int
+    outcome: Literal["kept", "clamped", "remembered", "dropped"]
+    reason: MessageReason
+    parts: tuple[Part, ...] = ()
+    lines: tuple[LineFate, ...] = ()
+
+
+class ContextReport(Value, frozen=True, kw_only=True):
+    """What was kept, dropped and clamped, and why.
+
+    Each of the `offered` messages (memory blocks: lines) of a part is in exactly one entry. `tokens` are per part and
+    include `overhead` for each message; `parts` names the part of each message. `unread` are ranges of `seq` that the
+    context shows neither in the window nor in memory. `window_start_seq` is None without a window of stored messages.
+    `cache_breakpoints` are counts of leading messages that stay the same from turn to turn: the memory, then the
+    memory and the window. `pins` is the SHA-256 of the text of each pin of the session, in their order: the text stands
+    in the context byte for byte, or `dropped` names it. `digest` is SHA-256 over what the model sees of the messages.
+    `seqs` is the position in the log of each message of the context; `sources` has, for each line that was offered for
+    a memory block and for each pin, the messages that it was made from.
+    """
+
+    session_id: str
+    strategy: str
+    budget: int
+    overhead: int
+    total_tokens: int
+    tokens: dict[Part, int]
+    parts: tuple[Part, ...]
+    offered: dict[Part, int]
+    kept: tuple[ReportEntry, ...]
+    dropped: tuple[ReportEntry, ...] = ()
+    clamped: tuple[ReportEntry, ...] = ()
+    freshness: Freshness = "none"
+    covered_seq: int = 0
+    window_start_seq: int | None = None
+    unread: tuple[tuple[int, int], ...] = ()
+    cache_breakpoints: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+    digest: str = ""
+    seqs: tuple[int | None, ...] = ()
+    sources: dict[Part, tuple[tuple[int, ...], ...]] = {}
+
+    def why(self, seq: int) -> MessageFate:
+        """What became of message `seq`, and the lines of memory that were made from it. Reads nothing."""
+        return self.why_each([seq])[0]
+
+    def why_each(self, seqs: Iterable[int]) -> tuple[MessageFate, ...]:
+        """`why` for several messages."""
+        lines = self.lines()
+        return tuple(self._fate(seq, tuple(line for line in lines if seq in line.sources)) for seq in seqs)
+
+    def _fate(self, seq: int, lines: tuple[LineFate, ...]) -> MessageFate:
+        parts: list[Part] = [part for part, shown in zip(self.parts, self.seqs, strict=True) if shown == seq]
+        if parts:
+            clamped = _reason(self.clamped, seq, parts)
+            reason = clamped or _reason(self.kept, seq, parts) or "fits"
+            outcome = "clamped" if clamped else "kept"
+            return MessageFate(seq=seq, outcome=outcome, reason=reason, parts=tuple(parts), lines=lines)
+        if any(line.kept for line in lines):
+            return MessageFate(seq=seq, outcome="remembered", reason="remembered", lines=lines)
+        return MessageFate(seq=seq, outcome="dropped", reason=self._absence(seq), lines=lines)
+
+    def lines(self) -> tuple[LineFate, ...]:
+        """Each line of memory that was offered, part by part, and each pinned fact."""
+        return tuple(line for part in self.sources for line in self._lines_of(part))
+
+    def _lines_of(self, part: Part) -> Iterator[LineFate]:
+        number = 0
+        for position, (sources, (kept, entry)) in enumerate(zip(self.sources[part], self._entries(part), strict=True)):
+            number += kept
+            if entry.by == "position":
+                yield LineFate(
+                    part=part,
+                    position=position,
+                    kept=kept,
+                    reason=entry.reason,
+                    number=number if kept else None,
+                    sources=sources,
+                )
+
+    def _entries(self, part: Part) -> Iterator[tuple[bool, ReportEntry]]:
+        """For each line or pin of a part, whether it is kept, and its entry. The pins that were dropped come first."""
+        entries = [(False, entry) for entry in self.dropped if entry.part == part]
+        entries += [(True, entry) for entry in self.kept if entry.part == part]
+        if part != "pins":
+            entries = [each for each in sorted(entries, key=lambda each: each[1].first) for _ in range(each[1].count)]
+        return iter(entries)
+
+    def _absence(self, seq: int) -> MessageReason:
+        """Why the context neither shows a message nor a line made from it."""
+        reason = _reason(self.dropped, seq, ("window", "current", "pins", "recalled"))
+        if reason:
+            return reason
+        if any(first <= seq <= last for first, last in self.unread):
+            return "unread"
+        return "summarized" if 1 <= seq <= self.covered_seq else "unknown"
+
+
+class Context:
+    """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given.
+
+    `report` may be what makes it: then it is made when it is first read, of the values that the context was made of.
+    Two contexts are equal if all three are.
+    """
+
+    __slots__ = ("_report", "messages", "system")
+
+    def __init__(
+        self,
+        *,
+        messages: list[Message],
+        report: ContextReport | Callable[[], ContextReport],
+        system: str | None = None,
+    ) -> None:
+        self.messages = messages
+        self.system = system
+        self._report = report
+
+    @property
+    def report(self) -> ContextReport:
+        """What was kept, dropped and clamped, and why."""
+        if not isinstance(self._report, ContextReport):
+            self._report = self._report()
+        return self._report
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Context):
+            return NotImplemented
+        return (self.messages, self.report, self.system) == (other.messages, other.report, other.system)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """For a copy or a pickle: what makes a report cannot be pickled, the report can."""
+        return None, {"messages": self.messages, "system": self.system, "_report": self.report}
+
+    def part(self, name: Part) -> list[Message]:
+        """The messages of one part."""
+        return [message for part, message in zip(self.report.parts, self.messages, strict=True) if part == name]
+
+    def to_openai(self) -> list[JsonObject]:
+        """The `messages` of a chat completion."""
+        return provider_forms.to_openai(self.messages, system=self.system)
+
+    def to_openai_responses(self) -> list[JsonObject]:
+        """The `input` of a request to the Responses API."""
+        return provider_forms.to_openai_responses(self.messages, system=self.system)
+
+    def to_anthropic(self) -> JsonObject:
+        """`messages`, and `system` if there is any, of a request to the Messages API."""
+        return provider_forms.to_anthropic(self.messages, system=self.system)
+
+    def to_gemini(self) -> JsonObject:
+        """`contents`, and `system_instruction` (part of the config) if there is any, as google-genai takes them."""
+        return provider_forms.to_gemini(self.messages, system=self.system)
+
+
+def _reason(entries: Sequence[ReportEntry], seq: int, parts: Sequence[Part]) -> Reason | None:
+    """The reason of the entry that names a message in the first of these parts."""
+    for part in parts:
+        for entry in entries:
+            if entry.part == part and entry.by == "seq" and entry.first <= seq <= entry.last:
+                return entry.reason
+    return None
+
+
+def digest(messages: Sequence[Message]) -> str:
+    """SHA-256 over role, content, parts, calls, call id and name of each message, as MessagePack; as JSON if a number
+    has more than 64 bits.
+    """
+    seen: list[tuple[Any, ...]] = [
+        (message.role, message.content, message.parts, message.tool_calls, message.tool_call_id, message.name)
+        for message in messages
+    ]
+    try:
+        data = _TO_MESSAGE_PACK.encode(seen)  # in a third of the time of JSON, which has to look for what to escape
+    except OverflowError:
+        data = _TO_JSON.encode(seen)
+    return hashlib.sha256(data).hexdigest()
+
+
+_TO_MESSAGE_PACK = msgspec.msgpack.Encoder(order="deterministic")
+_TO_JSON = msgspec.json.Encoder(order="deterministic")

@@ -1,0 +1,365 @@
+"""From a session to a context: read once, decide purely, wait only for what is nearly ready."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.ports import (
+    BackgroundWork,
+    ContextQuery,
+    ContextRows,
+    ContextSource,
+    MessageStore,
+    SummaryStore,
+)
+from reactor_memory.database.database import Database
+from reactor_memory.database.deadlines import seconds_left
+from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
+from reactor_memory.features.facts.strategies import Missing, Plan, PlanRequest, Strategy
+from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
+from reactor_memory.features.pins.placement import pins_cost
+from reactor_memory.features.recall.recaller import Recaller, question_of
+from reactor_memory.models import Layout, Message, SearchHit, Session, Value, is_kept_by_author
+
+log = logging.getLogger(__name__)
+
+_NO_NOTES = NotesBlock()
+
+LAZY_SEGMENTS = 2
+"""A load waits for at most this many segments; more would take longer than a turn may."""
+
+COUNT_IN_THREAD_CHARACTERS = 8_000
+"""Counting more text than this at once would hold up the event loop for a noticeable time."""
+
+MESSAGES_BEFORE = 10
+"""So many messages before the newest ones are read, too: they tell where what came with one reasoning begins."""
+
+LAYOUT_SECONDS = 0.25
+"""A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
+
+
+T = TypeVar("T")
+
+
+async def in_thread_if_long(characters: int, work: Callable[[], T]) -> T:
+    """What `work` returns, which counts the tokens of so many `characters`."""
+    return await anyio.to_thread.run_sync(work) if characters > COUNT_IN_THREAD_CHARACTERS else work()
+
+
+def characters_of(messages: Sequence[Message], system: str | None = None) -> int:
+    return sum(len(message.content) for message in messages) + len(system or "")
+
+
+class LoadingOptions(Value, frozen=True, kw_only=True):
+    """`limits` are those of a context without an explicit budget; its `budget` is what the model takes in."""
+
+    limits: ContextLimits
+    window_growth: Literal["auto", "messages", "tokens"] = "auto"
+    lazy_timeout_seconds: float = 3.0
+    settings_fingerprint: str = ""
+
+
+class LoadRequest(Value, frozen=True, kw_only=True):
+    """The arguments of `ConversationManager.load_history`, checked."""
+
+    session_id: str
+    user_id: str | None = None
+    agent_name: str | None = None
+    reader_id: str | None = None
+    current: tuple[Message, ...] = ()
+    budget: int | None = None
+    system: str | None = None
+    tools: tuple[Any, ...] = ()
+    query: str | None = None
+    on_overflow: Literal["raise", "drop_memory"] = "raise"
+
+
+class Loaded(Value, frozen=True, kw_only=True):
+    """A draft with its limits: what a context is made of, again and again while a turn goes on."""
+
+    draft: Draft
+    limits: ContextLimits
+    counter: MessageCounter
+    system: str | None = None
+
+
+class JoinedContextSource:
+    """The log in one store, summaries in another: their answers put together."""
+
+    def __init__(self, messages: MessageStore, summaries: SummaryStore) -> None:
+        self._messages = messages
+        self._summaries = summaries
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        """The log answers first: it checks the owner."""
+        rows = await self._messages.read_context(query)
+        if rows.session is None or query.trigger_message_count is None:
+            return rows
+        read = self._summaries.get_summary if query.facts else self._summaries.get_summary_head
+        summary = await read(query.session_id)
+        layout = await self._summaries.get_layout(
+            query.session_id, budget=query.budget, settings_fingerprint=query.settings_fingerprint
+        )
+        return msgspec.structs.replace(rows, summary=summary, layout=layout)
+
+
+class ContextLoader:
+    """Reads, lets the strategy plan, waits for the background work if it is nearly done, recalls, assembles."""
+
+    def __init__(
+        self,
+        *,
+        source: ContextSource,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        background: BackgroundWork,
+        strategy: Strategy,
+        recaller: Recaller,
+        counter: MessageCounter,
+        options: LoadingOptions,
+        notes: Database | None = None,
+    ) -> None:
+        self._source = source
+        self._messages = messages
+        self._summaries = summaries
+        self._background = background
+        self._strategy = strategy
+        self._recaller = recaller
+        self._counter = counter
+        self._options = options
+        self._notes = notes
+        self._rendered_notes = NotesRenderer(count_text=counter.of_text, overhead=options.limits.overhead)
+
+    async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
+        """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
+        # a message to come is counted at each step of the load, and of the turn
+        counter = self._counter.remembering() if request.current else self._counter
+        limits, current_tokens = await in_thread_if_long(
+            characters_of(request.current, request.system), lambda: self._measured(request, counter)
+        )
+        session, plan = await self._plan(request, limits, current_tokens)
+        if plan.layout is not None and keep_layout:
+            await self._keep(request, plan.layout)
+        draft = _readable_by(request.reader_id, plan.draft)
+        loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
+        return await self._with_recalled(request, session, loaded)
+
+    async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
+        """Like `assemble`, where a long turn holds up nobody else."""
+        characters = characters_of(current, loaded.system)
+        return await in_thread_if_long(characters, lambda: self.assemble(loaded, current))
+
+    async def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
+        """A context of the caller's own history: nothing is read, only the budget is kept."""
+        characters = characters_of(history) + characters_of(request.current, request.system)
+        return await in_thread_if_long(characters, lambda: self._trimmed(request, history))
+
+    def _measured(self, request: LoadRequest, counter: MessageCounter) -> tuple[ContextLimits, int]:
+        """The limits, and what the turn so far costs."""
+        limits = self._limits(request)
+        return limits, sum(counter.of(message) + limits.overhead for message in request.current)
+
+    def _trimmed(self, request: LoadRequest, history: Sequence[Message]) -> Context:
+        limits = self._limits(request)
+        return trim(
+            [*history, *request.current],
+            limits.budget,
+            count=self._counter.of,
+            count_text=self._counter.of_text,
+            overhead=limits.overhead,
+            tokenizer=self._counter.name,
+            session_id=request.session_id,
+            system=request.system,
+        )
+
+    def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
+        """The context of a draft and the turn so far. Stored messages are not tokenized."""
+        return assemble(
+            loaded.draft,
+            current,
+            loaded.limits,
+            count=loaded.counter.of,
+            count_text=self._counter.of_text,
+            tokenizer=self._counter.name,
+            system=loaded.system,
+        )
+
+    async def _keep(self, request: LoadRequest, layout: Layout) -> None:
+        """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise. Where
+        nothing can be written, none is.
+        """
+        try:
+            with anyio.move_on_after(LAYOUT_SECONDS):
+                await self._summaries.put_layout(
+                    request.session_id,
+                    layout,
+                    budget=request.budget or 0,
+                    settings_fingerprint=self._options.settings_fingerprint,
+                )
+        except StoreReadOnlyError:
+            pass
+        except StoreError as error:
+            fields = {"session_id": request.session_id, "reason": type(error).__name__}
+            log.warning("layout not stored", extra=fields)
+
+    # -- planning -----------------------------------------------------------------------------------------------
+
+    async def _plan(
+        self, request: LoadRequest, limits: ContextLimits, current_tokens: int
+    ) -> tuple[Session | None, Plan]:
+        query = self._query(request, limits)
+        rows = await self._source.read_context(query)
+        notes = _NO_NOTES if self._notes is None else await self._read_notes(self._notes, request)
+        plan = self._decide(request, limits, rows, notes, current_tokens, None)
+        if plan.wants_facts:
+            rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
+            plan = self._decide(request, limits, rows, notes, current_tokens, None)
+        if plan.missing is None:
+            return rows.session, plan
+        outcome = await self._wait(request.session_id, plan.missing)
+        query = self._query(request, limits, everything_unsealed=True)
+        rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
+        return rows.session, self._decide(request, limits, rows, notes, current_tokens, outcome)
+
+    async def _read_notes(self, database: Database, request: LoadRequest) -> NotesBlock:
+        """The notes as they are now: another session may have changed them since the last turn."""
+        if request.user_id is None or request.agent_name is None:
+            return _NO_NOTES
+        notes = await database.read(user_rows.read_notes, request.user_id, request.agent_name)
+        return self._rendered_notes(notes.text)
+
+    def _decide(
+        self,
+        request: LoadRequest,
+        limits: ContextLimits,
+        rows: ContextRows,
+        notes: NotesBlock,
+        current_tokens: int,
+        outcome: str | None,
+    ) -> Plan:
+        """Whatever the strategy, a draft has all the pins and notes; the strategy shares out what they leave."""
+        if not rows.pins and not notes.lines:
+            return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
+        left = limits.budget - pins_cost(rows.pins, limits.memory_role, self._cost) - notes.planned(limits.budget)
+        shared = msgspec.structs.replace(limits, budget=max(0, left))
+        plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
+        draft = msgspec.structs.replace(plan.draft, pins=rows.pins, notes_lines=notes.lines, notes_tokens=notes.tokens)
+        return msgspec.structs.replace(plan, draft=draft)
+
+    def _plan_request(
+        self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
+    ) -> PlanRequest:
+        return PlanRequest(
+            session_id=request.session_id,
+            rows=rows,
+            limits=limits,
+            count=self._cost,
+            count_text=self._counter.of_text,
+            tokenizer=self._counter.name,
+            current_tokens=current_tokens,
+            outcome=outcome,
+        )
+
+    async def _wait(self, session_id: str, missing: Missing) -> str:
+        if missing.segments > LAZY_SEGMENTS:
+            await self._background.ensure(session_id, missing.until_seq, timeout_seconds=0)
+            return "catching_up"
+        # What is read after the wait needs time, too
+        patience = min(self._options.lazy_timeout_seconds, seconds_left() / 2)
+        return await self._background.ensure(session_id, missing.until_seq, timeout_seconds=patience)
+
+    def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
+        by_tokens = limits.window_growth == "tokens" or everything_unsealed
+        most = min(limits.budget, limits.max_window_tokens) if by_tokens else limits.budget
+        return ContextQuery(
+            session_id=request.session_id,
+            user_id=request.user_id,
+            last_count=limits.take_last_count + MESSAGES_BEFORE,
+            trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
+            max_messages=_most_messages(limits, most if by_tokens else None),
+            max_tokens=max(most, 1),
+            overhead=limits.overhead,
+            budget=request.budget or 0,
+            settings_fingerprint=self._options.settings_fingerprint,
+        )
+
+    def _limits(self, request: LoadRequest) -> ContextLimits:
+        limits = self._options.limits
+        explicit = request.budget is not None
+        growth = self._options.window_growth
+        if growth == "auto":
+            growth = "tokens" if explicit else "messages"
+        budget = request.budget if request.budget is not None else self._left_by(request)
+        return msgspec.structs.replace(limits, budget=budget, window_growth=growth, on_overflow=request.on_overflow)
+
+    def _left_by(self, request: LoadRequest) -> int:
+        """Tokens that the system prompt and the tools leave of what the model takes in."""
+        system = self._counter.of_text(request.system) + self._options.limits.overhead if request.system else 0
+        tools = sum(self._counter.of_text(msgspec.json.encode(tool).decode()) for tool in request.tools)
+        left = self._options.limits.budget - system - tools
+        if left <= 0:
+            taken = f"takes {system} tokens and the tools {tools}; the model takes in {self._options.limits.budget}"
+            raise InvalidInputError("system", f"{taken} (context.max_tokens less the reserved output)")
+        return left
+
+    def _cost(self, message: Message) -> int:
+        return self._counter.of(message) + self._options.limits.overhead
+
+    async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
+        """What of the session answers `text`, best first."""
+        return await self._recaller.search(text, session, user_id, limit=limit)
+
+    # -- recall -------------------------------------------------------------------------------------------------
+
+    async def _with_recalled(self, request: LoadRequest, session: Session | None, loaded: Loaded) -> Loaded:
+        """What was loaded with what answers the query, or what the message to come names and the context does not
+        show.
+        """
+        by_itself = request.query is None and self._strategy.reads_summaries
+        if session is None or session.last_seq <= 1 or not (request.query or (by_itself and request.current)):
+            return loaded
+        question = question_of(request.query, request.current, loaded.draft)
+        if question is None:
+            return loaded
+        context = await self.context(loaded, request.current)
+        draft = await self._recaller.recall(question, session, request.user_id, loaded.draft, context)
+        return msgspec.structs.replace(loaded, draft=_readable_by(request.reader_id, draft))
+
+
+def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
+    """The draft without the messages that other agents keep for themselves; as it is for a reader of None.
+
+    Where the window begins is decided with them, so that it is the same for all readers.
+    """
+    if reader_id is None or not any(map(is_kept_by_author, (*draft.window, *draft.recalled))):
+        return draft
+    window, recalled = _of_reader(reader_id, draft.window), _of_reader(reader_id, draft.recalled)
+    hidden = len(draft.window) - len(window)
+    notes = (
+        (*draft.notes, f"messages of the window that other agents keep for themselves: {hidden}")
+        if hidden
+        else draft.notes
+    )
+    return msgspec.structs.replace(draft, window=window, recalled=recalled, notes=notes)
+
+
+def _of_reader(reader_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple(each for each in messages if each.author_id == reader_id or not is_kept_by_author(each))
+
+
+def _most_messages(limits: ContextLimits, max_tokens: int | None) -> int:
+    """By tokens, as many as empty messages would fit. By count, room for a window whose oldest turn is a long one."""
+    if max_tokens is not None:
+        return max(max_tokens // max(1, limits.overhead), limits.take_last_count)
+    return max(limits.trigger_message_count + limits.longest_turn, limits.take_last_count)

@@ -1,0 +1,122 @@
+"""Appends to PostgreSQL in one statement, which is one round trip: of one batch of messages, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.rows import key_of, message_values
+from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest
+from reactor_memory.database.operations import GroupedWrite, Step, Steps, Values
+
+
+def append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | None]]:
+    """None for an append that the statement left out: `log.append` says why, or does it if that changed since."""
+    if len(requests) == 1:
+        return [(yield from _append_one(requests[0]))]
+    rows = yield Step("append_many", append_many_values(requests))
+    last_seqs: dict[int, int] = {row[0] - 1: row[1] for row in rows}
+    return [
+        log.appended_until(request, last_seqs[place]) if place in last_seqs else None
+        for place, request in enumerate(requests)
+    ]
+
+
+def _append_one(request: AppendRequest) -> Steps[Appended | None]:
+    rows = yield Step("append", append_values(request))
+    if not rows:
+        return None
+    last_seq, known_seq, known_fingerprint, known_size, owner_id, deleted_at = rows[0]
+    if last_seq is not None:
+        return log.appended_until(request, last_seq)
+    log.check_owner_and_deletion(request.session_id, request.user_id, owner_id=owner_id, deleted_at=deleted_at)
+    return log.replay(request, known_seq, known_fingerprint, known_size)
+
+
+def append_values(request: AppendRequest) -> Values:
+    """The parameters of `append`: one array for each column of the messages."""
+    return {
+        **key_of(request.session_id),
+        **log.advance_values(request),
+        **log.batch_values(request),
+        **_message_arrays([request]),
+        "kind": SUMMARIZE,
+        "work_every": request.work_every,
+    }
+
+
+def append_many_values(requests: Sequence[AppendRequest]) -> Values:
+    """The parameters of `append_many`: arrays of the appends too, and to which of them a message belongs."""
+    appends = [
+        {
+            **key_of(request.session_id),
+            **log.advance_values(request),
+            **log.batch_values(request),
+            "work_every": request.work_every,
+        }
+        for request in requests
+    ]
+    return {
+        **_arrays(appends, _APPEND_ARRAYS),
+        "numbers": [number for number, request in enumerate(requests, start=1) for _ in request.messages],
+        "positions": [position for request in requests for position, _ in enumerate(request.messages, start=1)],
+        **_message_arrays(requests),
+        "kind": SUMMARIZE,
+    }
+
+
+def _message_arrays(requests: Sequence[AppendRequest]) -> Values:
+    return _arrays([message_values(message) for request in requests for message in request.messages], _MESSAGE_ARRAYS)
+
+
+def _arrays(rows: Sequence[Values], arrays: Mapping[str, str]) -> Values:
+    return {array: [row[column] for row in rows] for array, column in arrays.items()}
+
+
+_APPEND_ARRAYS = {
+    "group_ids": "group_id",
+    "conversation_ids": "conversation_id",
+    "owner_ids": "owner_id",
+    "agent_names": "agent_name",
+    "counts": "count",
+    "nows": "now",
+    "batch_keys": "batch_key",
+    "batch_fingerprints": "batch_fingerprint",
+    "work_everys": "work_every",
+}
+
+_MESSAGE_ARRAYS = {
+    "message_ids": "message_id",
+    "roles": "role",
+    "visibilities": "visibility",
+    "author_ids": "author_id",
+    "contents": "content",
+    "parts": "parts",
+    "tool_calls": "tool_calls",
+    "tool_call_ids": "tool_call_id",
+    "names": "name",
+    "metadatas": "metadata",
+    "token_counts": "token_count",
+    "tokenizers": "tokenizer",
+    "created_ats": "created_at",
+}
+
+
+def _group_of_request(request: AppendRequest) -> str:
+    return group_of(request.session_id)
+
+
+def _has_key(request: AppendRequest) -> bool:
+    return request.idempotency_key is not None
+
+
+APPENDS: GroupedWrite[AppendRequest, Appended] = GroupedWrite(
+    alone=log.append,
+    many=append_many,
+    group=_group_of_request,
+    is_repeatable=_has_key,
+)
+"""A statement moves a counter once, and holds no two rows that another one may lock in another order: so those of one
+group follow one another.
+"""

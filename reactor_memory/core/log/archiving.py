@@ -1,0 +1,147 @@
+"""Messages put out of view by a caller, and brought back. Nothing is destroyed, and no position is used again.
+
+A branch archives its own messages, and forks that were made before go on showing them. What is archived stays readable
+(`range_summaries.read_originals`), and its facts are drawn and shown. What is cleared is out of memory, too: facts,
+narrative, pins, what recall and searches find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.branches import posted_about
+from reactor_memory.core.log.rows import key_of, session_from
+from reactor_memory.core.ports import SUMMARIZE, PostRequest, Refold
+from reactor_memory.database.operations import Step, Steps
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.cleared import Ranges, is_inside, is_within
+from reactor_memory.features.posted_summaries import operations as posted_summaries
+from reactor_memory.features.recall import operations as recall
+from reactor_memory.features.search import operations as search
+from reactor_memory.features.tiers.covered_ranges import check_border
+from reactor_memory.features.tiers.operations import turn_around
+from reactor_memory.models import Archived, BranchRange, Message, PostedSummary, Session
+
+
+def archive(
+    session_id: str,
+    user_id: str | None,
+    *,
+    until_seq: int | None,
+    cleared: bool,
+    summary: PostRequest | None,
+    now: int,
+    refold: Refold,
+) -> Steps[Archived]:
+    """Archive the session's own messages up to `until_seq` (None: all there are), and post `summary` in their place.
+    One that was posted before under its key archives nothing more.
+
+    Raises `InvalidInputError` for a position that is not the session's own, or between a tool call and its results.
+    """
+    session = yield from log.lock_required(session_id, user_id)
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    last = session.last_seq if until_seq is None else until_seq
+    known = yield from read_archived(session.branch)
+    if until_seq is not None and not is_within(until_seq, (*known.kept, *known.cleared)):
+        yield from _check(session, until_seq)
+    posted, is_known = (yield from _post(summary, last, refold)) if summary else (None, False)
+    if is_known:
+        return Archived(message_count=0, summary=posted)
+    own = BranchRange(conversation_id=session_id, start_seq=session.branch[-1].start_seq, end_seq=last)
+    # Those that are archived are cleared with the others. Those that are cleared are told of again if they are named.
+    other = "archived" if cleared else "" if until_seq is None else "cleared"
+    count = yield from _put_away(own, group, "cleared" if cleared else "archived", other)
+    if count and cleared:
+        yield from search.forget_range(session_id, own.start_seq, last)
+        count += yield from _clear_posted(session, own, group, posted)
+    if count:
+        yield from _settle(session, known.cleared, now=now, refold=refold)
+    return Archived(message_count=count, summary=posted)
+
+
+def restore(session_id: str, user_id: str | None, *, from_seq: int, now: int, refold: Refold) -> Steps[int]:
+    """Bring the session's own archived messages from `from_seq` on back into view and memory; how many there were."""
+    session = yield from log.lock_required(session_id, user_id)
+    yield Step("lock_group", {"group_id": session.group_id})
+    untold = (yield from read_archived(session.branch)).cleared
+    rows = yield Step("restore_own", key_of(session_id) | {"start_seq": from_seq})
+    if rows:
+        yield from _settle(session, untold, now=now, refold=refold)
+    return len(rows)
+
+
+def _settle(session: Session, untold: Ranges, *, now: int, refold: Refold) -> Steps[None]:
+    """Contexts are laid out anew, and what is archived is sealed. `untold` is what was cleared until now: if that has
+    changed, so has what memory tells, and what is cleared no more has to be found again.
+    """
+    key = key_of(session.session_id)
+    yield Step("touch_session", key | {"now": now})
+    cleared = (yield from read_archived(session.branch)).cleared
+    back = [start for start, end in untold if not is_inside((start, end), cleared)]
+    if back:
+        yield from search.index_again(session.session_id, max(back[0], session.branch[-1].start_seq))
+        yield from recall.truncate([session.session_id], seq=back[0])
+    if cleared != untold:
+        yield from fact_operations.fold_again(session, now=now, refold=refold)
+    else:
+        yield Step("delete_layouts", key)
+        yield from fact_operations.retell(session, now=now, refold=refold)
+    yield Step("make_due", key | {"kind": SUMMARIZE, "now": now})
+
+
+def _check(session: Session, until_seq: int) -> Steps[None]:
+    first = session.branch[-1].start_seq
+    if not 1 <= until_seq <= session.last_seq:
+        raise InvalidInputError("until_seq", f"must be from 1 to {session.last_seq}, where this session ends")
+    if until_seq < first:
+        raise InvalidInputError(
+            "until_seq", f"message {until_seq} is inherited; archive it in the session it belongs to"
+        )
+    try:
+        check_border((yield from turn_around(session.branch, until_seq)), until_seq)
+    except InvalidInputError as error:
+        raise InvalidInputError("until_seq", error.problem) from None
+
+
+def _post(summary: PostRequest, last: int, refold: Refold) -> Steps[tuple[Message, bool]]:
+    """The posted summary, and whether it had been posted before."""
+    batch = summary.batch
+    known = yield Step("find_batch", key_of(batch.session_id) | {"batch_key": batch.idempotency_key})
+    posted = yield from posted_summaries.post_summary(replace(summary, until_seq=last), refold=refold)
+    return posted, bool(known)
+
+
+def _clear_posted(session: Session, own: BranchRange, group: Sequence[Session], kept: Message | None) -> Steps[int]:
+    """What was posted behind these messages and tells of them is cleared with them, but for what was posted now."""
+    rows = yield Step("posted_of_group", {"group_id": session.group_id})
+    posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows if row[0] == session.session_id]
+    count = 0
+    for part in posted_about(posted, [session], [own]):
+        if part.start_seq > (own.end_seq or 0) and part.start_seq != (kept.seq if kept else None):
+            yield from search.forget_range(session.session_id, part.start_seq, part.start_seq)
+            count += yield from _put_away(part, group, "cleared", "archived")
+    return count
+
+
+def _put_away(own: BranchRange, group: Sequence[Session], state: str, other: str) -> Steps[int]:
+    """Change the state of these messages; how many there were. Branches that show any of them keep them."""
+    start, end = own.start_seq, own.end_seq or 0
+    shown_until = [
+        part.end_seq
+        for session in group
+        for part in session.branch
+        if part.conversation_id == own.conversation_id and part.end_seq is not None and part.end_seq >= start
+    ]
+    values = {
+        "start_seq": start,
+        "end_seq": end,
+        "archived_until": max(end, max(shown_until, default=0) + 1),
+        "state": state,
+        "other": other,
+    }
+    return len((yield Step("archive_own", key_of(own.conversation_id) | values)))

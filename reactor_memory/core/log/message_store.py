@@ -1,0 +1,95 @@
+"""The log in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactor_memory.core.log import health, postgres_contexts
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.appends import APPENDS
+from reactor_memory.core.ports import (
+    Appended,
+    AppendRequest,
+    ContextQuery,
+    ContextRows,
+    Refold,
+    StoreHealth,
+    Withdrawn,
+)
+from reactor_memory.database.database import Database
+from reactor_memory.models import Message, Session, SessionPage
+
+
+class SqlMessageStore:
+    """`MessageStore` over a database: what is derived from messages that go goes in the same transaction.
+
+    `forget_in`: microseconds after which what is kept elsewhere of a session that was removed is taken away by whoever
+    finds that it was not (None: nothing is kept elsewhere).
+    """
+
+    def __init__(self, database: Database, *, forget_in: int | None = None) -> None:
+        self._database = database
+        self._forget_in = forget_in
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def append(self, request: AppendRequest) -> Appended:
+        return await self._database.write_grouped(APPENDS, request)
+
+    async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
+        return await self._database.read(log.find, session_id, user_id)
+
+    async def read(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        return await self._database.read(
+            log.read, session_id, user_id, after=after, until=until, last=last, limit=limit
+        )
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        if self._database.engine == "postgresql":
+            return await postgres_contexts.read_context(self._database, query)
+        return await self._database.read(log.read_context, query)
+
+    async def read_ranges(
+        self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]
+    ) -> tuple[Message, ...]:
+        return await self._database.read(log.read_ranges, session_id, user_id, ranges)
+
+    async def read_background(
+        self, session_id: str, *, after: int = 0, limit: int = 1000
+    ) -> tuple[Session, tuple[Message, ...]]:
+        return await self._database.read(log.read_background, session_id, after=after, limit=limit)
+
+    async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
+        return await self._database.read(log.list_sessions, user_id, limit=limit, cursor=cursor)
+
+    async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
+        return await self._database.write(log.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
+
+    async def withdraw(
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+    ) -> Withdrawn:
+        return await self._database.write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
+
+    async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
+        return await self._database.write(
+            log.delete, session_id, user_id, now=now, purge=purge, forget_in=self._forget_in
+        )
+
+    async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
+        return await self._database.write(log.purge_deleted, before=before, limit=limit, forget_in=self._forget_in)
+
+    async def check(self) -> StoreHealth:
+        return await health.check(self._database)

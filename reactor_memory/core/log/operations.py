@@ -1,0 +1,723 @@
+"""The operations on the log of messages (`protocols.MessageStore`).
+
+Each generator is one transaction. Checks that refuse an operation come before its first write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice, takewhile
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from reactor_memory.core.log.branches import branch_for_fork, clipped_between, group_of, is_fork
+from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
+from reactor_memory.core.log.rows import (
+    branch_from,
+    first_range,
+    key_of,
+    message_from,
+    message_values,
+    pin_from,
+    pin_values,
+    session_from,
+    to_json,
+)
+from reactor_memory.core.log.tombstones import branches_showing, entomb
+from reactor_memory.core.log.user_rows import name_all_users
+from reactor_memory.core.ports import (
+    FORGET,
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    ContextQuery,
+    ContextRows,
+    Refold,
+    Withdrawn,
+)
+from reactor_memory.database.operations import Batch, Row, Rows, Step, Steps, bounded
+from reactor_memory.errors import (
+    IdempotencyConflictError,
+    InvalidInputError,
+    SessionDeletedError,
+    SessionNotFoundError,
+    SessionOwnershipError,
+)
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.pins.operations import find_pin, place_pin, with_count
+from reactor_memory.features.pins.placement import not_in_view
+from reactor_memory.features.responses import operations as responses
+from reactor_memory.features.search import operations as search
+from reactor_memory.features.sharing.models import title_from
+from reactor_memory.models import (
+    BranchRange,
+    IdleGroup,
+    Layout,
+    Message,
+    Pin,
+    PinTarget,
+    Session,
+    SessionPage,
+    SessionPreview,
+    is_posted_summary,
+)
+
+EVERYTHING = 2**63 - 1
+"""Larger than any position, time or number of rows."""
+
+MessageKey: TypeAlias = tuple[str, str, int]
+"""Group, conversation and seq of a stored message."""
+
+Wanted: TypeAlias = Literal["in view", "archived too"]
+"""Which messages are read. Withdrawn and erased ones never are."""
+
+BEFORE_ALL: MessageKey = ("", "", 0)
+
+_FIRST_CHUNK = 64
+
+PURGED = (
+    "delete_messages",
+    "delete_pins",
+    "delete_range_summaries",
+    "delete_memberships",
+    "delete_transfers",
+    "delete_posted_summaries",
+    "delete_work",
+)
+"""What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
+whole group goes with the key of the root.
+"""
+
+SESSION_COLUMNS = 11
+"""Of a row of `session_with_pins`; then come those of a pin."""
+
+
+def check_access(session: Session, user_id: str | None) -> Session:
+    check_owner_and_deletion(session.session_id, user_id, owner_id=session.owner_id, deleted_at=session.deleted_at)
+    return session
+
+
+def check_owner_and_deletion(
+    session_id: str, user_id: str | None, *, owner_id: str | None, deleted_at: int | None
+) -> None:
+    if deleted_at is not None:
+        raise SessionDeletedError(session_id)
+    check_owner(session_id, user_id, owner_id)
+
+
+def check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
+    if owner_id is not None and owner_id != user_id:
+        raise SessionOwnershipError(session_id)
+
+
+def _first_session(rows: Rows) -> Session | None:
+    return session_from(rows[0]) if rows else None
+
+
+def find_session(session_id: str) -> Steps[Session | None]:
+    """Whoever owns it, deleted or not."""
+    return _first_session((yield Step("session", key_of(session_id))))
+
+
+def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
+    session = yield from find_session(session_id)
+    return session and check_access(session, user_id)
+
+
+def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
+    rows = yield Step("session_with_pins", key_of(session_id))
+    if not rows:
+        return None, ()
+    session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
+    pins = [row[SESSION_COLUMNS:] for row in rows]
+    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None])
+
+
+# Appending
+
+
+def append(request: AppendRequest) -> Steps[Appended]:
+    key = key_of(request.session_id)
+    advanced = yield Step("advance", key | advance_values(request) | {"batch_key": request.idempotency_key})
+    if not advanced:
+        return (yield from _not_advanced(request))
+    appended = appended_until(request, int(advanced[0][0]))
+    yield Batch("insert_message", list(_message_rows(request, appended.first_seq)))
+    if _passes_multiple(appended, request.work_every):
+        yield Step("make_due", key | {"kind": SUMMARIZE, "now": request.now})
+    return appended
+
+
+def _not_advanced(request: AppendRequest) -> Steps[Appended]:
+    """The first answer to the key of the request, unless it is refused."""
+    yield from require(request.session_id, request.user_id)
+    known = yield Step("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
+    return replay(request, *known[0])
+
+
+def advance_values(request: AppendRequest) -> dict[str, object]:
+    return {
+        "owner_id": request.user_id,
+        "agent_name": request.agent_name,
+        "count": len(request.messages),
+        "now": request.now,
+    }
+
+
+def appended_until(request: AppendRequest, last_seq: int) -> Appended:
+    return Appended(first_seq=last_seq - len(request.messages) + 1, last_seq=last_seq)
+
+
+def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) -> Appended:
+    """The first answer to the key of the request. Without a fingerprint, content of the batch was erased since."""
+    if fingerprint and fingerprint != request.fingerprint:
+        raise IdempotencyConflictError(request.session_id, request.idempotency_key or "")
+    return Appended(first_seq=first_seq, last_seq=first_seq + size - 1, replayed=True)
+
+
+def batch_values(request: AppendRequest) -> dict[str, object]:
+    """What the first row of a batch remembers, so that a repetition is recognised."""
+    if request.idempotency_key is None:
+        return {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
+    return {
+        "batch_key": request.idempotency_key,
+        "batch_fingerprint": request.fingerprint,
+        "batch_size": len(request.messages),
+    }
+
+
+_NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
+
+
+def _message_rows(request: AppendRequest, first_seq: int) -> Iterator[dict[str, object]]:
+    key = key_of(request.session_id)
+    for seq, message in enumerate(request.messages, start=first_seq):
+        batch = batch_values(request) if seq == first_seq else _NO_BATCH
+        yield {**key, "seq": seq, **message_values(message), **batch}
+
+
+def _passes_multiple(appended: Appended, every: int | None) -> bool:
+    return every is not None and appended.last_seq // every > (appended.first_seq - 1) // every
+
+
+# Reading
+
+
+def read(
+    session_id: str, user_id: str | None, *, after: int, until: int | None, last: int | None, limit: int | None
+) -> Steps[tuple[Message, ...]]:
+    session = yield from find(session_id, user_id)
+    if session is None:
+        return ()
+    return (yield from read_along(session.branch, after=after, until=until, last=last, limit=limit))
+
+
+def read_along(
+    branch: Sequence[BranchRange],
+    *,
+    after: int = 0,
+    until: int | None = None,
+    last: int | None = None,
+    limit: int | None = None,
+    wanted: Wanted = "in view",
+) -> Steps[tuple[Message, ...]]:
+    if last is None:
+        most = EVERYTHING if limit is None else limit
+        return (yield from _oldest(branch, most, after=after, until=until, wanted=wanted))
+    newest = yield from _newest(branch, last, after=after, until=until, wanted=wanted)
+    return newest[::-1][:limit]
+
+
+def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> Steps[tuple[Message, ...]]:
+    session = yield from find(session_id, user_id)
+    if session is None or not ranges:
+        return ()
+    parts = [part for start, end in ranges for part in stored_parts(session.branch, start - 1, end)]
+    rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": ranges_of(parts)})
+    return tuple({row[0]: message_from(row) for row in rows}.values())
+
+
+@bounded
+def read_context(query: ContextQuery) -> Steps[ContextRows]:
+    session, pins = yield from _find_with_pins(query.session_id, query.user_id)
+    if session is None:
+        return ContextRows()
+    if query.trigger_message_count is None:
+        newest = yield from _newest(session.branch, query.last_count)
+        return ContextRows(session=session, pins=pins, messages=newest[::-1])
+    layout = yield from fact_operations.get_layout(query.session_id, query.budget, query.settings_fingerprint)
+    return ContextRows(
+        session=session,
+        pins=pins,
+        summary=(
+            yield from (fact_operations.get_summary if query.facts else fact_operations.get_summary_head)(
+                query.session_id
+            )
+        ),
+        layout=layout,
+        messages=(yield from _newest_for(query, session, layout))[::-1],
+    )
+
+
+def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) -> Steps[tuple[Message, ...]]:
+    """Newest first."""
+    if session.last_seq <= (query.trigger_message_count or 0):
+        return (yield from _newest(session.branch, query.last_count))
+    if layout is None or query.facts:
+        return (yield from _newest_within(session.branch, query))
+    return (yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages))
+
+
+def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[tuple[Message, ...]]:
+    """Newest first, down to `start`, or to the one before it if that went out of view."""
+    newest = yield from _newest(branch, limit, after=start - 1)
+    if len(newest) < limit and (not newest or newest[-1].seq != start):
+        newest += yield from _newest(branch, 1, until=start - 1)
+    return newest
+
+
+def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:
+    session = yield from find_session(session_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    if session.deleted_at is not None:
+        raise SessionDeletedError(session_id)
+    return session, (yield from _oldest(session.branch, limit, after=after, wanted="archived too"))
+
+
+class StoredPart(NamedTuple):
+    """Where some messages of a branch are stored. Summaries that end behind `hidden_until` hide none of them."""
+
+    conversation_id: str
+    start_seq: int
+    end_seq: int
+    hidden_until: int
+
+    def values(self) -> dict[str, Any]:
+        return key_of(self.conversation_id) | self._asdict()
+
+
+def stored_parts(
+    branch: Sequence[BranchRange], after: int, until: int | None, wanted: Wanted = "in view"
+) -> list[StoredPart]:
+    """Where the messages with `after` < seq <= `until` are stored."""
+    return [
+        StoredPart(
+            part.conversation_id,
+            part.start_seq,
+            _or_everything(part.end_seq),
+            _or_everything(whole.end_seq) if wanted == "in view" else 0,
+        )
+        for whole, part in clipped_between(branch, after, until)
+    ]
+
+
+def _or_everything(end_seq: int | None) -> int:
+    return EVERYTHING if end_seq is None else end_seq
+
+
+def ranges_of(parts: Sequence[StoredPart]) -> str:
+    """The parts as one value of a query."""
+    return to_json(parts) or "[]"
+
+
+def _oldest(
+    branch: Sequence[BranchRange],
+    limit: int,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    wanted: Wanted = "in view",
+) -> Steps[tuple[Message, ...]]:
+    """Oldest first."""
+    parts = stored_parts(branch, after, until, wanted=wanted)
+    return (yield from read_parts("messages_oldest_first", "messages_of_ranges", parts, limit))
+
+
+def _newest(
+    branch: Sequence[BranchRange],
+    limit: int,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    wanted: Wanted = "in view",
+) -> Steps[tuple[Message, ...]]:
+    """Newest first."""
+    parts = stored_parts(branch, after, until, wanted=wanted)
+    return (yield from read_parts("messages_newest_first", "messages_of_ranges", parts[::-1], limit))
+
+
+def read_parts(
+    alone: str, together: str, parts: Sequence[StoredPart], limit: int, **shared: object
+) -> Steps[tuple[Message, ...]]:
+    """The first `limit` messages of `parts`, which are in the order of the messages that are wanted. `alone` is the
+    query of one part, `together`, oldest first, of several: so a few statements read them, whatever their number.
+    `shared`: values of both.
+    """
+    found: list[Message] = []
+    size = limit
+    while parts and len(found) < limit:
+        count = _how_many_within(parts, size)
+        if count > 1:
+            group_id = group_of(parts[0].conversation_id)
+            rows = yield Step(together, shared | {"group_id": group_id, "ranges": ranges_of(parts[:count])})
+            in_order = rows if parts[0].start_seq < parts[1].start_seq else rows[::-1]
+        else:
+            in_order = yield Step(alone, shared | parts[0].values() | {"limit": limit - len(found)})
+        found += map(message_from, in_order)
+        parts, size = parts[max(1, count) :], size * 2
+    return tuple(found[:limit])
+
+
+def _how_many_within(parts: Sequence[StoredPart], size: int) -> int:
+    """Of how many of the first parts all positions together are no more than `size`."""
+    taken = accumulate(part.end_seq - part.start_seq + 1 for part in parts)
+    return sum(1 for _ in takewhile(lambda positions: positions <= size, taken))
+
+
+def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[tuple[Message, ...]]:
+    """Newest first, up to the message that passes `max_tokens`; read in chunks, so that little is read in vain."""
+    window: list[Message] = []
+    tokens, chunk, before = 0, _FIRST_CHUNK, EVERYTHING
+    while len(window) < query.max_messages:
+        wanted = min(chunk, query.max_messages - len(window))
+        newest = yield from _newest(branch, wanted, until=before - 1)
+        for message in newest:
+            window.append(message)
+            tokens += 0 if is_posted_summary(message) else (message.token_count or 0) + query.overhead
+            if tokens > query.max_tokens:
+                return tuple(window)
+        if len(newest) < wanted:
+            break
+        before, chunk = window[-1].seq or 1, chunk * 2
+    return tuple(window)
+
+
+# Listing
+
+
+def list_sessions(user_id: str | None, *, limit: int, cursor: str | None) -> Steps[SessionPage]:
+    begin = Cursor(updated_at=EVERYTHING, session_id="") if cursor is None else decode_cursor(cursor)
+    values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
+    if user_id is None:
+        rows = yield Step("list_open", values)
+    else:
+        rows = yield Step("list_owned", values | {"owner_id": user_id})
+    previews: list[SessionPreview] = []
+    for row in islice(rows, limit):
+        previews.append((yield from _preview(row)))  # noqa: PERF401 (a comprehension cannot yield)
+    return SessionPage(
+        sessions=tuple(previews),
+        next_cursor=_cursor_after(previews[-1]) if previews and len(rows) > limit else None,
+    )
+
+
+def _cursor_after(session: SessionPreview) -> str:
+    return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
+
+
+def _preview(row: Row) -> Steps[SessionPreview]:
+    session_id, _, _, last_seq, path, created_at, updated_at, title, *_ = row
+    return SessionPreview(
+        session_id=session_id,
+        title=title,
+        preview=preview_of((yield from _first_user_text(session_id, path))),
+        last_seq=last_seq,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _first_user_text(session_id: str, path: str | None) -> Steps[str]:
+    """It nearly always stands in the first part of the branch: the others are not even decoded before."""
+    text = yield from _user_text_of(first_range(session_id, path))
+    for part in branch_from(session_id, path)[1:] if text is None else ():
+        if (text := (yield from _user_text_of(part))) is not None:
+            break
+    return text or ""
+
+
+def _user_text_of(part: BranchRange) -> Steps[str | None]:
+    (stored,) = stored_parts([part], part.start_seq - 1, None)
+    rows = yield Step("first_shown_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
+    return rows[0][0] if rows else None
+
+
+# Changing what is in view
+
+
+def lock(session_id: str) -> Steps[Session | None]:
+    """The session, after the root of its group was locked against all other changes of the group's shape."""
+    root_id = group_of(session_id)
+    rows = yield Step("lock_session", key_of(root_id))
+    if session_id != root_id:
+        rows = yield Step("lock_session", key_of(session_id))
+    return _first_session(rows)
+
+
+def require(session_id: str, user_id: str | None) -> Steps[Session]:
+    session = yield from find(session_id, user_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    return session
+
+
+def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
+    """The session, after `lock`. Raises what `MessageStore` promises of a session that may not be changed."""
+    session = yield from lock(session_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    return check_access(session, user_id)
+
+
+def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
+    parent = yield from lock_required(session_id, user_id)
+    if not 1 <= at_seq <= parent.last_seq + 1:
+        raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
+    if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
+        raise InvalidInputError("fork_id", "must be the id of the group, then ~ and a random part")
+    branch = branch_for_fork(parent, fork_id, at_seq)
+    session = Session(
+        session_id=fork_id,
+        group_id=parent.group_id,
+        owner_id=parent.owner_id,
+        last_seq=at_seq - 1,
+        branch=branch,
+        created_at=now,
+        updated_at=now,
+        forked_from_id=session_id,
+        forked_at_seq=at_seq,
+    )
+    inserted = yield Step("insert_fork", _fork_values(session, now))
+    if not inserted:
+        raise InvalidInputError("fork_id", "is taken; choose another random part")
+    taken_along = key_of(session_id) | {"fork_id": fork_id, "at_seq": at_seq}
+    yield Step("copy_pins", taken_along)
+    yield Step("copy_corrections", taken_along)
+    return session
+
+
+def _fork_values(session: Session, now: int) -> dict[str, object]:
+    return {
+        **key_of(session.session_id),
+        "owner_id": session.owner_id,
+        "last_seq": session.last_seq,
+        "path": to_json(session.branch),
+        "forked_from_id": session.forked_from_id,
+        "forked_at_seq": session.forked_at_seq,
+        "now": now,
+    }
+
+
+def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
+    session = yield from lock_required(session_id, user_id)
+    newest = yield from _newest(session.branch, 1)
+    message, position = _withdrawable(session, newest, seq)
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
+    yield from forget_titles(group, [withdrawn])
+    yield Step("withdraw_message", key_of(session_id) | {"seq": position})
+    yield Step("touch_session", key_of(session_id) | {"now": now})
+    posted = yield from fact_operations.take_posted(group, [withdrawn])
+    told = [part for part in posted if part != withdrawn]
+    for part in told:
+        yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
+    gone = (withdrawn, *told)
+    for part in gone:
+        yield from fact_operations.forget_ranges(part.conversation_id, part.start_seq, part.start_seq)
+    yield from search.forget_range(session_id, position, position)
+    holding = branches_showing(group, gone)
+    for branch in holding:
+        key = key_of(branch.session.session_id)
+        yield Batch("delete_pins_of_messages", [key | {"start_seq": a, "end_seq": b} for a, b in branch.ranges])
+    yield from fact_operations.forget_messages(holding, now=now, refold=refold, untold=bool(posted))
+    branches = tuple(each.session for each in holding if each.session.deleted_at is None)
+    return Withdrawn(message=message, conversation_id=session_id, branches=branches)
+
+
+def forget_titles(group: Iterable[Session], parts: Sequence[BranchRange]) -> Steps[None]:
+    """Before these stored messages go, take away the titles in their group that were made of them. No part is open."""
+    titles = {session.title for session in group if session.title is not None}
+    for part in parts if titles else ():
+        values = {"start_seq": part.start_seq, "end_seq": part.end_seq, "length": PREVIEW_SOURCE_LENGTH}
+        for row in (yield Step("shown_texts", key_of(part.conversation_id) | values)):
+            title = title_from(row[0])
+            if title in titles:
+                yield Step("take_title_away", key_of(part.conversation_id) | {"title": title})
+
+
+def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) -> tuple[Message, int]:
+    """The newest visible message, if it is the session's own and the one asked for."""
+    if not newest or newest[0].seq is None:
+        raise InvalidInputError("seq", "there is no message to withdraw")
+    position = newest[0].seq
+    if position < session.branch[-1].start_seq:
+        raise InvalidInputError("seq", f"message {position} is inherited; withdraw it in the session it belongs to")
+    if seq is not None and seq != position:
+        raise InvalidInputError("seq", f"only the newest message can be withdrawn, which is {position}")
+    return newest[0], position
+
+
+# Pins
+
+
+def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
+    session, pins = yield from _find_with_pins(session_id, user_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    return pins
+
+
+def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
+    session = yield from lock_required(session_id, user_id)
+    if not (yield from _newest(session.branch, 1, after=new.seq - 1, until=new.seq)):
+        raise not_in_view(new.seq)
+    pins = yield from read_pins(session_id, user_id)
+    placed = place_pin(pins, new, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
+    if placed not in pins:
+        if all(placed.ordinal != each.ordinal for each in pins):
+            placed = replace(placed, ordinal=(yield from _next_place(session_id)))
+        yield Step("store_pin", key_of(session_id) | pin_values(placed))
+    return placed
+
+
+def _next_place(session_id: str) -> Steps[int]:
+    """Behind all pins, those of cleared messages, too."""
+    return max((row[0] for row in (yield Step("pins", key_of(session_id)))), default=0) + 1
+
+
+def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
+    yield from lock_required(session_id, user_id)
+    known = find_pin((yield from read_pins(session_id, user_id)), target)
+    if known is not None:
+        yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
+    return known is not None
+
+
+# Deleting
+
+
+def delete(
+    session_id: str, user_id: str | None, *, now: int, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
+    session = yield from lock(session_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    check_owner(session_id, user_id, session.owner_id)
+    return (yield from delete_locked(session, now=now, purge=purge, forget_in=forget_in))
+
+
+def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | None = None) -> Steps[tuple[str, ...]]:
+    """As `delete`, of a session that `lock` gave."""
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    time = _deletion_time(group, now)
+    went: list[str] = []
+    for each in with_forks_below(session.session_id, group):
+        if (yield Step("mark_deleted", key_of(each) | {"now": time})):
+            went.append(each)
+        if purge:
+            yield from purge_session(each, now, forget_in=forget_in)
+    yield from name_all_users()
+    yield Step("delete_transfers", key_of(session.session_id))
+    return tuple(went)
+
+
+def _deletion_time(group: Sequence[Session], now: int) -> int:
+    """No two deletions in a group have the same time, so that it tells what was deleted together."""
+    earlier = [session.deleted_at for session in group if session.deleted_at is not None]
+    return max(now, max(earlier, default=0) + 1)
+
+
+def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
+    rows = yield Step("idle_groups", {"before": before, "after": after, "limit": limit})
+    return tuple(
+        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
+    )
+
+
+def delete_idle(
+    group_id: str, *, before: int, now: int, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
+    alive = [session for session in group if session.deleted_at is None]
+    if not alive or max(session.updated_at for session in alive) >= before:
+        return ()
+    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge, forget_in=forget_in))
+
+
+def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:
+    """The session and its forks, their forks and so on: parents before children."""
+    children: dict[str | None, list[str]] = {}
+    for session in group:
+        children.setdefault(session.forked_from_id, []).append(session.session_id)
+    found = [session_id]
+    for each in found:
+        found += children.get(each, ())
+    return tuple(found)
+
+
+def purge_session(session_id: str, now: int, *, forget_in: int | None = None) -> Steps[bool]:
+    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now.
+
+    With `forget_in` it is also noted that something is kept elsewhere: whoever finds the note so many microseconds
+    later takes that away, if it was not done before.
+    """
+    if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
+        return False
+    yield from name_all_users()
+    for query in PURGED:
+        yield Step(query, key_of(session_id))
+    yield from responses.forget_responses([session_id])
+    yield from fact_operations.forget([session_id])
+    yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
+    if forget_in is not None:
+        yield Step("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
+    return True
+
+
+def purge_deleted(*, before: int, limit: int, forget_in: int | None = None) -> Steps[int]:
+    purged = 0
+    rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
+    for _, session_id, deleted_at in rows:
+        purged += yield from purge_session(session_id, deleted_at, forget_in=forget_in)
+    return purged
+
+
+# Counting again
+
+
+def recount_page(
+    tokenizer: str, count: Callable[[Message], int], *, after: MessageKey, limit: int
+) -> Steps[tuple[int, MessageKey | None]]:
+    """Recount the next messages behind `after`: how many, and the last one of them (None: there are no more)."""
+    position = {"group_id": after[0], "conversation_id": after[1], "seq": after[2]}
+    rows = yield Step("messages_of_other_tokenizers", position | {"tokenizer": tokenizer, "limit": limit})
+    counted = [(row[0], row[1], message_from(row[2:])) for row in rows]
+    yield Batch(
+        "store_token_count",
+        [
+            key_of(session_id) | {"seq": message.seq, "token_count": count(message), "tokenizer": tokenizer}
+            for _, session_id, message in counted
+        ],
+    )
+    if len(rows) < limit:
+        return len(rows), None
+    group_id, session_id, message = counted[-1]
+    return len(rows), (group_id, session_id, message.seq or 0)
+
+
+def recount_pins(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
+    """Recount some pins that another tokenizer counted; whether there may be more."""
+    rows = yield Step("pins_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
+    counted = [(row[1], with_count(pin_from(row[2:]), tokenizer, count)) for row in rows]
+    yield Batch("store_pin", [key_of(session_id) | pin_values(pin) for session_id, pin in counted])
+    return len(rows) == limit
+
+
+# Checking
+
+
+def gap_problems(rows: Rows) -> tuple[str, ...]:
+    """The answer of the query `gaps` in words."""
+    return tuple(f"session {row[0]!r}: its counter and its messages disagree" for row in rows)

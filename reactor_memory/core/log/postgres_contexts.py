@@ -1,0 +1,145 @@
+"""How a load reads PostgreSQL: everything in one statement, which is one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from msgspec.structs import replace
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.branches import is_fork
+from reactor_memory.core.log.rows import (
+    key_of,
+    layout_from,
+    message_from,
+    pin_from,
+    session_from,
+    summary_from,
+    summary_head_from,
+)
+from reactor_memory.core.ports import ContextQuery, ContextRows
+from reactor_memory.database.database import Database
+from reactor_memory.database.operations import Row, Rows, Values
+from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
+
+_LEAN_MESSAGE_TOKENS = 32
+"""Seldom has a session fewer tokens a message. While no layout tells how much to read, a longer one than this allows
+takes a second statement.
+"""
+
+
+async def read_context(database: Database, query: ContextQuery) -> ContextRows:
+    """As `log.read_context`."""
+    name = _context_query(query)
+    rows = await _fetched(database, name, query)
+    if name != "read_context_of_layout" or rows.session is None or rows.layout is not None:
+        return rows
+    return _within_tokens(rows, query) if rows.messages else await _fetched(database, "read_context", query)
+
+
+async def _fetched(database: Database, name: str, query: ContextQuery) -> ContextRows:
+    rows = await database.one(name, _context_values(query), is_repeatable=True)
+    return _context_from(rows, query.user_id)
+
+
+def _context_query(query: ContextQuery) -> str:
+    if is_fork(query.session_id):
+        return "read_context_of_fork"
+    if query.trigger_message_count is None:
+        return "read_newest_context"
+    return "read_context" if query.facts else "read_context_of_layout"
+
+
+def _context_values(query: ContextQuery) -> Values:
+    return {
+        **key_of(query.session_id),
+        "user_id": query.user_id,
+        "trigger_message_count": query.trigger_message_count,
+        "last_count": query.last_count,
+        "max_messages": query.max_messages,
+        "max_tokens": query.max_tokens,
+        "likely_count": query.max_tokens // _LEAN_MESSAGE_TOKENS,
+        "overhead": query.overhead,
+        "budget": query.budget,
+        "settings_fingerprint": query.settings_fingerprint,
+        "facts": query.facts,
+    }
+
+
+def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
+    """`rows` by their first column, `part`."""
+    parts: tuple[list[Row], ...] = ([], [], [], [], [])
+    for row in rows:
+        part: int = row[0]
+        parts[part].append(row)
+    sessions, summaries, layouts, messages, pins = parts
+    if not sessions:
+        return ContextRows()
+    return ContextRows(
+        session=log.check_access(_session(sessions[0]), user_id),
+        summary=_summary(summaries[0]) if summaries else None,
+        layout=_layout(layouts[0]) if layouts else None,
+        messages=_messages(messages),
+        pins=_pins(pins),
+    )
+
+
+def _within_tokens(rows: ContextRows, query: ContextQuery) -> ContextRows:
+    """`rows` of a session without a layout, which was read whole."""
+    if rows.session is None or rows.session.last_seq <= (query.trigger_message_count or 0):
+        return rows
+    tokens = 0
+    for place in range(len(rows.messages) - 1, 0, -1):
+        tokens += (rows.messages[place].token_count or 0) + query.overhead
+        if tokens > query.max_tokens:
+            return replace(rows, messages=rows.messages[place:])
+    return rows
+
+
+def _session(row: Row) -> Session:
+    (
+        _,
+        last_seq,
+        session_id,
+        group_id,
+        owner_id,
+        path,
+        title,
+        forked_from,
+        *_,
+        created,
+        _,
+        updated,
+        forked_at,
+        deleted,
+    ) = row
+    return session_from(
+        (session_id, group_id, owner_id, last_seq, path, created, updated, title, forked_from, forked_at, deleted)
+    )
+
+
+def _summary(row: Row) -> SummaryHead:
+    _, covered, narrative, facts, stale_ranges, truncated, spare, *_, version, _, epoch, created_at, updated_at = row
+    head = (covered, version, epoch, truncated == "1", stale_ranges, created_at, updated_at, narrative)
+    return summary_head_from(head) if facts is None else summary_from((*head, facts, spare))
+
+
+def _layout(row: Row) -> Layout:
+    _, seq, fact_lines, narrative, *_, window_start_seq, _, covered_seq, epoch, _ = row
+    return layout_from((seq, window_start_seq, covered_seq, epoch, fact_lines, narrative))
+
+
+def _messages(rows: list[Row]) -> tuple[Message, ...]:
+    """`UNION ALL` promises no order."""
+    rows.sort(key=itemgetter(1))
+    return tuple([message_from(row[1:15]) for row in rows])
+
+
+def _pins(rows: Sequence[Row]) -> tuple[Pin, ...]:
+    return tuple(map(_pin, sorted(rows, key=itemgetter(1))))
+
+
+def _pin(row: Row) -> Pin:
+    _, ordinal, anchor, key, role, text, sha256, tokenizer, *_, seq, _, token_count, created_at, _ = row
+    return pin_from((ordinal, seq, anchor, key, role, text, sha256, token_count, tokenizer, created_at))

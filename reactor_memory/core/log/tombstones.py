@@ -1,0 +1,49 @@
+"""What stays of a message whose content is destroyed, so that no position is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reactor_memory.core.log.branches import ranges_shown
+from reactor_memory.core.log.rows import key_of
+from reactor_memory.core.ports import ErasedBranch
+from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.features.responses import operations as responses
+from reactor_memory.features.search import operations as search
+from reactor_memory.models import BranchRange, Message, Session
+
+
+def tombstone(message: Message) -> Message:
+    """What stays of an erased message: no word of it, nor who said it. One that is a tombstone is given back."""
+    buried = Message(
+        role=message.role,
+        visibility=message.visibility,
+        created_at=message.created_at,
+        seq=message.seq,
+        message_id=message.message_id,
+        token_count=0,
+        tokenizer=message.tokenizer,
+    )
+    return message if message == buried else buried
+
+
+def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
+    """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
+    tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;
+    what is derived from them is the caller's to take away.
+    """
+    values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
+    for start, end in ranges:
+        yield from search.forget_range(conversation_id, start, end)
+    yield Batch("blank_batches", values)
+    destroyed = 0
+    for (start, end), each in zip(ranges, values, strict=True):
+        yield from responses.forget_answers_between(conversation_id, start, end)
+        destroyed += len((yield Step("entomb_messages", each)))
+    return destroyed
+
+
+def branches_showing(group: Iterable[Session], parts: Sequence[BranchRange]) -> tuple[ErasedBranch, ...]:
+    """The conversations of a group to whose branch some of these stored messages belong, with the seqs of those."""
+    shown = ((session, ranges_shown(session.branch, parts)) for session in group)
+    return tuple(ErasedBranch(session=session, ranges=ranges) for session, ranges in shown if ranges)

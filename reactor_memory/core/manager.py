@@ -1,0 +1,1054 @@
+"""The door to the library: what an agent calls, twice a turn."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import wraps
+from hashlib import blake2b
+from io import BytesIO
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
+
+import anyio
+import msgspec
+
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
+from reactor_memory.core.context.report import Context
+from reactor_memory.core.context_managers import async_block
+from reactor_memory.core.loading import ContextLoader, LoadRequest, characters_of, in_thread_if_long
+from reactor_memory.core.log import archiving
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.branches import check_fork_depth
+from reactor_memory.core.ports import (
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    BackgroundWork,
+    Clock,
+    MessageStore,
+    PostRequest,
+    Redactor,
+    Refold,
+    SummaryStore,
+)
+from reactor_memory.core.turn import Turn
+from reactor_memory.core.validation import (
+    MessageLimits,
+    check_agent_name,
+    check_idempotency_key,
+    check_message,
+    check_messages,
+    check_session_id,
+    check_user_id,
+    fingerprint,
+    new_message_id,
+)
+from reactor_memory.database.database import Database
+from reactor_memory.database.deadlines import within
+from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
+from reactor_memory.features.erasure.eraser import Aftermath, Eraser, Positions, ranges_of
+from reactor_memory.features.explain.explainer import Explainer, TracedFact
+from reactor_memory.features.explain.explanation import Explanation
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.amendment_fold import amended, until
+from reactor_memory.features.facts.corrector import Corrector, check_value
+from reactor_memory.features.facts.merge import as_of, fold
+from reactor_memory.features.pins.operations import find_pin, place_pin
+from reactor_memory.features.pins.placement import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
+from reactor_memory.features.posted_summaries import operations as posted_summaries
+from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
+from reactor_memory.features.tiers import operations as range_summaries
+from reactor_memory.models import (
+    Archived,
+    ErasedMessages,
+    ErasedUser,
+    Fact,
+    JsonObject,
+    Ledger,
+    Message,
+    Pin,
+    PinTarget,
+    Role,
+    SearchHit,
+    Segment,
+    Session,
+    SessionPage,
+    Summary,
+    Value,
+    WorkState,
+)
+
+logger = logging.getLogger(__name__)
+
+PAGE = 500
+
+MAX_POSITION = 2**63 - 1
+"""The largest number of a column of whole numbers."""
+
+
+class ManagerOptions(Value, frozen=True, kw_only=True):
+    """`work_every`: after so many messages the background work of a session becomes due, whether this process does it
+    or not. So whoever switches summaries on later finds all that there is to do.
+    """
+
+    limits: MessageLimits
+    work_every: int = 10
+    delete_grace_days: int = 0
+    max_fork_depth: int = 200
+    max_pins: int = 20
+    max_pin_tokens: int = 2000
+    timeout_seconds: float = 10.0
+    lease_seconds: float = 120.0
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Method: TypeAlias = Callable[Concatenate["ConversationManager", P], Coroutine[Any, Any, T]]
+
+
+def _in_time(method: Method[P, T]) -> Method[P, T]:
+    """One deadline for all that the method asks of databases, ``store.timeout_seconds`` after it was called."""
+
+    @wraps(method)
+    async def call(manager: ConversationManager, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with within(manager._options.timeout_seconds):  # pyright: ignore[reportPrivateUsage] (a method but for its place)
+            return await method(manager, *args, **kwargs)
+
+    return call
+
+
+class ConversationManager:
+    """Loads contexts and saves turns; everything it promises holds per session.
+
+    Each call has one deadline, ``store.timeout_seconds``, for all that it asks of the database, and raises
+    `StoreUnavailableError` or `OutcomeUnknownError` by then; `turn` has one for its load and one for its save. What may
+    take long by its nature has none for the whole: `explain`, `summarize`, `drain`, `erase_user`, `stream_messages`.
+
+    `user_id` is who asks. A session belongs to the user of its first save (None, the default: to everybody, for ever);
+    everyone else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
+
+    Where a message is taken, a `Message`, a text (what the user said) or a dict in the form of OpenAI, Anthropic or
+    Gemini is; where several are, one or a list of them. Anything else raises `InvalidMessageError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        loader: ContextLoader,
+        background: BackgroundWork,
+        counter: MessageCounter,
+        redactor: Redactor,
+        refold: Refold,
+        clock: Clock,
+        random: Callable[[int], str],
+        options: ManagerOptions,
+        database: Database,
+        aftermath: Aftermath,
+    ) -> None:
+        self._messages = messages
+        self._summaries = summaries
+        self._database = database
+        self._aftermath = aftermath
+        self._loader = loader
+        self._background = background
+        self._counter = counter
+        self._refold = refold
+        self._explainer = Explainer(
+            messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
+        )
+        self._eraser = Eraser(
+            database=database,
+            aftermath=aftermath,
+            background=background,
+            refold=refold,
+            clock=clock,
+            lease_seconds=options.lease_seconds,
+        )
+        self._corrector = Corrector(database=database, summaries=summaries, refold=refold, clock=clock)
+        self._clock = clock
+        self._random = random
+        self._options = options
+
+    # -- the two calls of a turn --------------------------------------------------------------------------------
+
+    @_in_time
+    async def load_history(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        agent_name: str | None = None,
+        message: MessageLike | None = None,
+        budget: int | None = None,
+        system: str | None = None,
+        tools: Iterable[Any] | None = None,
+        query: str | None = None,
+        history: MessagesLike | None = None,
+        on_overflow: Literal["raise", "drop_memory"] = "raise",
+        traffic: MessagesLike = (),
+        reader_id: str | None = None,
+    ) -> Context:
+        """The context for the next call of the model.
+
+        `message` is the user message to come: counted, put last, not saved. `traffic` follows it: what model and tools
+        did since in this turn, nothing of it saved yet. With ``notes.enabled``, the context begins with the long-term
+        notes that `agent_name` keeps about `user_id`. `budget` (tokens) holds for the messages
+        of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
+        With a `query`, facts and older turns that answer it come back; without one (None), those that hold what
+        `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
+        the stored session, however long or empty it is, and nothing is read. An unknown session is an empty one: a
+        conversation may begin. With a `reader_id`, messages that other agents keep for themselves (visibility
+        ``agent``, another `author_id`) are left out.
+
+        Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
+        ``summary.lazy_timeout_seconds`` for a summary.
+        """
+        request = self._load_request(
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
+            reader_id=reader_id,
+        )
+        if traffic:
+            request = self._with_traffic(request, traffic)
+        if history is not None:
+            return await self._loader.from_history(request, self._checked_history(history))
+        loaded = await self._loader.load(request)
+        return await self._loader.context(loaded, request.current)
+
+    @_in_time
+    async def save_history(
+        self,
+        session_id: str,
+        messages: MessagesLike,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        agent_name: str | None = None,
+    ) -> Appended:
+        """Append a batch durably, whole or not at all, and let summaries grow in the background.
+
+        Repeating a batch with the same `idempotency_key` returns the first answer; other messages under that key
+        raise `IdempotencyConflictError`. Raises `InvalidMessageError` or `LimitExceededError` before anything is
+        stored.
+        """
+        batch = await self.prepare_batch(
+            session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
+        )
+        return await self.save_batch(batch)
+
+    async def prepare_batch(
+        self,
+        session_id: str,
+        messages: MessagesLike,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        agent_name: str | None = None,
+    ) -> AppendRequest:
+        """A batch checked and counted, for `save_batch`. Who stores many prepares the next while one is stored.
+
+        Stores nothing; raises what `save_history` raises before it stores anything.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_idempotency_key(idempotency_key)
+        check_agent_name(agent_name)
+        batch = self._checked(messages, field="messages")
+        return AppendRequest(
+            session_id=session_id,
+            user_id=user_id,
+            messages=await self._prepared(batch),
+            now=self._clock(),
+            idempotency_key=idempotency_key,
+            fingerprint=fingerprint(batch) if idempotency_key is not None else "",
+            work_every=self._options.work_every,
+            agent_name=agent_name,
+        )
+
+    @_in_time
+    async def save_batch(self, batch: AppendRequest) -> Appended:
+        """Append what `prepare_batch` gave, as `save_history` does."""
+        appended = await self._messages.append(batch)
+        self._background.messages_saved(batch.session_id, appended.last_seq)
+        return appended
+
+    @async_block("async with memory.turn(...) as turn")
+    async def turn(
+        self,
+        session_id: str,
+        message: MessageLike,
+        *,
+        user_id: str | None = None,
+        agent_name: str | None = None,
+        budget: int | None = None,
+        system: str | None = None,
+        tools: Iterable[Any] | None = None,
+        query: str | None = None,
+        on_overflow: Literal["raise", "drop_memory"] = "raise",
+        idempotency_key: str | None = None,
+    ) -> AsyncGenerator[Turn]:
+        """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
+
+            async with memory.turn("session-1", "Where is my order?", user_id="u1", budget=4000) as turn:
+                turn.answer(await model(turn.messages()))
+
+        `message` is what the user said; the other arguments are those of `load_history` and `save_history`.
+
+        If the block raises or is cancelled, or what it tells cannot be stored, the user message alone is saved, and
+        the exception goes on.
+        """
+        message = message_of(message)
+        request = self._load_request(
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
+        )
+        with within(self._options.timeout_seconds):
+            loaded = await self._loader.load(request)
+        turn = Turn(
+            message,
+            await self._loader.context(loaded, request.current),
+            assemble=lambda current: self._loader.assemble(loaded, tuple(map(_as_given, current))),
+        )
+        try:
+            yield turn
+        except BaseException:
+            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
+            raise
+        try:
+            await self.save_history(
+                session_id,
+                turn.saved_messages(),
+                user_id=user_id,
+                idempotency_key=idempotency_key,
+                agent_name=agent_name,
+            )
+        except InvalidInputError:
+            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
+            raise
+
+    async def _save_interrupted(
+        self, session_id: str, message: Message, user_id: str | None, agent_name: str | None, key: str | None
+    ) -> None:
+        """Keep what the user said, also while being cancelled. The exception under way matters more than a fault here.
+
+        The key of the whole turn stays free for the turn that succeeds.
+        """
+        failed_key = None if key is None else f"interrupted {blake2b(key.encode()).hexdigest()}"
+        with anyio.CancelScope(shield=True):
+            try:
+                await self.save_history(
+                    session_id, [message], user_id=user_id, idempotency_key=failed_key, agent_name=agent_name
+                )
+            except ReactorMemoryError as error:
+                logger.warning(
+                    "user message of a failed turn not saved",
+                    extra={"session_id": session_id, "reason": type(error).__name__},
+                )
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    @_in_time
+    async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:
+        """The session. Raises `SessionNotFoundError` if nothing was saved under this id."""
+        check_session_id(session_id, creating=False)
+        session = await self._messages.get_session(session_id, user_id)
+        if session is None:
+            raise SessionNotFoundError(session_id)
+        return session
+
+    @_in_time
+    async def list_sessions(
+        self, *, user_id: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> SessionPage:
+        """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
+        check_user_id(user_id)
+        _check_positive("limit", limit)
+        if cursor is not None:
+            _check_text("cursor", cursor)
+        return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
+
+    @_in_time
+    async def read_messages(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        last: int | None = None,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+        archived: bool = False,
+    ) -> tuple[Message, ...]:
+        """The messages with `after` < seq <= `until`, oldest first: the newest `last`, or the first `limit`. With
+        `archived` those that were archived or cleared, too.
+        """
+        check_session_id(session_id, creating=False)
+        if last is not None and limit is not None:
+            raise InvalidInputError("last", "give either last or limit, not both")
+        for name, value in (("last", last), ("limit", limit)):
+            if value is not None:
+                _check_positive(name, value)
+        for name, value in (("after", after), ("until", until)):
+            if value is not None:
+                _check_position(name, value)
+        if archived:
+            return await self._database.read(
+                range_summaries.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
+            )
+        return await self._messages.read(session_id, user_id, after=after, until=until, last=last, limit=limit)
+
+    async def stream_messages(
+        self, session_id: str, *, user_id: str | None = None, after: int = 0, archived: bool = False
+    ) -> AsyncIterator[Message]:
+        """All messages after `after`, oldest first, read page by page; as `read_messages`."""
+        while page := await self.read_messages(session_id, user_id=user_id, after=after, limit=PAGE, archived=archived):
+            for message in page:
+                yield message
+            after = page[-1].seq or 0
+
+    @_in_time
+    async def search(
+        self, session_id: str, query: str, *, user_id: str | None = None, limit: int = 20
+    ) -> tuple[SearchHit, ...]:
+        """The messages and facts of the session that share words with `query`, the best first."""
+        session = await self.get_session(session_id, user_id=user_id)
+        _check_positive("limit", limit)
+        _check_text("query", query)
+        return await self._loader.search(query, session, user_id, limit=limit)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    @_in_time
+    async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:
+        """The current summary, or None if nothing was summarized yet."""
+        await self.get_session(session_id, user_id=user_id)
+        return await self._summaries.get_summary(session_id)
+
+    @_in_time
+    async def read_facts(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        as_of_seq: int | None = None,
+        cleared: bool = False,
+    ) -> tuple[Fact, ...]:
+        """The facts that hold, or held when the session was `as_of_seq` messages long. With `cleared` those of messages
+        that were cleared, too.
+        """
+        if as_of_seq is not None:
+            _check_position("as_of_seq", as_of_seq)
+        session = await self.get_session(session_id, user_id=user_id)
+        ledger = await (self._whole_ledger(session) if cleared else self._explainer.ledger(session))
+        corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
+        held = amended(ledger.facts, corrections)
+        return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
+
+    @_in_time
+    async def trace_facts(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        as_of_seq: int | None = None,
+        everything: bool = False,
+    ) -> tuple[TracedFact, ...]:
+        """`read_facts`, each with the words of its message. With `everything` also the facts that later ones replaced,
+        each with the one that holds, and those that were not verified. Reads the messages that facts come from.
+        """
+        if as_of_seq is not None:
+            _check_position("as_of_seq", as_of_seq)
+        session = await self.get_session(session_id, user_id=user_id)
+        return await self._explainer.trace(session, user_id, until=as_of_seq, everything=everything)
+
+    @_in_time
+    async def read_segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
+        """The segments that were extracted, oldest first, with what each cost."""
+        return (await self._ledger(session_id, user_id)).segments
+
+    async def explain(
+        self,
+        session_id: str,
+        *,
+        seq: int | None = None,
+        fact: tuple[str, str] | None = None,
+        user_id: str | None = None,
+        agent_name: str | None = None,
+        message: MessageLike | None = None,
+        budget: int | None = None,
+        system: str | None = None,
+        tools: Iterable[Any] | None = None,
+        query: str | None = None,
+        on_overflow: Literal["raise", "drop_memory"] = "raise",
+    ) -> Explanation:
+        """Why the context that `load_history` would give with these arguments is as it is. Stores nothing.
+
+        One answer for each message of the session, each fact of its ledger (superseded and unverified ones, too) and
+        each line that competed for memory; with `seq` or `fact` (anchor and key) only for what is about that message or
+        fact. It reads the whole ledger, and without `seq` and `fact` every message: for looking into a session, not
+        for every turn.
+
+        Raises what `load_history` raises, `SessionNotFoundError`, and `InvalidInputError` for a message or fact that
+        is not there.
+        """
+        if seq is not None and fact is not None:
+            raise InvalidInputError("seq", "give either seq or fact, not both")
+        target = None if seq is None and fact is None else _checked_target(seq, fact)
+        request = self._load_request(
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
+        )
+        session = await self.get_session(session_id, user_id=user_id)
+        return await self._explainer.explain(request, session, target)
+
+    async def summarize(
+        self, session_id: str, *, user_id: str | None = None, timeout_seconds: float = 600.0
+    ) -> Summary | None:
+        """Do the background work of this session now, parked work too, and return the summary.
+
+        Where ``background.enabled`` is false it is done here and now. The session must be longer than
+        ``summary.trigger_message_count``, else there is nothing to do. Raises `SummarizationError` with the reason if
+        some of the work failed, or was not done in time (``timeout``); what was done is stored.
+        """
+        await self.get_session(session_id, user_id=user_id)
+        report = await self._background.work_on(session_id, timeout_seconds=timeout_seconds)
+        if report.failed is not None:
+            raise SummarizationError(report.failed, f"failed after {report.steps} steps, which are stored")
+        return await self._summaries.get_summary(session_id)
+
+    @_in_time
+    async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:
+        """Extract the segments that the session owns anew, each once, in the background: after a change of the
+        summarizer, of its prompt or of the redactor. How many there are.
+
+        What is known serves until then, segment by segment, and contexts change once, with the last one; cut off, it
+        goes on. Segments that a fork inherits are rebuilt in the session that they belong to.
+        """
+        await self.get_session(session_id, user_id=user_id)
+        marked = await self._database.write(fact_operations.mark_outdated, session_id, now=self._clock())
+        self._background.request(session_id)
+        return marked
+
+    @_in_time
+    async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
+        """Where the background work of the session stands."""
+        await self.get_session(session_id, user_id=user_id)
+        return await self._summaries.work_state(session_id, SUMMARIZE)
+
+    async def drain(self) -> None:
+        """Wait until this process has no background work left."""
+        await self._background.drain()
+
+    async def _ledger(self, session_id: str, user_id: str | None) -> Ledger:
+        session = await self.get_session(session_id, user_id=user_id)
+        return await self._summaries.read_ledger(session_id, session.branch)
+
+    async def _whole_ledger(self, session: Session) -> Ledger:
+        return await self._database.read(fact_operations.read_ledger, session.branch, cleared_too=True)
+
+    @_in_time
+    async def post_summary(
+        self,
+        session_id: str,
+        *,
+        text: str,
+        until_seq: int,
+        user_id: str | None = None,
+        author_id: str | None = None,
+        title: str | None = None,
+        metadata: JsonObject | None = None,
+        idempotency_key: str | None = None,
+    ) -> Message:
+        """Tell the messages 1..`until_seq` in other words: the message that was appended, of role ``summary`` and
+        visibility ``agent``.
+
+        From now on contexts tell `text` where they would tell the narrative of these messages; segments that end behind
+        them go on telling theirs. Facts stay as they are, none is drawn from `text`, and no window shows it. Of several
+        posted summaries the one with the largest `until_seq` rules, of equals the newest. Forks made behind the message
+        have it, no other branch does. When a message of which it tells is erased or withdrawn, the text goes, too.
+
+        With a `title` that becomes the title of the session: on one line, without what is invisible, cut to
+        `MAX_TITLE_CHARACTERS`. It stands in the metadata of the message, too, and goes with it. Repeating it all with
+        the same `idempotency_key` returns the first message; something else under that key raises
+        `IdempotencyConflictError`.
+
+        Raises `InvalidInputError` for a text or title that says nothing and for an `until_seq` that is not in the
+        session, `InvalidMessageError` or `LimitExceededError` as `save_history` does, and `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_idempotency_key(idempotency_key)
+        _check_position("until_seq", until_seq, least=1)
+        title = None if title is None else one_line_title(title)
+        summary = summary_message(text, title, author_id, metadata)
+        request = await self._post_request(session_id, user_id, summary, until_seq, title, idempotency_key)
+        posted = await self._database.write(posted_summaries.post_summary, request, refold=self._refold)
+        self._background.messages_saved(session_id, posted.seq or 0)
+        return posted
+
+    async def _post_request(
+        self,
+        session_id: str,
+        user_id: str | None,
+        summary: Message,
+        until_seq: int | None,
+        title: str | None,
+        key: str | None,
+    ) -> PostRequest:
+        """`until_seq` None: how long the session is, is known when it is locked."""
+        batch = self._checked([summary], field="summary")
+        return PostRequest(
+            batch=AppendRequest(
+                session_id=session_id,
+                user_id=user_id,
+                messages=await self._prepared(batch),
+                now=self._clock(),
+                idempotency_key=key,
+                fingerprint=f"{fingerprint(batch)} {until_seq}" if key is not None else "",
+                work_every=self._options.work_every,
+            ),
+            until_seq=until_seq or 0,
+            title=title,
+        )
+
+    @_in_time
+    async def correct_fact(
+        self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None
+    ) -> Fact:
+        """Say what a fact (anchor and key) that was extracted really is; how it stands now.
+
+        It holds instead of everything that was said of this fact so far, through re-extraction and in forks made from
+        now on, until a later message states another value. The next load shows it, in every context of the session; a
+        pin of the fact follows. The messages and the narrative stay as they are.
+
+        Raises `InvalidInputError` for a fact that the session does not have now, and for an empty value, and
+        `LimitExceededError` for one that the pin of the fact has no room for; then nothing was stored.
+        """
+        session, name = await self._session_with_fact(session_id, user_id, fact)
+        check_value(value)
+        pins = await self._database.read(log.read_pins, session_id, user_id)
+        pinned = find_pin(pins, name) is not None
+        if pinned:
+            self._check_room(pins, await self._pin_of_fact(session_id, user_id, name, value))
+        await self._corrector.correct(session, user_id, name, value)
+        if pinned:
+            await self.pin(session_id, fact=name, user_id=user_id)
+        facts = await self._ledger(session_id, user_id)
+        return next(
+            each for each in amended(facts.facts, facts.corrections) if each.amended and (each.anchor, each.key) == name
+        )
+
+    @_in_time
+    async def retract_fact(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
+        """Say that what was extracted as this fact (anchor and key) is none: no context shows it, and its pin goes,
+        until a later message states it again. Raises `InvalidInputError` for a fact that the session does not have now.
+        """
+        session, name = await self._session_with_fact(session_id, user_id, fact)
+        await self._corrector.correct(session, user_id, name, None)
+
+    async def _session_with_fact(
+        self, session_id: str, user_id: str | None, fact: object
+    ) -> tuple[Session, tuple[str, str]]:
+        return await self.get_session(session_id, user_id=user_id), _checked_fact(fact)
+
+    # -- pins ---------------------------------------------------------------------------------------------------
+
+    @_in_time
+    async def pin(
+        self,
+        session_id: str,
+        *,
+        seq: int | None = None,
+        fact: tuple[str, str] | None = None,
+        user_id: str | None = None,
+    ) -> Pin:
+        """Let every context of the session show a message, or a fact, byte for byte as it is now.
+
+        `seq` is a message of plain text by the user, the model or the system; `fact` the anchor and key of a verified
+        fact that no tool said. Pinning the same again changes nothing, unless the fact reads differently by now: then
+        its pin does, too. A pin is never given up to a budget, so there may be ``context.max_pins`` of them, of
+        ``context.max_pin_tokens`` together (`LimitExceededError`).
+
+        Raises `InvalidInputError` for what cannot be pinned and `SessionNotFoundError` for an unknown session.
+        """
+        target = _checked_target(seq, fact)
+        check_session_id(session_id, creating=False)
+        if isinstance(target, int):
+            pin = await self._pin_of_message(session_id, user_id, target)
+        else:
+            pin = await self._pin_of_fact(session_id, user_id, target)
+        options = self._options
+        return await self._database.write(
+            log.pin, session_id, user_id, pin, max_pins=options.max_pins, max_pin_tokens=options.max_pin_tokens
+        )
+
+    @_in_time
+    async def unpin(
+        self,
+        session_id: str,
+        *,
+        seq: int | None = None,
+        fact: tuple[str, str] | None = None,
+        user_id: str | None = None,
+    ) -> bool:
+        """Remove the pin of a message or a fact; whether there was one. Pins of forks stay."""
+        check_session_id(session_id, creating=False)
+        return await self._database.write(log.unpin, session_id, user_id, _checked_target(seq, fact))
+
+    @_in_time
+    async def read_pins(self, session_id: str, *, user_id: str | None = None) -> tuple[Pin, ...]:
+        """The pins of a session in the order in which they were made, which is their order in a context.
+
+        Raises `SessionNotFoundError` for an unknown session.
+        """
+        check_session_id(session_id, creating=False)
+        return await self._database.read(log.read_pins, session_id, user_id)
+
+    async def _pin_of_message(self, session_id: str, user_id: str | None, seq: int) -> Pin:
+        found = await self._messages.read(session_id, user_id, after=seq - 1, until=seq)
+        if not found:
+            await self.get_session(session_id, user_id=user_id)
+            raise not_in_view(seq)
+        check_pinnable(found[0])
+        return await self._new_pin(found[0].content, seq=seq, role=found[0].role)
+
+    async def _pin_of_fact(
+        self, session_id: str, user_id: str | None, target: tuple[str, str], value: str | None = None
+    ) -> Pin:
+        """A pin of the fact as it stands now, or with this value."""
+        ledger = await self._explainer.ledger(await self.get_session(session_id, user_id=user_id))
+        fact = fold(pinnable_facts(amended(ledger.facts, ledger.corrections), *target))[-1]
+        if value is not None:
+            fact = msgspec.structs.replace(fact, value=value)
+        return await self._new_pin(fact_text(fact), seq=fact.source_seq, fact=target)
+
+    def _check_room(self, pins: Sequence[Pin], new: Pin) -> None:
+        place_pin(pins, new, max_pins=self._options.max_pins, max_pin_tokens=self._options.max_pin_tokens)
+
+    async def _new_pin(self, text: str, *, seq: int, role: Role = "system", fact: tuple[str, str] | None = None) -> Pin:
+        return Pin(
+            seq=seq,
+            fact=fact,
+            role=role,
+            text=text,
+            sha256=text_hash(text),
+            token_count=await self._tokens_of(text),
+            tokenizer=self._counter.name,
+            created_at=self._clock(),
+        )
+
+    async def _tokens_of(self, text: str) -> int:
+        return await in_thread_if_long(len(text), lambda: self._counter.of_text(text))
+
+    # -- changing a session -------------------------------------------------------------------------------------
+
+    @_in_time
+    async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
+        """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`.
+
+        Raises `LimitExceededError` for more forks of forks than `store.max_fork_depth`.
+        """
+        _check_position("at_seq", at_seq)
+        parent = await self.get_session(session_id, user_id=user_id)
+        check_fork_depth(parent, at_seq, self._options.max_fork_depth)
+        fork_id = f"{parent.group_id}~{self._random(12)}"
+        return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
+
+    @_in_time
+    async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
+        """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
+        drawn from it go with it.
+        """
+        check_session_id(session_id, creating=False)
+        if seq is not None:
+            _check_position("seq", seq)
+        now = self._clock()
+        withdrawn = await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold)
+        message = withdrawn.message
+        await self._aftermath.out_of_view(withdrawn.gone(), [message.message_id or ""])
+        for branch in withdrawn.branches:
+            self._background.messages_saved(branch.session_id, branch.last_seq)
+        return message
+
+    @_in_time
+    async def archive(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        until_seq: int | None = None,
+        clear: bool = False,
+        summary: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Archived:
+        """Take the session's messages up to `until_seq` (None: all) out of view, until `restore` brings them back.
+
+        Nothing is destroyed: `read_messages` gives them with `archived`, the numbering goes on, and their facts and
+        narrative stay in contexts, in place of their text. With `clear` memory shows nothing of them: no facts, no
+        narrative, no pins, and recall and searches do not find them. `summary` is posted in their place, as
+        `post_summary` does. Archiving again what is archived changes nothing; with an `idempotency_key` the same
+        summary is posted once, and a call that posts nothing archives nothing. Messages that were cleared and are
+        archived by name (`until_seq`) are told of again.
+
+        A branch archives its own messages: what it inherits stays in view, and forks that were made before go on
+        showing what their parent archives.
+
+        Raises `InvalidInputError` for an `until_seq` that is not a message of its own or that parts a tool call from
+        its results, and for a summary that says nothing; `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_idempotency_key(idempotency_key)
+        if until_seq is not None:
+            _check_position("until_seq", until_seq, least=1)
+        if idempotency_key is not None and summary is None:
+            raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
+        archived = await self._database.write(
+            archiving.archive,
+            session_id,
+            user_id,
+            until_seq=until_seq,
+            cleared=bool(clear),
+            summary=None
+            if summary is None
+            else await self._post_request(
+                session_id, user_id, summary_message(summary, None, None, None), until_seq, None, idempotency_key
+            ),
+            now=self._clock(),
+            refold=self._refold,
+        )
+        if archived.message_count:
+            self._background.request(session_id)
+        return archived
+
+    @_in_time
+    async def restore(self, session_id: str, *, user_id: str | None = None, from_seq: int = 1) -> int:
+        """Bring back what `archive` took out of view, from message `from_seq` on: into contexts, and what was cleared
+        into memory, too. How many messages. What a summary of tiers or of chat memory archived comes back with that.
+
+        Raises `SessionNotFoundError` for an unknown session.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        _check_position("from_seq", from_seq, least=1)
+        count = await self._database.write(
+            archiving.restore, session_id, user_id, from_seq=from_seq, now=self._clock(), refold=self._refold
+        )
+        if count:
+            self._background.request(session_id)
+        return count
+
+    @_in_time
+    async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:
+        """Delete a session with everything derived from it: a root with all its forks, a fork with those below it.
+
+        Returns the ids that went. With ``store.delete_grace_days`` the content stays in the database that long.
+        """
+        check_session_id(session_id, creating=False)
+        purge = self._options.delete_grace_days == 0
+        gone = await self._messages.delete(session_id, user_id, now=self._clock(), purge=purge)
+        await self.forget_deleted(gone)
+        return gone
+
+    @_in_time
+    async def forget_deleted(self, session_ids: Sequence[str]) -> None:
+        """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
+        time what is kept elsewhere goes, too.
+        """
+        await self._background.cancel(session_ids)
+        if self._options.delete_grace_days == 0:
+            await self._aftermath.of_sessions(session_ids)
+
+    @_in_time
+    async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
+        """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
+
+        A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
+        transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the
+        index, the texts that stood for it and what people corrected of its facts. What was not erased of these
+        segments is read again in the background, and until then the report of a context names it. Work that runs
+        meanwhile cannot bring anything back. The other half of a pair of tool call and result stays in the log, and no
+        context shows it. Erasing again what is erased does no harm.
+
+        Raises `InvalidInputError` for a position that the session does not have, and `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        return await self._eraser.erase(session_id, user_id, ranges_of(seq))
+
+    async def erase_user(self, user_id: str) -> ErasedUser:
+        """Destroy everything of a user: the sessions that they own with all forks and all that was derived, also those
+        that were deleted within the grace time, their notes with every version, and which sessions were active.
+
+        The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
+        What the user saves meanwhile may stay.
+        """
+        check_user_id(user_id)
+        if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
+            raise InvalidInputError("user_id", "names no user; sessions without an owner are deleted one by one")
+        return await self._eraser.erase_user(user_id)
+
+    # -- checks at the door -------------------------------------------------------------------------------------
+
+    def _load_request(
+        self,
+        session_id: str,
+        user_id: str | None,
+        message: MessageLike | None,
+        *,
+        budget: int | None,
+        system: str | None,
+        tools: Iterable[Any] | None,
+        query: str | None,
+        overflow: Literal["raise", "drop_memory"],
+        agent_name: str | None = None,
+        reader_id: str | None = None,
+    ) -> LoadRequest:
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        check_agent_name(agent_name)
+        if budget is not None:
+            _check_positive("budget", budget)
+        if query is not None:
+            _check_text("query", query)
+        if system is not None:
+            _check_text("system", system)
+        if overflow not in ("raise", "drop_memory"):
+            raise InvalidInputError("on_overflow", "must be raise or drop_memory")
+        current = () if message is None else (message_of(message),)
+        for each in current:
+            check_message(each, self._options.limits)
+        if current and current[0].role != "user":
+            raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
+        return LoadRequest(
+            session_id=session_id,
+            user_id=user_id,
+            agent_name=agent_name,
+            reader_id=reader_id,
+            current=tuple(map(_as_given, current)),
+            budget=budget,
+            system=system,
+            tools=_checked_tools(tools),
+            query=query,
+            on_overflow=overflow,
+        )
+
+    def _with_traffic(self, request: LoadRequest, traffic: MessagesLike) -> LoadRequest:
+        """The request of a turn that goes on."""
+        following = messages_of(traffic, field="traffic")
+        for position, message in enumerate(following):
+            check_message(message, self._options.limits, field=f"traffic[{position}]")
+        if following and not request.current:
+            raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
+        return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
+
+    def _checked(self, messages: MessagesLike, *, field: str) -> Sequence[Message]:
+        batch = messages_of(messages, field=field)
+        check_messages(batch, self._options.limits, field=field)
+        return batch
+
+    def _checked_history(self, history: MessagesLike) -> Sequence[Message]:
+        """It is not stored, so the limit of a batch does not hold for it."""
+        messages = messages_of(history, field="history")
+        for position, message in enumerate(messages):
+            check_message(message, self._options.limits, field=f"history[{position}]")
+        return messages
+
+    async def _prepared(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        now = self._clock()
+        return await in_thread_if_long(characters_of(messages), lambda: self._stamped(messages, now))
+
+    def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
+        """The messages as they are stored: counted once, so that no load ever counts them."""
+        random = BytesIO(os.urandom(8 * len(messages))).read  # asking the system for each message would cost more
+        return tuple(
+            [
+                msgspec.structs.replace(
+                    message,
+                    seq=None,
+                    message_id=new_message_id(now, random),
+                    created_at=now if message.created_at is None else message.created_at,
+                    token_count=self._counter.counted(message),
+                    tokenizer=self._counter.name,
+                )
+                for message in messages
+            ]
+        )
+
+
+def _as_given(message: Message) -> Message:
+    """The message without what a store says of a stored one: that may be of another text by now."""
+    return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
+
+
+def _checked_tools(tools: Any) -> tuple[Any, ...]:
+    """The declarations of the tools. They are counted as the JSON that the provider gets."""
+    given = () if tools is None else tools
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")
+    checked = tuple(cast("Iterable[Any]", given))
+    for index, tool in enumerate(checked):
+        try:
+            msgspec.json.encode(tool)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"tools[{index}]", "must be a JSON object") from error
+    return checked
+
+
+def _checked_target(seq: int | None, fact: tuple[str, str] | None) -> PinTarget:
+    if (seq is None) == (fact is None):
+        raise InvalidInputError("seq", "give either seq or fact, and only one of them")
+    if seq is not None:
+        _check_position("seq", seq, least=1)
+        return seq
+    return _checked_fact(fact)
+
+
+def _checked_fact(fact: object) -> tuple[str, str]:
+    match fact:
+        case (str(anchor), str(key)):
+            return anchor, key
+        case _:
+            raise InvalidInputError("fact", "must be the anchor and the key of a fact: (fact.anchor, fact.key)")
+
+
+def _check_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
+
+
+def _check_positive(field: str, value: int) -> None:
+    _check_position(field, value, least=1)
+
+
+def _check_position(field: str, value: object, *, least: int = 0) -> None:
+    """A whole number that every store can hold."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInputError(field, f"must be a whole number, is a {type(value).__name__}")
+    if not least <= value <= MAX_POSITION:
+        raise InvalidInputError(field, f"must be at least {least} and at most {MAX_POSITION}")

@@ -1,0 +1,699 @@
+"""Every plug point, with its semantics.
+
+The suites in `reactor_memory.testing` check an implementation against what is promised here. Constructors do no I/O;
+what has `open` and `close` is opened by `open_container` and closed in reverse order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Protocol
+
+from reactor_memory.models import (
+    ArchivedRanges,
+    BranchRange,
+    Extraction,
+    Fact,
+    FactCorrection,
+    Layout,
+    Lease,
+    Ledger,
+    Message,
+    Pin,
+    PostedSummary,
+    RangeSummary,
+    Segment,
+    Session,
+    SessionPage,
+    Summary,
+    SummaryHead,
+    Usage,
+    Value,
+    WorkState,
+)
+
+
+class Clock(Protocol):
+    """Now, in microseconds since the epoch, UTC."""
+
+    def __call__(self) -> int: ...
+
+
+class Redactor(Protocol):
+    """Takes out of a text what must be neither summarised nor indexed.
+
+    The answer depends on the text alone, and it may be asked in any thread. When it raises, nothing is summarised or
+    indexed.
+    """
+
+    def __call__(self, text: str) -> str: ...
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of a text. `name` is stored beside every count, so it must name the encoding."""
+
+    @property
+    def name(self) -> str: ...
+
+    def count(self, text: str) -> int:
+        """Tokens of `text`, the same for the same text. Never raises on any text, never reaches for the network."""
+        ...
+
+
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+class Condenser(Protocol):
+    """Tells a run of messages in fewer words: writes the texts of tiers and of the chat memory.
+
+    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
+    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
+    retries by itself.
+    """
+
+    async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
+
+
+class Summarizer(Protocol):
+    """Extracts facts and a narrative from a run of messages.
+
+    `name` and `prompt_version` are stored with every segment. `existing_facts` are given in `full` mode only.
+    `source_seq` of every fact must be the seq of one of `messages`. Raises `SummarizationError` and nothing else;
+    never retries by itself.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def prompt_version(self) -> str: ...
+
+    @property
+    def condenser(self) -> Condenser | None:
+        """What tells runs of messages in fewer words, often the summarizer itself; without one, texts are made of what
+        it extracts.
+        """
+        ...
+
+    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction: ...
+
+    async def aclose(self) -> None:
+        """Give back connections. Called once, also when `summarize` was never called."""
+        ...
+
+
+class AppendRequest(Value, frozen=True, kw_only=True):
+    """Messages to append as one batch. The messages are checked, counted and have a `message_id` and `created_at`.
+
+    `fingerprint` identifies the content of the batch; it is stored when `idempotency_key` is given. `work_every`:
+    when the append carries the session past a multiple of this many messages, the row of its background work
+    becomes due in the same transaction (None: never).
+    """
+
+    session_id: str
+    user_id: str | None
+    messages: tuple[Message, ...]
+    now: int
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    work_every: int | None = None
+    agent_name: str | None = None
+
+
+class Appended(Value, frozen=True, kw_only=True):
+    """The answer to an append: the positions of the batch. `replayed`: the same batch had been stored before."""
+
+    first_seq: int
+    last_seq: int
+    replayed: bool = False
+
+
+class PostRequest(Value, frozen=True, kw_only=True):
+    """A summary to append: the one message of `batch` tells what the messages 1..`until_seq` say. `title`, if given,
+    becomes the title of the session.
+    """
+
+    batch: AppendRequest
+    until_seq: int
+    title: str | None = None
+
+
+class ContextQuery(Value, frozen=True, kw_only=True):
+    """What a load needs to read.
+
+    At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
+    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
+    `settings_fingerprint` name the layout.
+
+    Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
+    the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
+    there may be more than `max_tokens` allow.
+    """
+
+    session_id: str
+    user_id: str | None
+    last_count: int
+    trigger_message_count: int | None = None
+    max_messages: int = 0
+    max_tokens: int = 0
+    overhead: int = 4
+    budget: int = 0
+    settings_fingerprint: str = ""
+    facts: bool = False
+
+
+class ContextRows(Value, frozen=True, kw_only=True):
+    """The answer: messages oldest first (withdrawn ones left out), pins in their order. The
+    summary is a `Summary` if facts were asked for, else its head.
+
+    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
+    them.
+    """
+
+    session: Session | None = None
+    pins: tuple[Pin, ...] = ()
+    summary: SummaryHead | None = None
+    layout: Layout | None = None
+    messages: tuple[Message, ...] = ()
+    ranges: tuple[RangeSummary, ...] = ()
+
+
+class Withdrawn(Value, frozen=True, kw_only=True):
+    """The message that was taken back, and every branch that showed it."""
+
+    message: Message
+    conversation_id: str
+    branches: tuple[Session, ...] = ()
+
+    def gone(self) -> tuple[ErasedBranch, ...]:
+        """The message in each of the branches."""
+        seq = self.message.seq or 0
+        return tuple(ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in self.branches)
+
+
+class ErasedBranch(Value, frozen=True, kw_only=True):
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+
+    session: Session
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()
+
+
+class StoreHealth(Value, frozen=True, kw_only=True):
+    """What `doctor` prints of a store: `(label, text)` pairs, and problems in plain words."""
+
+    details: tuple[tuple[str, str], ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+SUMMARIZE = "summarize"
+"""The kind of background work that an append makes due."""
+
+ERASE = "erase"
+"""The kind of what is left to do after messages were erased from the log."""
+
+FORGET = "forget"
+"""The kind of what is left to do after a session was removed from the log: what is kept of it elsewhere."""
+
+ERASE_USER = "erase_user"
+"""The kind of the erasure of a user's groups, each under its root."""
+
+Refold = Callable[[Ledger], Summary]
+"""The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
+
+
+class IndexEntry(Value, frozen=True, kw_only=True):
+    """Something to be found by its words: message `seq`, or what a segment states about the thing `anchor`.
+
+    `turn` is what comes back of a message: the first and the last of its turn, or of the part of it that a segment
+    holds. `seq` of a line is its newest source.
+    """
+
+    seq: int
+    turn: tuple[int, int]
+    text: str
+    anchor: str = ""
+
+
+class IndexPart(Value, frozen=True, kw_only=True):
+    """The entries of the segment `start_seq`..`end_seq` that belongs to `conversation_id`."""
+
+    conversation_id: str
+    start_seq: int
+    end_seq: int
+    entries: tuple[IndexEntry, ...]
+
+
+class RecallQuery(Value, frozen=True, kw_only=True):
+    """What is looked for in one branch. `terms` are those of `text` (`reactor_memory.text.analyzer`)."""
+
+    session_id: str
+    branch: tuple[BranchRange, ...]
+    text: str
+    terms: tuple[str, ...]
+    limit: int = 100
+
+
+class Found(Value, frozen=True, kw_only=True):
+    """An entry that answers. `terms` are those of the query that it holds, `length` counts its different terms.
+
+    `similarity` is for indexes that know more than words; it is added to the score, where a rare term counts about 8.
+    """
+
+    seq: int
+    turn: tuple[int, int]
+    anchor: str = ""
+    terms: tuple[str, ...] = ()
+    length: int = 0
+    similarity: float = 0.0
+    score: float = 0.0
+
+
+class Findings(Value, frozen=True, kw_only=True):
+    """The answer of an index. `frequencies`: how many entries hold each term of the query; `total` counts messages.
+
+    What lies behind `indexed_until` was not searched.
+    """
+
+    found: tuple[Found, ...] = ()
+    frequencies: dict[str, int] = {}
+    total: int = 0
+    indexed_until: int = 0
+
+
+class MessageStore(Protocol):
+    """The log: append-only, gap-free `seq` 1..n per session, owned, idempotent. `SqlMessageStore` is the one in a
+    database; a plug-in may supply another, together with a `SummaryStore`. What needs more than the two (pins,
+    erasure, notes, sharing, search) needs a database.
+
+    Every call checks the owner: a session with an owner answers that `user_id` only (`SessionOwnershipError`), one
+    without answers everybody. A deleted session raises `SessionDeletedError` everywhere. A session id is the id of
+    its group (a root) or ``<group>~<random>`` (a fork). Faults of the database become `StoreError`s. A cancelled
+    call leaves no transaction open; a cancelled append may or may not have happened.
+    """
+
+    async def open(self) -> None:
+        """Connect and check the schema. Raises `SchemaError` or `StoreUnavailableError`."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, then disconnect. Safe to call twice and without `open`."""
+        ...
+
+    async def append(self, request: AppendRequest) -> Appended:
+        """Store the batch durably, whole or not at all; the first batch creates the session and fixes its owner.
+
+        A known `idempotency_key` with the same fingerprint always returns the first answer; with another one
+        raises `IdempotencyConflictError`. An unknown fork id raises `SessionNotFoundError`.
+        """
+        ...
+
+    async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
+        """The session, or None if there is none under this id."""
+        ...
+
+    async def read(
+        self,
+        session_id: str,
+        user_id: str | None,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+    ) -> tuple[Message, ...]:
+        """Messages with `after` < seq <= `until`, oldest first: the newest `last` of them, or the first `limit`.
+
+        Along the branch of a fork; withdrawn messages are left out. An unknown session has no messages.
+        """
+        ...
+
+    async def read_context(self, query: ContextQuery) -> ContextRows:
+        """Everything that one load needs, in one round trip."""
+        ...
+
+    async def read_ranges(
+        self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]
+    ) -> tuple[Message, ...]:
+        """The messages of several ranges of seq, ends included, as `read` gives them: each once, oldest first."""
+        ...
+
+    async def read_background(
+        self, session_id: str, *, after: int = 0, limit: int = 1000
+    ) -> tuple[Session, tuple[Message, ...]]:
+        """The first `limit` messages after `after`, without an owner check: for background work only.
+
+        Raises `SessionNotFoundError` and `SessionDeletedError`.
+        """
+        ...
+
+    async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
+        """The sessions owned by `user_id` (None: the sessions without an owner), newest activity first.
+
+        Pages neither skip nor repeat a session that does not change meanwhile. A broken cursor raises
+        `InvalidInputError`.
+        """
+        ...
+
+    async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
+        """Create the branch `fork_id` that shares 1..`at_seq`-1 and continues with `at_seq`. Copies no message, but
+        the pins of the session on messages that are shared; from then on each branch has its own.
+
+        `at_seq` from 1 to last_seq + 1, else `InvalidInputError`. The owner is the owner of the group.
+        """
+        ...
+
+    async def withdraw(
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+    ) -> Withdrawn:
+        """Take the newest visible message out of view. Its seq is not used again.
+
+        `seq`, if given, must be that message; the message must be the branch's own (else `InvalidInputError`).
+        In a database, what was derived from it goes in the same transaction; elsewhere `KeptElsewhere.messages_gone`
+        follows.
+        """
+        ...
+
+    async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
+        """Delete a root with its whole group, or a fork with the forks below it; the ids that went.
+
+        With `purge` all content goes at once, else it is only marked and `purge_deleted` removes it. Tombstones
+        stay. Deleting a deleted session again returns (), an unknown one raises `SessionNotFoundError`.
+        """
+        ...
+
+    async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
+        """Remove the content of up to `limit` sessions that were marked as deleted before `before`; how many."""
+        ...
+
+    async def check(self) -> StoreHealth:
+        """Look for damage and known faults; reads only."""
+        ...
+
+
+class Ahead(Value, frozen=True, kw_only=True):
+    """How far ahead of now a lease and a pause can end. What seems to end more than twice as far ahead was
+    written by a wrong clock. Twice, since who waits for a lock has looked at the clock before who holds it.
+    """
+
+    lease_microseconds: int
+    wait_microseconds: int
+
+
+EVER = Ahead(lease_microseconds=2**60, wait_microseconds=2**60)
+
+
+class SummaryStore(Protocol):
+    """Segments, facts, summaries, layouts and the state of background work. All of it can be made again.
+
+    `branch` is where the messages of the session are stored (`Session.branch`).
+    """
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def get_summary(self, session_id: str) -> Summary | None: ...
+
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        """The head of the summary: costs the same however many facts there are."""
+        ...
+
+    async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None: ...
+
+    async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
+        """Keep the layout with the higher `seq`, and of the same `seq` the one that covers more: what was laid out
+        while the summary was behind must not stay. Nothing happens if the session is deleted or unknown, or if the
+        `epoch` of the layout is not the one of the stored summary (0 without one).
+        """
+        ...
+
+    async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
+        """All segments and facts of the branch, the corrections of the session, and the posted summary that rules.
+
+        Where a database holds the log, too: without what cleared messages say.
+
+        Of an ancestor only the segments that end inside its range, up to the first segment that is the next
+        branch's own: what is returned covers 1..covered without gap or overlap.
+        """
+        ...
+
+    async def read_facts_about(
+        self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
+    ) -> tuple[Fact, ...]:
+        """The verified facts of `read_ledger` with one of these anchors, as people corrected them. Costs what there
+        is of them, not the ledger.
+        """
+        ...
+
+    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
+        """Store a segment, its facts and the new summary in one transaction.
+
+        A stale or outdated segment with the same borders is replaced. False, and nothing stored, if the fence of the
+        lease is not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored,
+        or `version` not the stored one + 1).
+        """
+        ...
+
+    async def put_summary(self, lease: Lease, summary: Summary) -> bool:
+        """Store a summary without a segment (a fork's first fold, `full` mode). Refused like `record_segment`."""
+        ...
+
+    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        """Messages of these branches went out of view, or were destroyed: delete the facts and the narrative of the
+        segments that hold them, and what identified their content (`Segment.source_hash`), mark them stale, refold the
+        summaries that covered them (`covered_seq` stays, what of it no segment covers is stale, `version` and `epoch`
+        go up by one), drop the layouts of these branches, and make the background work due. When every segment that
+        holds them is stale already, none of this changes anything. Always take the leases of these branches away (the
+        fence goes up), so that a worker that read the messages cannot store what it found.
+        """
+        ...
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        """Delete everything derived from these conversations. A later `record_segment` for them is refused."""
+        ...
+
+    async def claim(
+        self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+    ) -> Lease | None:
+        """Take the lease if it is free or expired, with the next fence; None if another holds it. The work is due from
+        then on, until `release` says otherwise: who dies leaves it to be found.
+
+        `now` is the caller's clock; a store whose database has a clock uses that one for leases. A lease that ends
+        later than `lease_microseconds` from now was taken by a clock that was wrong, and has expired.
+
+        With `wait_microseconds`, work that is parked or put off is left alone: None. Put off is what is due later than
+        now, but not later than so long from now, where only a wrong clock could have put it. Without, it is claimed:
+        who claims a conversation by name wants it done.
+        """
+        ...
+
+    async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
+        """Prolong the lease; False if it was lost."""
+        ...
+
+    async def release(
+        self,
+        lease: Lease,
+        *,
+        due_at: int | None,
+        attempts: int = 0,
+        parked: bool = False,
+        error: str | None = None,
+    ) -> None:
+        """Give the lease back and say when the work is due again (None: not until the next append). A lease that
+        was lost is left alone. Work that an append made due meanwhile stays due.
+        """
+        ...
+
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> Mapping[str, tuple[str, ...]]:
+        """For each of these kinds the conversations whose work is due and not leased, at most `limit` of each, longest
+        waiting first, parked ones left out. What ends further `ahead` of now is over.
+        """
+        ...
+
+    async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
+
+
+class RecallIndex(Protocol):
+    """Finds older messages and fact lines by what they say, within one branch.
+
+    The background work fills it, segment by segment; what is not in it yet is searched without it. Nothing is promised
+    about which entries answer beyond this: one that holds a term of the query is found, among the `limit` best by
+    `scored` of the feature recall. Entries of other conversations than those of the branch, or behind the
+    point where a fork left its ancestor, never answer. Nothing here checks an owner: who asks has read the session.
+
+    A store that is the index, too, takes entries away in the transaction that takes the messages away.
+    """
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def indexed_until(self, conversation_id: str) -> int:
+        """The end of the newest part of this conversation; 0 without one."""
+        ...
+
+    async def extend(self, lease: Lease, part: IndexPart) -> bool:
+        """Add the part that follows the newest one of the conversation; the first one may begin anywhere.
+
+        False, and nothing added, if it does not follow, the fence of the lease is not the newest, or the session is
+        deleted.
+        """
+        ...
+
+    async def search(self, query: RecallQuery) -> Findings:
+        """The best entries for the terms, best first. Costs the entries that hold a term, not those of the session."""
+        ...
+
+    async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
+        """Message `seq` went out of view: forget every part of these conversations that holds it or follows."""
+        ...
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        """Forget these conversations."""
+        ...
+
+
+class KeptElsewhere(Protocol):
+    """What is kept about messages outside the database of the log, whose transactions take nothing of it away.
+
+    Both calls may be repeated: what is gone already is passed over. Faults are `StoreError`s.
+    """
+
+    async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        """Forget what was made of these messages, which each of the branches showed at its own positions."""
+        ...
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        """Forget everything of these conversations."""
+        ...
+
+
+class Amendments(Protocol):
+    """What people and agents said of a session beside its messages, for the fold of its summary."""
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        """The posted summary that rules in this branch (`Ledger.posted`)."""
+        ...
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        """What callers archived of this branch."""
+        ...
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        """What people said of the facts of the session, in the order in which they did."""
+        ...
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        """The segments of the session that wait for being extracted anew, oldest first."""
+        ...
+
+
+class ContextSource(Protocol):
+    """Where a load reads: a store that holds log and summaries, or two stores joined."""
+
+    async def read_context(self, query: ContextQuery) -> ContextRows: ...
+
+
+class WorkReport(Value, frozen=True, kw_only=True):
+    """What became of work that was asked for: the `steps` that were done, and why it `failed`, if it did."""
+
+    steps: int = 0
+    failed: str | None = None
+
+
+class BackgroundWork(Protocol):
+    """Does the work behind saves. None of these calls raises for a fault of a summarizer."""
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None:
+        """Finish or cancel what runs, within the grace time."""
+        ...
+
+    def messages_saved(self, session_id: str, last_seq: int) -> None:
+        """A session has grown. Returns at once."""
+        ...
+
+    def request(self, session_id: str) -> None:
+        """Look whether there is work for the session, parked or not. Returns at once."""
+        ...
+
+    async def work_on(self, session_id: str, *, timeout_seconds: float) -> WorkReport:
+        """Do the work of the session now, parked or not: in the task of the caller where background work is left to
+        other processes. What another process does is waited for. Raises `StoreError`.
+        """
+        ...
+
+    async def ensure(self, session_id: str, until_seq: int, *, timeout_seconds: float) -> str:
+        """Wait until the summary covers `until_seq`. How it ended: ``covered``, ``timeout``, ``failed``,
+        ``open`` (the breaker of the provider is open: not waited at all), ``idle`` (nothing more can be done).
+        """
+        ...
+
+    async def drain(self) -> None:
+        """Wait until no background work of this process is left."""
+        ...
+
+    async def cancel(self, session_ids: Sequence[str]) -> None:
+        """Stop work on sessions that were deleted."""
+        ...
+
+
+class MemoryManagementStrategy(Protocol):
+    """What a chat memory does after messages were added to it (`reactor_memory.features.chat_memory`)."""
+
+    async def post_add_messages_hook(
+        self,
+        conversation_id: str,
+        added_messages_count: int,
+        total_messages_count: int,
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
+        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
+        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
+        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
+        """
+        ...
+
+
+class ChatModel(Protocol):
+    """Answers a person in ``reactor-memory chat``. `name` and `notice` are shown before the first message: who answers,
+    and what the person should know before saying anything.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def notice(self) -> str: ...
+
+    def stream(self, messages: Sequence[Message], *, system: str | None = None) -> AsyncGenerator[str]:
+        """The answer to `messages`, the last of which is the person's, piece by piece.
+
+        Raises `ChatModelError` and no other error, also after some pieces; never retries by itself. Closing the
+        generator stops the answer and gives its connection back.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections. Called once, also when `stream` was never called."""
+        ...

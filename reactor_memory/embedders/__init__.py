@@ -1,1 +1,0 @@
-"""Embedders (`reactor_memory.searching.Embedder`)."""

@@ -1,0 +1,39 @@
+"""A chat memory by conversation: add, get and clear messages, with summaries in place of older ones.
+
+`ChatMemoryService` is the door (``container.chat_memory()``); what happens after messages were added is decided by a
+`MemoryManagementStrategy` (`reactor_memory.core.ports`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reactor_memory.features.chat_memory.projection import SummarizationMetadata, TimestampRange, View
+    from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.chat_memory.strategies import NoopStrategy, SummarizationStrategy
+
+_HOME = {
+    "ChatMemoryService": "service",
+    "NoopStrategy": "strategies",
+    "SummarizationMetadata": "projection",
+    "SummarizationStrategy": "strategies",
+    "TimestampRange": "projection",
+    "View": "projection",
+}
+
+__all__ = [
+    "ChatMemoryService",
+    "NoopStrategy",
+    "SummarizationMetadata",
+    "SummarizationStrategy",
+    "TimestampRange",
+    "View",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

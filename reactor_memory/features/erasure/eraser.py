@@ -1,0 +1,197 @@
+"""Content destroyed for good, in every place that the library knows: the log, what was derived from it, the index,
+running work, and what belongs to a user.
+
+Each step is a transaction, and done again it ends in the same state. What is left to do is noted in the transaction
+that begins an erasure. So one that was cut off goes on by itself, as background work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.health import scrub
+from reactor_memory.core.ports import ERASE_USER, FORGET, BackgroundWork, Clock, ErasedBranch, KeptElsewhere, Refold
+from reactor_memory.database.database import Database
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.models import ErasedMessages, ErasedUser, Lease
+from reactor_memory.text.caches import forget_texts
+
+Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
+"""A seq, several of them (a ``range`` too), or pairs of the first and the last of a range."""
+
+PAGE = 100
+"""Groups of sessions that are looked up at a time."""
+
+
+class Aftermath:
+    """What is left to do when the log has erased: outside of its database, in its files, in memory."""
+
+    def __init__(
+        self, *, database: Database, elsewhere: Sequence[KeptElsewhere], notes_sessions: bool, clock: Clock
+    ) -> None:
+        """`notes_sessions`: whether the log notes that something is kept elsewhere of a session that it removes."""
+        self._database = database
+        self._elsewhere = elsewhere
+        self._notes_sessions = notes_sessions
+        self._clock = clock
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether anything is kept elsewhere."""
+        return bool(self._elsewhere)
+
+    async def out_of_view(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        """These messages went out of view."""
+        for part in self._elsewhere:
+            await part.messages_gone(branches, message_ids)
+
+    async def of_messages(
+        self, branches: Sequence[ErasedBranch], message_ids: Sequence[str], lease: Lease | None
+    ) -> None:
+        """Without a lease an earlier erasure in the same session was not finished, and stays to be done."""
+        await self.out_of_view(branches, message_ids)
+        await self._scrub()
+        if lease is not None:
+            await self._database.write(erasure.finish, lease)
+
+    async def of_sessions(self, session_ids: Sequence[str]) -> None:
+        """The log has removed these sessions: what is kept of them elsewhere goes, and then the note of that."""
+        await self._forget(session_ids)
+        if self._notes_sessions and session_ids:
+            await self._database.write(erasure.drop_work, session_ids, FORGET)
+
+    async def of_group(self, group: Sequence[str], user_id: str) -> int:
+        """Erase a group that is marked as deleted. Whose it was is forgotten last, so that until then it is found."""
+        await self._forget(group)
+        return len(await self._database.write(erasure.erase_group, group[0], user_id, now=self._clock()))
+
+    async def of_groups(self, group_ids: Sequence[str]) -> None:
+        """These groups are erased."""
+        await self._scrub()
+        await self._database.write(erasure.drop_work, group_ids, ERASE_USER)
+
+    async def go_on_with_messages(self, lease: Lease) -> None:
+        """Finish an erasure that was cut off. Which messages were concerned is not known any more, so everything that
+        was ever erased in the group is forgotten once more.
+        """
+        branches, message_ids = await self._database.write(erasure.tombstones, lease.session_id)
+        await self.of_messages(branches, message_ids, lease)
+
+    async def go_on_with_session(self, lease: Lease) -> None:
+        """Finish the deletion of a session."""
+        await self.of_sessions([lease.session_id])
+
+    async def go_on_with_group(self, lease: Lease) -> None:
+        """Finish the erasure of a user for one of their groups."""
+        owner, group = await self._database.write(erasure.group_to_erase, lease.session_id)
+        if owner is not None:
+            await self._database.write(log.delete, group[0], owner, now=self._clock(), purge=False)
+            await self.of_group(group, owner)
+        await self.of_groups([lease.session_id])
+
+    async def _forget(self, session_ids: Sequence[str]) -> None:
+        for part in self._elsewhere:
+            await part.forget(session_ids)
+
+    async def _scrub(self) -> None:
+        await scrub(self._database)
+        forget_texts()
+
+
+class Eraser:
+    """Destroys messages, or all there is of a user. The operations check owners, as everywhere."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        aftermath: Aftermath,
+        background: BackgroundWork,
+        refold: Refold,
+        clock: Clock,
+        lease_seconds: float,
+    ) -> None:
+        self._database = database
+        self._aftermath = aftermath
+        self._background = background
+        self._refold = refold
+        self._clock = clock
+        self._lease_microseconds = int(lease_seconds * 1e6)
+
+    async def erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
+        """As `ConversationManager.erase`."""
+        message_ids = await self._ids(session_id, user_id, ranges)
+        erased, lease = await self._database.write(
+            erasure.begin,
+            session_id,
+            user_id,
+            ranges=ranges,
+            now=self._clock(),
+            refold=self._refold,
+            lease_microseconds=self._lease_microseconds,
+        )
+        session_ids = tuple(branch.session.session_id for branch in erased.branches)
+        await self._background.cancel(session_ids)
+        await self._aftermath.of_messages(erased.branches, message_ids, lease)
+        for branch in erased.branches:
+            if branch.session.deleted_at is None:
+                self._background.messages_saved(branch.session.session_id, branch.session.last_seq)
+        return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
+
+    async def _ids(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
+        """The ids of these messages, if anything elsewhere goes by them."""
+        if not self._aftermath.is_elsewhere:
+            return []
+        found = await self._database.read(log.read_ranges, session_id, user_id, ranges)
+        return [message.message_id for message in found if message.message_id is not None]
+
+    async def erase_user(self, user_id: str) -> ErasedUser:
+        """As `ConversationManager.erase_user`."""
+        rows = await self._database.write(
+            erasure.begin_user, user_id, now=self._clock(), lease_microseconds=self._lease_microseconds
+        )
+        sessions, after = 0, ""
+        while groups := await self._database.read(erasure.owned_groups, user_id, after=after, limit=PAGE):
+            for group in groups:
+                sessions += await self._erase_group(group, user_id)
+            await self._aftermath.of_groups([group[0] for group in groups])
+            after = groups[-1][0]
+        if not after:
+            await self._aftermath.of_groups(())
+        return ErasedUser(session_count=sessions, row_count=rows)
+
+    async def _erase_group(self, group: Sequence[str], user_id: str) -> int:
+        """Marked first, so that nothing is written to it any more."""
+        await self._database.write(log.delete, group[0], user_id, now=self._clock(), purge=False)
+        await self._background.cancel(group)
+        return await self._aftermath.of_group(group, user_id)
+
+
+def ranges_of(seq: Positions) -> tuple[tuple[int, int], ...]:
+    """These positions as runs that do not touch, ends included, in order. Raises `InvalidInputError` for anything but
+    whole numbers and pairs of them.
+    """
+    if isinstance(seq, range) and seq and abs(seq.step) == 1:
+        return ((min(seq), max(seq)),)
+    given = seq if isinstance(seq, Iterable) else [seq]
+    runs: list[tuple[int, int]] = []
+    for start, end in sorted(map(_run, given)):
+        if runs and start <= runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], max(runs[-1][1], end))
+        else:
+            runs.append((start, end))
+    return tuple(runs)
+
+
+def _run(each: object) -> tuple[int, int]:
+    match each:
+        case int() if not isinstance(each, bool):
+            return each, each
+        case (int() as start, int() as end) if start <= end:
+            return start, end
+        case _:
+            pass
+    raise InvalidInputError("seq", "must be a whole number, several, or pairs of the first and the last of a range")

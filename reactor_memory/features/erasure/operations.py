@@ -1,0 +1,148 @@
+"""Content destroyed for good: a tombstone stays for each message, so that no position
+is used again.
+
+Each generator is one transaction, or a part of one that the log began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
+from reactor_memory.core.log.rows import key_of, session_from, to_json
+from reactor_memory.core.log.tombstones import branches_showing, entomb
+from reactor_memory.core.log.user_rows import name_user
+from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, Refold
+from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.sharing import member_operations
+from reactor_memory.models import BranchRange, Lease, Session
+
+
+def erase(
+    session_id: str, user_id: str | None, *, ranges: Sequence[tuple[int, int]], now: int, refold: Refold
+) -> Steps[Erased]:
+    session = yield from log.lock_required(session_id, user_id)
+    parts = parts_to_erase(session, ranges)
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    posted = yield from fact_operations.take_posted(group, parts)
+    parts = (*parts, *posted)
+    branches = branches_showing(group, parts)
+    yield from log.forget_titles(group, parts)
+    destroyed = 0
+    for part in parts:
+        start, end = part.start_seq, part.end_seq or session.last_seq
+        yield from fact_operations.forget_ranges(part.conversation_id, start, end)
+        destroyed += yield from entomb(part.conversation_id, [(start, end)])
+    yield Step("touch_session", key_of(session_id) | {"now": now})
+    for branch in branches:
+        key = key_of(branch.session.session_id)
+        values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
+        yield Batch("delete_pins_of_messages", values)
+    yield from fact_operations.forget_messages(branches, now=now, refold=refold, untold=bool(posted))
+    yield Step("delete_answers_of_group", {"group_id": session.group_id})
+    return Erased(message_count=destroyed, branches=branches)
+
+
+def begin(
+    session_id: str,
+    user_id: str | None,
+    *,
+    ranges: Sequence[tuple[int, int]],
+    now: int,
+    refold: Refold,
+    lease_microseconds: int,
+) -> Steps[tuple[Erased, Lease | None]]:
+    """`erase`, and the lease of what is left to do after it: whoever finds it expired goes on. None if an earlier
+    erasure in this session is not finished: then somebody will do what is left of both.
+    """
+    erased = yield from erase(session_id, user_id, ranges=ranges, now=now, refold=refold)
+    if (yield from fact_operations.work_state(session_id, ERASE)) is not None:
+        yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
+        return erased, None
+    return erased, (yield from fact_operations.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
+
+
+def finish(lease: Lease) -> Steps[None]:
+    """Nothing is left to do, unless more was erased meanwhile, which took the lease away."""
+    yield Step("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
+
+
+def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[str, ...]]]:
+    """Everything that was ever erased in the group of this session: the branches that showed it, and the ids."""
+    key = {"group_id": group_of(session_id)}
+    rows = yield Step("erased_messages", key)
+    group = [session_from(row) for row in (yield Step("lock_group", key))]
+    parts = tuple(BranchRange(conversation_id=row[0], start_seq=row[1], end_seq=row[1]) for row in rows)
+    return branches_showing(group, parts), tuple(row[2] for row in rows if row[2] is not None)
+
+
+def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]:
+    """`forget_user`, and a note for each group of the user that it is to be erased: whoever finds one later goes on."""
+    values = {"owner_id": user_id, "kind": ERASE_USER, "now": now, "lease_microseconds": lease_microseconds}
+    yield Step("note_erasure_of_user", values)
+    return (yield from forget_user(user_id, now=now))
+
+
+def drop_work(session_ids: Sequence[str], kind: str) -> Steps[None]:
+    """Take the notes away that this kind of work is to be done."""
+    yield Batch("drop_work", [key_of(each) | {"kind": kind} for each in session_ids])
+
+
+def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:
+    """Who owns the group, if it was not erased already, and its sessions, the root first."""
+    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
+    ids = sorted((each.session_id for each in group), key=lambda each: (is_fork(each), each))
+    return next((each.owner_id for each in group if each.owner_id is not None), None), tuple(ids)
+
+
+def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[tuple[str, ...], ...]]:
+    roots = yield Step("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
+    groups: list[tuple[str, ...]] = []
+    for root in roots:
+        group = yield Step("group_ids", {"group_id": root[0]})
+        groups.append(tuple(sorted((row[0] for row in group), key=lambda each: (is_fork(each), each))))
+    return tuple(groups)
+
+
+def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ...]]:
+    group = yield Step("lock_group", {"group_id": group_id})
+    went: list[str] = []
+    for session in map(session_from, group):
+        if session.owner_id is None:
+            continue
+        log.check_owner(session.session_id, user_id, session.owner_id)
+        yield Step("mark_deleted", key_of(session.session_id) | {"now": now})
+        yield from log.purge_session(session.session_id, now)
+        went.append(session.session_id)
+    yield Step("disown_group", {"group_id": group_id, "owner_id": user_id})
+    return tuple(went)
+
+
+def forget_user(user_id: str, *, now: int) -> Steps[int]:
+    """Destroy what is kept about a user beside sessions; how many rows.
+
+    An empty version stays behind the notes of each agent: what was to follow an older one is refused.
+    """
+    yield from name_user(user_id)
+    agents = yield Step("newest_notes_of_user", {"user_id": user_id})
+    notes = yield Step("delete_notes_of_user", {"user_id": user_id})
+    ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]
+    yield Batch("end_notes", ends)
+    active = yield Step("delete_active_of_user", {"user_id": user_id})
+    items = yield Step("delete_items_of_user", {"user_id": user_id})
+    answers = yield Step("delete_answers_of_user", {"user_id": user_id, "named": to_json(user_id)})
+    shared = yield from member_operations.forget_user(user_id)
+    return len(notes) + len(active) + len(items) + len(answers) + shared
+
+
+def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:
+    """Where the messages of these ranges are stored. Raises `InvalidInputError` for what is not in the session."""
+    if not ranges:
+        raise InvalidInputError("seq", "names no message")
+    for start, end in ranges:
+        if not 1 <= start <= end <= session.last_seq:
+            raise InvalidInputError("seq", f"must be from 1 to {session.last_seq}, where this session ends")
+    return tuple(part for start, end in sorted(ranges) for part in ranges_between(session.branch, start - 1, end))

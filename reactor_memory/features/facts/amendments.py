@@ -1,0 +1,45 @@
+"""What people and agents said of a session beside its messages, in the database of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.database.database import Database
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.models import ArchivedRanges, BranchRange, FactCorrection, PostedSummary
+
+
+class SqlAmendments:
+    """`Amendments` over the database of the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        return await self._database.read(fact_operations.read_posted, branch)
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        return await self._database.read(read_archived, branch)
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        return await self._database.read(fact_operations.read_corrections, session_id)
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return await self._database.read(fact_operations.outdated_ranges, session_id)
+
+
+class NoAmendments:
+    """A store that is no database keeps none."""
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> None:
+        return None
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        return ArchivedRanges()
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        return ()
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return ()

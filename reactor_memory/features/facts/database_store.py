@@ -1,0 +1,103 @@
+"""What is derived from the log, in its database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reactor_memory.core.ports import EVER, Ahead, ErasedBranch, Refold
+from reactor_memory.database.database import Database
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.models import (
+    BranchRange,
+    Fact,
+    Layout,
+    Lease,
+    Ledger,
+    Segment,
+    Summary,
+    SummaryHead,
+    WorkState,
+)
+
+
+class SqlSummaryStore:
+    """`SummaryStore` over the database of the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def get_summary(self, session_id: str) -> Summary | None:
+        return await self._database.read(fact_operations.get_summary, session_id)
+
+    async def get_summary_head(self, session_id: str) -> SummaryHead | None:
+        return await self._database.read(fact_operations.get_summary_head, session_id)
+
+    async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
+        return await self._database.read(fact_operations.get_layout, session_id, budget, settings_fingerprint)
+
+    async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
+        await self._database.write_relaxed(fact_operations.put_layout, session_id, layout, budget, settings_fingerprint)
+
+    async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
+        return await self._database.read(fact_operations.read_ledger, branch)
+
+    async def read_facts_about(
+        self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
+    ) -> tuple[Fact, ...]:
+        return await self._database.read(fact_operations.read_facts_about, branch, anchors)
+
+    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
+        return await self._database.write(fact_operations.record_segment, lease, segment, facts, summary)
+
+    async def put_summary(self, lease: Lease, summary: Summary) -> bool:
+        return await self._database.write(fact_operations.put_summary, lease, summary)
+
+    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+        await self._database.write(fact_operations.lock_and_forget_messages, branches, now=now, refold=refold)
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        await self._database.write(fact_operations.forget, session_ids)
+
+    async def claim(
+        self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+    ) -> Lease | None:
+        return await self._database.write_relaxed(
+            fact_operations.claim,
+            session_id,
+            kind,
+            now=now,
+            lease_microseconds=lease_microseconds,
+            wait_microseconds=wait_microseconds,
+        )
+
+    async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
+        return await self._database.write_relaxed(
+            fact_operations.renew, lease, now=now, lease_microseconds=lease_microseconds
+        )
+
+    async def release(
+        self,
+        lease: Lease,
+        *,
+        due_at: int | None,
+        attempts: int = 0,
+        parked: bool = False,
+        error: str | None = None,
+    ) -> None:
+        await self._database.write_relaxed(
+            fact_operations.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
+        )
+
+    async def due(
+        self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
+    ) -> Mapping[str, tuple[str, ...]]:
+        return await self._database.read(fact_operations.due, kinds, now=now, limit=limit, ahead=ahead)
+
+    async def work_state(self, session_id: str, kind: str) -> WorkState | None:
+        return await self._database.read(fact_operations.work_state, session_id, kind)

@@ -1,0 +1,77 @@
+"""The one place that asks a summarizer for facts and verifies them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio.to_thread
+import msgspec
+
+from reactor_memory.core.ports import Summarizer
+from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
+from reactor_memory.features.facts.provider_guard import ProviderGuard
+from reactor_memory.models import Extraction, Fact, Message, Value, is_kept_by_author
+
+
+class Extracted(Value, frozen=True, kw_only=True):
+    """What was found, by which summarizer, and in what: `messages` are redacted, as it read them."""
+
+    extraction: Extraction
+    summarizer: str
+    prompt_version: str
+    messages: tuple[Message, ...]
+
+
+class Extractor:
+    """Calls the summarizer under a deadline and lets only what its answer can prove through.
+
+    Where a cap on spending is reached, `fallback` reads instead, which must cost nothing.
+    """
+
+    def __init__(
+        self,
+        summarizer: Summarizer,
+        *,
+        fallback: Summarizer,
+        guard: ProviderGuard,
+    ) -> None:
+        self._summarizer = summarizer
+        self._fallback = fallback
+        self._guard = guard
+
+    async def extract(
+        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = ()
+    ) -> Extracted:
+        """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays.
+
+        Facts are looked up in the redacted messages, and their spans count the characters of these. Summaries among
+        the messages are not read: they are no originals. Nor is what an agent keeps for itself: memory is shown to all.
+        Raises `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
+        """
+        summarizer = self._summarizer
+        extraction, read = Extraction(), tuple[Message, ...]()
+        originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
+        if originals:
+            read, known = await self._guard.redacted(originals, existing_facts)
+            if await self._guard.is_spent(session_id):
+                summarizer = self._fallback
+                answer = await summarizer.summarize(read, existing_facts=known)
+            else:
+                answer = await self._guard.call(
+                    session_id,
+                    lambda: summarizer.summarize(read, existing_facts=known),
+                    tokens=lambda extraction: extraction.usage.total,
+                )
+            extraction = await anyio.to_thread.run_sync(_proven, answer, read)
+        return Extracted(
+            extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
+        )
+
+
+def _proven(answer: Extraction, messages: Sequence[Message]) -> Extraction:
+    return msgspec.structs.replace(
+        answer,
+        facts=verify_facts(answer.facts, messages),
+        narrative=verify_narrative(answer.narrative, messages),
+        headline=verify_narrative(answer.headline, messages),
+    )

@@ -1,0 +1,48 @@
+"""The fold of the ledger with the limits of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reactor_memory.features.facts.merge import fold_into, refold
+from reactor_memory.models import Fact, Ledger, Segment, Summary
+
+
+class SummaryFold:
+    """Folds ledgers into summaries of at most `max_fact_tokens` and `max_narrative_tokens`."""
+
+    def __init__(self, *, max_fact_tokens: int, max_narrative_tokens: int, count: Callable[[str], int]) -> None:
+        self._max_fact_tokens = max_fact_tokens
+        self._max_narrative_tokens = max_narrative_tokens
+        self._count = count
+
+    def whole(self, ledger: Ledger) -> Summary:
+        return refold(
+            ledger,
+            max_fact_tokens=self._max_fact_tokens,
+            max_narrative_tokens=self._max_narrative_tokens,
+            count=self._count,
+        )
+
+    def add(
+        self,
+        summary: Summary,
+        segment: Segment,
+        facts: Sequence[Fact],
+        known: Sequence[Fact] = (),
+        *,
+        posted_until: int = 0,
+    ) -> Summary | None:
+        """`summary` with one more segment; None if only the whole ledger gives the fold. A truncated one needs to be
+        told what is `known` about the anchors of `facts`, one with a posted summary how far that speaks.
+        """
+        return fold_into(
+            summary,
+            facts,
+            segment,
+            known=known,
+            posted_until=posted_until,
+            max_fact_tokens=self._max_fact_tokens,
+            max_narrative_tokens=self._max_narrative_tokens,
+            count=self._count,
+        )

@@ -1,0 +1,365 @@
+"""What there is to do for one session, one step at a time.
+
+A step reads, lets the summarizer extract, and writes once, under the lease it is given. It returns how far the summary
+covers the session afterwards, or None when there is nothing to do. Running a step twice changes nothing: the second
+write is refused or finds nothing left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from reactor_memory.background.kinds import RELEASE_SECONDS, LeaseLostError
+from reactor_memory.core.ports import SUMMARIZE, Amendments, Clock, MessageStore, SummaryStore
+from reactor_memory.core.validation import fingerprint
+from reactor_memory.features.facts.cleared import is_within, told, told_facts, told_segment
+from reactor_memory.features.facts.extractor import Extracted, Extractor
+from reactor_memory.features.facts.fold import SummaryFold
+from reactor_memory.features.facts.segments import archived_segment, next_segment
+from reactor_memory.features.recall.segment_index import Indexer
+from reactor_memory.models import Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
+
+
+class SummaryJob(Protocol):
+    async def step(self, lease: Lease) -> int | None: ...
+
+
+class LedgerJob:
+    """Seals segments, extracts each once, folds their facts: nothing is ever read twice."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        amendments: Amendments,
+        indexer: Indexer,
+        extractor: Extractor,
+        fold: SummaryFold,
+        clock: Clock,
+        trigger_message_count: int,
+        segment_message_count: int,
+        lease_microseconds: int,
+    ) -> None:
+        self._messages = messages
+        self._summaries = summaries
+        self._amendments = amendments
+        self._indexer = indexer
+        self._extractor = extractor
+        self._fold = fold
+        self._clock = clock
+        self._trigger = trigger_message_count
+        self._segment_message_count = segment_message_count
+        self._lease_microseconds = lease_microseconds
+
+    async def step(self, lease: Lease) -> int | None:
+        """Repair a stale segment, or take over what a fork inherits, or seal the next segment, or extract an outdated
+        one anew, or index the sealed.
+        """
+        covered = await self._step(lease, trigger=self._trigger)
+        if covered is None:
+            covered = await self._rebuild(lease)
+        if covered is None and await self._indexer.catch_up(lease):
+            summary = await self._summaries.get_summary_head(lease.session_id)
+            return summary.covered_seq if summary else None
+        return covered
+
+    async def _step(self, lease: Lease, *, trigger: int) -> int | None:
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
+        session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
+        if summary.stale_ranges:
+            return await self._repair(lease, session, summary)
+        archived_until = (await self._amendments.read_archived(session.branch)).until_seq
+        if archived_until <= summary.covered_seq and session.last_seq <= trigger:
+            return None
+        if archived_until > summary.covered_seq and not sealable:
+            sealable = await self._archived(session, summary.covered_seq, archived_until)
+        if inherits_more(session, summary):
+            ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+            if ledger.covered_seq > summary.covered_seq:
+                return await self._put(lease, summary, self._fold.whole(ledger))
+        if not sealable:
+            return None
+        owner = owner_of(session, sealable[-1].seq or 0)
+        if owner != session.session_id:
+            ledger = await self._sealed_by(owner, session, sealable[-1].seq or 0)
+            if ledger.covered_seq > summary.covered_seq:
+                return await self._put(lease, summary, self._fold.whole(ledger))
+        return await self._seal(lease, session, summary, sealable)
+
+    async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Message]]:
+        """The messages of the next due segment; none if no segment is due."""
+        limit = self._segment_message_count * 8
+        while True:
+            session, messages = await self._messages.read_background(session_id, after=covered_seq, limit=limit)
+            count = next_segment(messages, self._segment_message_count)
+            if count is not None:
+                return session, messages[:count]
+            if len(messages) < limit:
+                return session, ()
+            limit *= 2
+
+    async def _archived(self, session: Session, covered_seq: int, until_seq: int) -> Sequence[Message]:
+        """What is left to seal of the archived messages."""
+        limit = until_seq - covered_seq
+        _, messages = await self._messages.read_background(session.session_id, after=covered_seq, limit=limit)
+        return messages[: archived_segment(messages, until_seq) or 0]
+
+    async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
+        extracted = await self._extractor.extract(session.session_id, messages)
+        facts = extracted.extraction.facts
+        start = before.covered_seq + 1
+        end = messages[-1].seq or start
+        segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, messages, extracted)
+        # what was said of the session during the extraction must not make it vain
+        now = await self._summaries.get_summary(session.session_id) or Summary()
+        folded = await self._folded(session, now, segment, facts)
+        covered = await self._record(lease, segment, facts, successor(now, folded, self._clock()))
+        await self._indexer.follow(lease, segment, extracted.messages, facts)
+        return covered
+
+    async def _folded(self, session: Session, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary:
+        """`summary` with one more segment. A truncated one also needs what the ledger says about the same things.
+        What people corrected is folded whole: a correction may be newer than the messages of the segment. So is the
+        first segment of a branch that inherits a posted summary.
+        """
+        segment, facts = await self._told(session, segment, facts)
+        posted = await self._amendments.read_posted(session.branch)
+        if (posted and not summary.version) or await self._amendments.read_corrections(session.session_id):
+            return await self._folded_whole(session, segment, facts)
+        anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
+        known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
+        until = posted.until_seq if posted else 0
+        folded = await anyio.to_thread.run_sync(
+            lambda: self._fold.add(summary, segment, facts, known, posted_until=until)
+        )
+        return folded or await self._folded_whole(session, segment, facts)
+
+    async def _told(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> tuple[Segment, Sequence[Fact]]:
+        """What memory tells of a segment whose messages may be cleared by now."""
+        cleared = (await self._amendments.read_archived(session.branch)).cleared
+        return told_segment(segment, cleared), told_facts(facts, cleared)
+
+    async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        return await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
+
+    async def _repair(self, lease: Lease, session: Session, summary: SummaryHead) -> int | None:
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        stale = next((segment for segment in ledger.segments if segment.stale), None)
+        if stale is not None and stale.conversation_id != session.session_id:
+            await self._run_owner(stale.conversation_id, lambda covered: False)
+            return summary.covered_seq
+        start, end = (stale.start_seq, stale.end_seq) if stale else (ledger.covered_seq + 1, summary.covered_seq)
+        if start <= end:
+            return await self._read_again(lease, session, summary, ledger, start, end)
+        return await self._put(lease, summary, self._fold.whole(ledger))
+
+    async def _read_again(
+        self, lease: Lease, session: Session, summary: SummaryHead, ledger: Ledger, start: int, end: int
+    ) -> int:
+        """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
+        _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
+        left = [message for message in messages if (message.seq or 0) <= end]
+        extracted = await self._extractor.extract(session.session_id, left)
+        facts = extracted.extraction.facts
+        segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
+        shown = with_segment(ledger, *(await self._told(session, segment, facts)))
+        folded = await anyio.to_thread.run_sync(self._fold.whole, shown)
+        return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
+
+    async def _rebuild(self, lease: Lease) -> int | None:
+        """Extract the oldest outdated segment anew; after the last one, contexts and the index are made of the new."""
+        outdated = await self._amendments.outdated_ranges(lease.session_id)
+        summary = await self._summaries.get_summary_head(lease.session_id)
+        if not outdated or summary is None:
+            return None
+        session, _ = await self._messages.read_background(lease.session_id, limit=1)
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        (start, end), *more = outdated
+        if more:
+            return await self._read_again(lease, session, summary, ledger, start, end)
+        renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1)
+        covered = await self._read_again(lease, session, renewed, ledger, start, end)
+        await self._indexer.begin_again(lease.session_id)
+        return covered
+
+    async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
+        """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.
+
+        It does not reach `until_seq` where the owner cuts at another place, behind the fork: then the branch has to
+        seal these messages itself.
+        """
+        await self._run_owner(owner_id, lambda covered: covered >= until_seq)
+        return await self._summaries.read_ledger(session.session_id, session.branch)
+
+    async def _run_owner(self, owner_id: str, enough: Callable[[int], bool]) -> None:
+        lease = await self._summaries.claim(
+            owner_id, SUMMARIZE, now=self._clock(), lease_microseconds=self._lease_microseconds
+        )
+        if lease is None:
+            raise LeaseLostError
+        covered, is_done = 0, False
+        try:
+            summary = await self._summaries.get_summary_head(owner_id)
+            covered = summary.covered_seq if summary else 0
+            while not is_done and not enough(covered):
+                after = await self._step(lease, trigger=0)
+                is_done = after is None
+                covered = covered if after is None else after
+        finally:
+            due_at = None if is_done else self._clock()
+            with anyio.CancelScope(shield=True), anyio.move_on_after(RELEASE_SECONDS):
+                await self._summaries.release(lease, due_at=due_at, attempts=lease.attempts)
+
+    def _segment(
+        self, conversation_id: str, start: int, end: int, messages: Sequence[Message], extracted: Extracted
+    ) -> Segment:
+        extraction = extracted.extraction
+        return Segment(
+            conversation_id=conversation_id,
+            start_seq=start,
+            end_seq=end,
+            source_hash=fingerprint(messages),
+            summarizer=extracted.summarizer,
+            prompt_version=extracted.prompt_version,
+            narrative=extraction.narrative,
+            headline=extraction.headline,
+            usage=extraction.usage,
+            created_at=self._clock(),
+        )
+
+    async def _record(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> int:
+        if not await self._summaries.record_segment(lease, segment, facts, summary):
+            raise LeaseLostError
+        return summary.covered_seq
+
+    async def _put(self, lease: Lease, previous: SummaryHead, folded: Summary) -> int:
+        return await put_successor(self._summaries, lease, successor(previous, folded, self._clock()))
+
+
+class FullJob:
+    """Summaries made anew after every save, from all messages before the window and the facts known so far."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        amendments: Amendments,
+        extractor: Extractor,
+        fold: SummaryFold,
+        clock: Clock,
+        trigger_message_count: int,
+        recent_message_count: int,
+    ) -> None:
+        self._messages = messages
+        self._summaries = summaries
+        self._amendments = amendments
+        self._extractor = extractor
+        self._fold = fold
+        self._clock = clock
+        self._trigger = trigger_message_count
+        self._recent = recent_message_count
+
+    async def step(self, lease: Lease) -> int | None:
+        """Read everything before the window and replace the summary."""
+        session, messages = await self._read_all(lease.session_id)
+        cleared = (await self._amendments.read_archived(session.branch)).cleared
+        until = session.last_seq - self._recent
+        before = [each for each in messages if (each.seq or 0) <= until and not is_within(each.seq or 0, cleared)]
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
+        done = not summary.stale_ranges and summary.covered_seq >= session.last_seq - self._recent
+        if session.last_seq <= self._trigger or done or not before:
+            return None
+        known = await self._summaries.get_summary(lease.session_id) or Summary()
+        extracted = await self._extractor.extract(session.session_id, before, known.facts())
+        extraction = extracted.extraction
+        segment = Segment(
+            conversation_id=session.session_id,
+            start_seq=1,
+            end_seq=session.last_seq - self._recent,
+            source_hash=fingerprint(before),
+            summarizer=extracted.summarizer,
+            prompt_version=extracted.prompt_version,
+            narrative=extraction.narrative,
+            usage=extraction.usage,
+        )
+        now = await self._summaries.get_summary_head(session.session_id) or SummaryHead()
+        ledger = Ledger(
+            segments=(segment,),
+            facts=extraction.facts,
+            corrections=await self._amendments.read_corrections(session.session_id),
+            posted=await self._amendments.read_posted(session.branch),
+        )
+        # what was read holds nothing of what is cleared, and neither does its narrative
+        left = msgspec.structs.replace(told(ledger, cleared), segments=ledger.segments)
+        folded = self._fold.whole(left)
+        return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
+
+    async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:
+        found: list[Message] = []
+        while True:
+            after = (found[-1].seq or 0) if found else 0
+            session, page = await self._messages.read_background(session_id, after=after)
+            found.extend(page)
+            if not page or (page[-1].seq or 0) >= session.last_seq:
+                return session, found
+
+
+def inherits_more(session: Session, summary: SummaryHead) -> bool:
+    """A fork may still take over segments that its ancestors sealed."""
+    return session.forked_at_seq is not None and summary.covered_seq < session.forked_at_seq - 1
+
+
+def owner_of(session: Session, seq: int) -> str:
+    """The conversation under which message `seq` of the branch is stored."""
+    for part in session.branch:
+        if part.start_seq <= seq and (part.end_seq is None or seq <= part.end_seq):
+            return part.conversation_id
+    return session.session_id
+
+
+def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Ledger:
+    """The ledger after `segment` was recorded: one with the same borders is replaced, and so are its facts."""
+    borders = range(segment.start_seq, segment.end_seq + 1)
+    others = [kept for kept in ledger.segments if kept.end_seq != segment.end_seq]
+    return msgspec.structs.replace(
+        ledger,
+        segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
+        facts=(*(fact for fact in ledger.facts if fact.source_seq not in borders), *facts),
+    )
+
+
+def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
+    """How far the summary of a session covers it."""
+
+    async def covered(session_id: str) -> int:
+        head = await summaries.get_summary_head(session_id)
+        return head.covered_seq if head else 0
+
+    return covered
+
+
+async def put_successor(summaries: SummaryStore, lease: Lease, summary: Summary) -> int:
+    """Store a summary without a segment; how far it covers the session."""
+    if not await summaries.put_summary(lease, summary):
+        raise LeaseLostError
+    return summary.covered_seq
+
+
+def successor(previous: SummaryHead, folded: Summary, now: int) -> Summary:
+    """`folded` as the next version of `previous`. Coverage never shrinks."""
+    return msgspec.structs.replace(
+        folded,
+        version=previous.version + 1,
+        epoch=previous.epoch,
+        covered_seq=max(folded.covered_seq, previous.covered_seq),
+        created_at=previous.created_at or now,
+        updated_at=now,
+    )

@@ -1,0 +1,493 @@
+"""The operations on what is derived from the log (`protocols.SummaryStore`).
+
+Each generator is one transaction, or a part of one that the log began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from msgspec.structs import replace
+
+from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.branches import called, group_of, posted_about, ranges_between, segments_of_branch
+from reactor_memory.core.log.rows import (
+    correction_about,
+    correction_from,
+    correction_values,
+    fact_from,
+    fact_values,
+    key_of,
+    layout_from,
+    layout_values,
+    object_from,
+    range_summary_from,
+    segment_from,
+    segment_values,
+    summary_from,
+    summary_head_from,
+    summary_values,
+    to_json,
+    work_state_from,
+)
+from reactor_memory.core.ports import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
+from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.features.facts.amendment_fold import amended
+from reactor_memory.features.facts.cleared import is_inside, is_within, told, told_facts
+from reactor_memory.features.recall import operations as recall
+from reactor_memory.features.search import operations as search
+from reactor_memory.models import (
+    TITLE_KEY,
+    BranchRange,
+    Fact,
+    FactCorrection,
+    Layout,
+    Lease,
+    Ledger,
+    PostedSummary,
+    RangeSummary,
+    Segment,
+    Session,
+    Spending,
+    Summary,
+    SummaryHead,
+    WorkState,
+)
+
+LAST_POSITION = 2**63 - 1
+"""Larger than any position."""
+
+_FACT_COLUMNS = 12
+"""Of a row of `facts_about`; then comes the position of a correction."""
+
+# Summaries and layouts
+
+
+def get_summary(session_id: str) -> Steps[Summary | None]:
+    rows = yield Step("summary", key_of(session_id))
+    return summary_from(rows[0]) if rows else None
+
+
+def get_summary_head(session_id: str) -> Steps[SummaryHead | None]:
+    rows = yield Step("summary_head", key_of(session_id))
+    return summary_head_from(rows[0]) if rows else None
+
+
+def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
+    rows = yield Step("layout", _layout_key(session_id, budget, settings_fingerprint))
+    return layout_from(rows[0]) if rows else None
+
+
+def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:
+    if not (yield from _hold(session_id)):
+        return
+    summary = yield from get_summary_head(session_id)
+    if layout.epoch == (summary.epoch if summary else 0):
+        yield Step("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
+
+
+def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict[str, Any]:
+    return key_of(session_id) | {"budget": budget, "settings_fingerprint": settings_fingerprint}
+
+
+def _hold(session_id: str) -> Steps[bool]:
+    """Whether the session lives; if so, it is neither deleted nor changed by an invalidation until we are done."""
+    rows = yield Step("hold_session", key_of(session_id))
+    return bool(rows) and rows[0][0] is None
+
+
+# The ledger
+
+
+def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> Steps[Ledger]:
+    """As `SummaryStore.read_ledger`; `cleared_too`: with what memory leaves untold."""
+    segments: dict[str, list[Segment]] = {}
+    facts: dict[tuple[str, int], list[Fact]] = {}
+    parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
+    for row in (yield Step("segments_of_branch", _group(branch) | {"parts": parts})):
+        segments.setdefault(row[0], []).append(segment_from(row))
+    for row in (yield Step("facts_of_branch", _group(branch) | {"parts": parts})):
+        facts.setdefault((row[0], row[1]), []).append(fact_from(row[2:]))
+    shown = segments_of_branch(branch, segments)
+    of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
+    ledger = Ledger(
+        segments=shown,
+        facts=tuple(chain.from_iterable(of_shown)),
+        corrections=(yield from read_corrections(branch[-1].conversation_id)),
+        posted=(yield from read_posted(branch)),
+    )
+    return ledger if cleared_too else told(ledger, (yield from read_archived(branch)).cleared)
+
+
+def _group(branch: Sequence[BranchRange]) -> dict[str, str]:
+    return {"group_id": group_of(branch[-1].conversation_id)}
+
+
+def _up_to(ends: Iterable[tuple[str, int | None]]) -> str | None:
+    """Conversations, each with the last seq that counts, as one value of a query."""
+    return to_json([(owner, LAST_POSITION if end is None else end) for owner, end in ends])
+
+
+def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
+    """With the corrections of the branch itself, and without what memory leaves untold."""
+    parts = _up_to((yield from _ends_of_segments(branch)))
+    values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
+    rows = yield Step("facts_about", values)
+    found = [fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None]
+    corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
+    cleared = (yield from read_archived(branch)).cleared if rows else ()
+    return amended(
+        told_facts(found, cleared), [each for each in corrections if not is_within(each.source_seq, cleared)]
+    )
+
+
+def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
+    return tuple(map(correction_from, (yield Step("corrections", key_of(session_id)))))
+
+
+def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int | None]]]:
+    """Until where the segments of each conversation of the branch that has some count (`segments_of_branch`)."""
+    if len(branch) == 1:
+        return [(branch[0].conversation_id, None)]
+    parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
+    rows = yield Step("first_segments", _group(branch) | {"parts": parts})
+    firsts = {row[0]: (row[1], row[2]) for row in rows}
+    ends: list[tuple[str, int | None]] = []
+    next_start = LAST_POSITION
+    for part in reversed(branch):
+        last_end = min(next_start - 1, LAST_POSITION if part.end_seq is None else part.end_seq)
+        start, end = firsts.get(part.conversation_id, (0, LAST_POSITION))
+        if end <= last_end:
+            ends.append((part.conversation_id, last_end))
+            next_start = start
+    return ends
+
+
+def _segments(conversation_id: str) -> Steps[list[Segment]]:
+    return [segment_from(row) for row in (yield Step("segments", key_of(conversation_id)))]
+
+
+def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> Steps[bool]:
+    if not (yield from _follows(lease, summary)):
+        return False
+    if not (yield Step("store_segment", segment_values(segment))):
+        return False
+    yield Step("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
+    yield Batch("insert_fact", [fact_values(segment, ordinal, fact) for ordinal, fact in enumerate(facts)])
+    yield Step("store_summary", summary_values(lease.session_id, summary, lease.fence))
+    return True
+
+
+def mark_outdated(session_id: str, *, now: int) -> Steps[int]:
+    if not (yield from _hold(session_id)):
+        return 0
+    marked = yield Step("mark_outdated", key_of(session_id))
+    yield Step("make_due", key_of(session_id) | {"kind": SUMMARIZE, "now": now})
+    return len(marked)
+
+
+def outdated_ranges(session_id: str) -> Steps[tuple[tuple[int, int], ...]]:
+    return tuple((row[0], row[1]) for row in (yield Step("outdated_ranges", key_of(session_id))))
+
+
+def put_summary(lease: Lease, summary: Summary) -> Steps[bool]:
+    if not (yield from _follows(lease, summary)):
+        return False
+    yield Step("store_summary", summary_values(lease.session_id, summary, lease.fence))
+    return True
+
+
+def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
+    """Whether this writer has the newest lease of a living session, and `summary` is the next version."""
+    if not (yield from _hold(lease.session_id)):
+        return False
+    newest = yield Step("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
+    if not newest or newest[0][0] != lease.fence:
+        return False
+    stored = (yield from get_summary_head(lease.session_id)) or Summary()
+    return summary.version == stored.version + 1 and summary.covered_seq >= stored.covered_seq
+
+
+# Content that went out of view
+
+
+def lock_and_forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+    yield from _lock_all([branch.session for branch in branches])
+    yield from forget_messages(branches, now=now, refold=refold)
+
+
+def _lock_all(branches: Sequence[Session]) -> Steps[None]:
+    for session_id in sorted(branch.session_id for branch in branches):
+        yield Step("lock_session", key_of(session_id))
+
+
+def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold, untold: bool = False) -> Steps[None]:
+    """As `SummaryStore.invalidate`; the branches are locked. A worker that read the messages cannot write any
+    more: its lease is gone, also one that was claimed while the branches were locked. `untold`: posted summaries went,
+    too, which may have told of messages that no segment holds.
+    """
+    holding: list[Segment] = []
+    uncorrected = 0
+    for branch in branches:
+        session_id = branch.session.session_id
+        yield from recall.truncate([session_id], seq=branch.ranges[0][0])
+        yield Step("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
+        yield Step("take_leases_away", key_of(session_id))
+        for start, end in branch.ranges:
+            of_range = key_of(session_id) | {"start_seq": start, "end_seq": end}
+            uncorrected += len((yield Step("delete_corrections_of_messages", of_range)))
+        holding += (segment for segment in (yield from _segments(session_id)) if overlaps(segment, branch.ranges))
+    for segment in holding:
+        end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
+        yield Step("blank_segment", end)
+        yield Step("delete_facts_of_segment", end)
+    if not uncorrected and not untold and all_gone(holding, branches):
+        return
+    for branch in branches:
+        yield from _refold(branch.session, branch.ranges[0][0], now, refold, untold=untold)
+
+
+def all_gone(holding: Sequence[Segment], branches: Sequence[ErasedBranch]) -> bool:
+    """Whether what was made of these ranges is gone already: each lies inside a segment, and all of them are stale."""
+    return all(segment.stale for segment in holding) and all(
+        any(segment.start_seq <= start and end <= segment.end_seq for segment in holding)
+        for branch in branches
+        for start, end in branch.ranges
+    )
+
+
+def overlaps(segment: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether the segment holds a message of one of these ranges of seq."""
+    return any(segment.start_seq <= end and start <= segment.end_seq for start, end in ranges)
+
+
+def _refold(branch: Session, seq: int, now: int, refold: Refold, *, untold: bool = False) -> Steps[None]:
+    yield Step("delete_layouts", key_of(branch.session_id))
+    stored = yield from get_summary_head(branch.session_id)
+    if stored is None or stored.covered_seq < seq:
+        if untold:
+            yield from retell(branch, now=now, refold=refold)
+        return
+    folded = refolded(stored, (yield from read_ledger(branch.branch)), refold, now)
+    yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
+    yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
+
+
+def fold_again(session: Session, *, now: int, refold: Refold) -> Steps[None]:
+    """What memory tells of the session has changed, and its ledger has not. A worker that read it before cannot write
+    any more. What was covered without segments (`full` mode) waits for a new extraction, but for what was cleared.
+    """
+    key = key_of(session.session_id)
+    yield Step("ensure_work", key | {"kind": SUMMARIZE})
+    yield Step("take_leases_away", key)
+    yield Step("delete_layouts", key)
+    stored = yield from get_summary_head(session.session_id)
+    if stored is not None:
+        folded = refolded(stored, (yield from read_ledger(session.branch)), refold, now)
+        cleared = (yield from read_archived(session.branch)).cleared
+        waiting = tuple(each for each in folded.stale_ranges if not is_inside(each, cleared))
+        folded = replace(folded, stale_ranges=waiting)
+        yield Step("store_summary", summary_values(session.session_id, folded, fence=0))
+
+
+def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> Summary:
+    """What follows `stored`. What it covered without segments (`full` mode) waits for a new extraction, too."""
+    folded = refold(ledger)
+    start = ledger.segments[-1].end_seq + 1 if ledger.segments else 1
+    missing = ((start, stored.covered_seq),) if start <= stored.covered_seq else ()
+    return replace(
+        folded,
+        covered_seq=stored.covered_seq,
+        version=stored.version + 1,
+        epoch=stored.epoch + 1,
+        stale_ranges=folded.stale_ranges + missing,
+        created_at=stored.created_at,
+        updated_at=now,
+    )
+
+
+# Posted summaries
+
+
+def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
+    """The one that reaches furthest, of equals the newest: so a late one of less never takes the place of more."""
+    parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
+    rows = yield Step("ruling_posted", _group(branch) | {"parts": parts})
+    return PostedSummary(seq=rows[0][0], until_seq=rows[0][1], text=rows[0][2]) if rows else None
+
+
+def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> Steps[None]:
+    """The summary rules from now on; the log has its text."""
+    yield from _lock_all([session])
+    yield Step("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
+    yield from retell(session, now=now, refold=refold, begin=True)
+
+
+def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+    """The posted summaries that tell of these messages are none any more, and no session of the group is called as one
+    of them said; where their messages are stored.
+    """
+    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
+    posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows]
+    gone = posted_about(posted, group, parts)
+    yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
+    metadata = {(row[0], row[1]): object_from(row[3]) for row in rows}
+    titles = [metadata[part.conversation_id, part.start_seq].get(TITLE_KEY) for part in gone]
+    yield Batch("set_title", [key_of(each.session_id) | {"title": None} for each in called(titles, group)])
+    return gone
+
+
+def retell(session: Session, *, now: int, refold: Refold, begin: bool = False) -> Steps[None]:
+    """Make the narrative of the session anew; `begin`: also where there is no summary yet."""
+    stored = yield from get_summary(session.session_id)
+    if stored is None and not begin:
+        return
+    told = retold(stored or Summary(), (yield from read_ledger(session.branch)), refold, now)
+    yield Step("store_summary", summary_values(session.session_id, told, fence=0))
+    yield Step("delete_layouts", key_of(session.session_id))
+
+
+def retold(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary:
+    """What follows `stored` when only the narrative changed. In `full` mode, where no segments are, the narrative is
+    the posted summary until everything is read again.
+    """
+    return replace(
+        stored,
+        narrative=refold(ledger).narrative,
+        version=stored.version + 1,
+        epoch=stored.epoch + 1,
+        created_at=stored.created_at or now,
+        updated_at=now,
+    )
+
+
+# Summaries of ranges
+
+
+def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
+    """Those of the conversation's own messages, replaced ones included."""
+    return [range_summary_from(row) for row in (yield Step("range_summaries", key_of(session_id)))]
+
+
+def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
+    """Content between `start_seq` and `end_seq` of these messages went out of view: no text that was made of it stays.
+    What the texts took the place of is in view again, unless it goes for the same reason.
+    """
+    for summary in (yield from range_summaries(session_id)):
+        if summary.start_seq <= end_seq and start_seq <= summary.end_seq:
+            yield from undo_range(session_id, summary)
+
+
+def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
+    """Take a summary away: what it replaced is live again, what it archived is in view."""
+    values = key_of(session_id) | {"summary_id": summary.summary_id}
+    yield Step("delete_range_summary", values)
+    yield Step("revive_range_summaries", values)
+    yield Step("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
+
+
+# Corrections
+
+
+def put_correction(session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> Steps[bool]:
+    key = key_of(session.session_id)
+    yield from _lock_all([session])
+    source = ranges_between(session.branch, correction.source_seq - 1, correction.source_seq)
+    if not (yield from _hold(session.session_id)) or not source:
+        return False
+    seen = yield Step("is_in_view", key_of(source[0].conversation_id) | {"seq": correction.source_seq})
+    if not seen:
+        return False
+    yield Step("insert_correction", key | correction_values(correction))
+    yield Step("delete_pins_of_fact", key | {"anchor": correction.anchor, "key": correction.key})
+    yield from _refold(session, 0, now, refold)
+    return True
+
+
+def forget(session_ids: Sequence[str]) -> Steps[None]:
+    for session_id in session_ids:
+        key = key_of(session_id)
+        for query in (
+            "delete_segments",
+            "delete_facts",
+            "delete_summary",
+            "delete_layouts",
+            "delete_corrections",
+            "forget_work",
+        ):
+            yield Step(query, key)
+    yield from recall.forget(session_ids)
+    yield from search.forget(session_ids)
+
+
+# What summarizers cost
+
+
+def add_spending(session_id: str, *, day: int, tokens: int) -> Steps[None]:
+    yield Step("add_spending", key_of(session_id) | {"day": day, "tokens": tokens})
+
+
+def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
+    rows = yield Step("spending", key_of(session_id) | {"day": day})
+    return Spending(session=rows[0][0], day=rows[0][1])
+
+
+def spent_for_owner(session_id: str, *, day: int) -> Steps[int]:
+    """Tokens of all sessions of the session's owner on this day; 0 without one."""
+    return (yield Step("spent_for_owner", key_of(session_id) | {"day": day}))[0][0]
+
+
+# Background work
+
+
+def claim(
+    session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
+) -> Steps[Lease | None]:
+    values = {
+        "kind": kind,
+        "now": now,
+        "lease_microseconds": lease_microseconds,
+        "by_name": int(wait_microseconds is None),
+        "wait_microseconds": wait_microseconds or 0,
+    }
+    rows = yield Step("claim", key_of(session_id) | values)
+    if not rows:
+        return None
+    fence, lease_until, attempts = rows[0]
+    return Lease(session_id=session_id, kind=kind, fence=fence, lease_until=lease_until, attempts=attempts)
+
+
+def renew(lease: Lease, *, now: int, lease_microseconds: int) -> Steps[bool]:
+    rows = yield Step("renew", _lease_key(lease) | {"now": now, "lease_microseconds": lease_microseconds})
+    return bool(rows)
+
+
+def release(lease: Lease, *, due_at: int | None, attempts: int, parked: bool, error: str | None) -> Steps[None]:
+    outcome = {"due_at": due_at, "attempts": attempts, "parked": int(parked), "last_error": error}
+    yield Step("release", _lease_key(lease) | outcome)
+
+
+def _lease_key(lease: Lease) -> dict[str, Any]:
+    return key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence}
+
+
+def due(kinds: Sequence[str], *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[dict[str, tuple[str, ...]]]:
+    """What is over, and what a wrong clock put off for longer than anything is put off: two ranges of each kind."""
+    ranges = ((-1, now), (now + 2 * ahead.wait_microseconds, LAST_POSITION))
+    wanted = to_json([[kind, *times] for kind in kinds for times in ranges])
+    values = {"wanted": wanted, "now": now, "limit": limit, "lease_microseconds": ahead.lease_microseconds}
+    rows = sorted((yield Step("due_work", values)), key=itemgetter(2, 1))
+    return {kind: tuple(row[1] for row in rows if row[0] == kind)[:limit] for kind in kinds}
+
+
+def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:
+    rows = yield Step("work_state", key_of(session_id) | {"kind": kind})
+    return work_state_from(rows[0]) if rows else None
+
+
+def list_work(kind: str, *, limit: int = 100) -> Steps[tuple[WorkState, ...]]:
+    rows = yield Step("troubled_work", {"kind": kind, "limit": limit})
+    return tuple(work_state_from(row) for row in rows)

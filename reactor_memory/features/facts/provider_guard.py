@@ -1,0 +1,90 @@
+"""What stands between the library and a provider: redaction, caps, breaker, deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from reactor_memory.background.breaker import CircuitBreaker
+from reactor_memory.core.ports import Redactor
+from reactor_memory.errors import RedactionError, SummarizationError
+from reactor_memory.features.facts.spending_caps import SpendingCaps
+from reactor_memory.features.redaction import redacted, redacted_facts
+from reactor_memory.models import Fact, Message
+
+T = TypeVar("T")
+
+
+class BreakerOpenError(SummarizationError):
+    """The provider failed too often in a row; it was not called."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("breaker_open", "not called, it failed too often", retry_after_seconds=seconds)
+
+
+class ProviderGuard:
+    """All questions to the provider go through here. `timeout_seconds` bounds the redactor and each answer."""
+
+    def __init__(
+        self, *, redactor: Redactor, caps: SpendingCaps, breaker: CircuitBreaker, timeout_seconds: float
+    ) -> None:
+        self._redactor = redactor
+        self._caps = caps
+        self._breaker = breaker
+        self._timeout_seconds = timeout_seconds
+
+    async def redacted(
+        self, messages: Sequence[Message], facts: Sequence[Fact] = ()
+    ) -> tuple[tuple[Message, ...], tuple[Fact, ...]]:
+        """Both as the redactor leaves them. A redactor may take its time: it works in a thread."""
+        try:
+            with anyio.fail_after(self._timeout_seconds):
+                return await anyio.to_thread.run_sync(self._redact, messages, facts, abandon_on_cancel=True)
+        except RedactionError as error:
+            failure = SummarizationError("redaction", f"not called, the redactor failed with {error.reason}")
+        except TimeoutError:
+            failure = SummarizationError("redaction", "not called, the redactor did not answer in time")
+        raise failure
+
+    async def is_spent(self, session_id: str) -> bool:
+        """Whether a cap on spending is reached for the session: then ask somebody who costs nothing."""
+        return await self._caps.are_reached(session_id)
+
+    async def call(self, session_id: str, ask: Callable[[], Awaitable[T]], *, tokens: Callable[[T], int]) -> T:
+        """The answer of the provider; `tokens` tells what it cost, which is noted, also where it was of no use.
+
+        Raises `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
+        """
+        if not self._breaker.try_acquire():
+            raise BreakerOpenError(self._breaker.seconds_until_trial())
+        try:
+            answer = await self._in_time(ask)
+        except SummarizationError as error:
+            await self._caps.note(session_id, error.tokens)
+            raise
+        await self._caps.note(session_id, tokens(answer))
+        return answer
+
+    def _redact(
+        self, messages: Sequence[Message], facts: Sequence[Fact]
+    ) -> tuple[tuple[Message, ...], tuple[Fact, ...]]:
+        return redacted(messages, self._redactor), redacted_facts(facts, self._redactor)
+
+    async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            with anyio.fail_after(self._timeout_seconds):
+                answer = await ask()
+        except TimeoutError as error:
+            self._breaker.failed()
+            raise SummarizationError("timeout", f"no answer within {self._timeout_seconds:g} seconds") from error
+        except Exception:
+            self._breaker.failed()
+            raise
+        except BaseException:
+            self._breaker.abandoned()
+            raise
+        self._breaker.succeeded()
+        return answer

@@ -1,0 +1,404 @@
+"""How a history becomes a draft: pure functions of what was read.
+
+A strategy may answer that it wants the facts of the summary, which a load does not read unasked, or that something is
+missing in the summary; then the manager waits for the background work. Either way it reads again and asks once more,
+and a strategy must accept what it is given then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from reactor_memory.core.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
+from reactor_memory.core.context.draft import ContextLimits, Draft, Freshness
+from reactor_memory.core.context.newest_turns import total_cost
+from reactor_memory.core.context.selection import Count, newest, window_start
+from reactor_memory.core.context.turns import first_certain, units
+from reactor_memory.core.ports import ContextRows
+from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
+from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.facts.standing import still_told
+from reactor_memory.models import (
+    BlockLine,
+    Fact,
+    Form,
+    Layout,
+    Message,
+    Session,
+    Summary,
+    SummaryHead,
+    Value,
+    is_posted_summary,
+)
+
+CROWDED = 2.5
+"""From so many times the tokens that there is room for, lines give up the small words that link the others. The facts
+of a truncated summary are the best of many more: there it is from once the room.
+"""
+
+
+WHOLE = 1_900
+"""From this budget on nothing that was said loses a word."""
+
+STORY_SHARE = 0.05
+LEAST_STORY = 100
+"""The narrative may take this share of the budget, or so many tokens. It changes whenever the window moves, and stands
+before the window: what it takes is no room for facts, and no text that a prompt cache can keep.
+"""
+
+
+SOON_SHARE = 0.05
+"""What a context that is made anew leaves free for the next turns: else they would move the window at once."""
+
+
+LEFT_OUT = "lines of memory were left out when the window last moved"
+
+
+class PlanRequest(Value, frozen=True, kw_only=True):
+    """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text,
+    `tokenizer` names what counts them. `current_tokens` is the size of the message to come.
+
+    `outcome` is None on the first try; after waiting it says how that ended (`BackgroundWork.ensure`, or
+    ``catching_up`` when nobody waited because too much is missing).
+    """
+
+    session_id: str
+    rows: ContextRows
+    limits: ContextLimits
+    count: Count
+    count_text: Callable[[str], int]
+    tokenizer: str = ""
+    current_tokens: int = 0
+    outcome: str | None = None
+
+
+class Missing(Value, frozen=True, kw_only=True):
+    """The summary should reach `until_seq`; about `segments` segments are not extracted yet."""
+
+    until_seq: int
+    segments: int
+
+
+class Plan(Value, frozen=True, kw_only=True):
+    """A draft, and the layout to keep when it is a new one.
+
+    With `missing` or `wants_facts` the draft does not count. `wants_facts`: the facts are needed, or messages before
+    the window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
+    """
+
+    draft: Draft
+    layout: Layout | None = None
+    missing: Missing | None = None
+    wants_facts: bool = False
+
+
+class Strategy(Protocol):
+    """`reads_summaries` says whether a load has to read them at all."""
+
+    @property
+    def reads_summaries(self) -> bool: ...
+
+    def __call__(self, request: PlanRequest) -> Plan: ...
+
+
+class TakeLast:
+    """The newest messages and nothing else."""
+
+    reads_summaries = False
+
+    def __call__(self, request: PlanRequest) -> Plan:
+        return take_last(request, "none")
+
+
+def take_last(request: PlanRequest, freshness: Freshness) -> Plan:
+    """The newest `take_last_count` messages; what lies before them is unread."""
+    window = tuple(newest(request.rows.messages, request.limits.take_last_count))
+    first = window[0].seq or 1 if window else 1
+    unread = ((1, first - 1),) if first > 1 else ()
+    draft = Draft(
+        strategy="take_last", session_id=request.session_id, window=window, unread=unread, freshness=freshness
+    )
+    return Plan(draft=draft)
+
+
+class Hierarchical:
+    """Facts and narrative of what left the window, and a window that grows and then gives up its oldest turns at once.
+
+    Between two evictions the memory blocks and the start of the window stay the same, so the beginning of the context
+    stays the same bytes. At or below `trigger_message_count` messages it is take-last.
+    """
+
+    reads_summaries = True
+
+    def __call__(self, request: PlanRequest) -> Plan:
+        session = request.rows.session
+        if session is None or (_is_short(request, session) and not _is_told(request)):
+            return take_last(request, "none")
+        layout = request.rows.layout or _everything(request)
+        if _still_holds(request, layout):
+            return Plan(draft=_draft(request, layout, "fresh"))
+        return self._evict(request)
+
+    def _evict(self, request: PlanRequest) -> Plan:
+        summary = request.rows.summary or Summary()
+        nothing = Draft(strategy="hierarchical", session_id=request.session_id)
+        waits = request.limits.segment_message_count
+        start = _minimum_start(request)
+        if not waits and request.rows.session:  # no summary will ever reach into the newest messages
+            start = min(start, request.rows.session.last_seq - request.limits.recent_message_count + 1)
+        gap = start - 1 - summary.covered_seq
+        if gap > waits and request.outcome is None:
+            segments = math.ceil((gap - waits) / max(1, waits))
+            return Plan(draft=nothing, missing=Missing(until_seq=start - 1 - waits, segments=segments))
+        if not isinstance(summary, Summary):
+            return Plan(draft=nothing, wants_facts=True)
+        if gap > waits:
+            return self._make_do(request, summary)
+        if summary.is_empty and summary.covered_seq:
+            return take_last(request, "empty")
+        start = min(start, summary.covered_seq + 1)
+        layout = self._layout(request, summary, start, anew=request.rows.layout is None)
+        if request.rows.layout is None and not _still_holds(request, layout):
+            layout = self._layout(request, summary, start, anew=False)  # else the next load would move the window
+        keep = None if summary.stale_ranges else layout
+        return Plan(draft=_draft(request, layout, "fresh"), layout=keep)
+
+    def _make_do(self, request: PlanRequest, summary: Summary) -> Plan:
+        """The summary did not get ready: the older one stays, with what fits of everything after it."""
+        freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
+        if freshness == "failed":
+            return take_last(request, freshness)
+        layout = self._layout(request, summary, summary.covered_seq + 1, anew=False)
+        return Plan(draft=_draft(request, layout, freshness))
+
+    def _layout(self, request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
+        """The blocks for a window that begins at `start`: what the window does not say itself. `anew`: there is no
+        prefix to keep, and they take all the room.
+        """
+        limits = request.limits
+        room = _memory_room(request) - anew * int(SOON_SHARE * limits.budget)
+        start = _unit_start(request.rows.messages, start)
+        said = {message.seq for message in request.rows.messages if (message.seq or 0) >= start}
+        shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
+        most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
+        crowd = most if summary.truncated else int(CROWDED * most)
+        told = render_narrative(summary.narrative, count=request.count_text)
+        still = still_told(told, shown)
+        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, most, crowd)
+        lines = [offered[index] for index in chosen.kept]
+        facts, narrative = fit_memory(
+            Block(FACTS_HEADER, lines),
+            Block(NARRATIVE_HEADER, story),
+            room,
+            overhead=limits.overhead,
+            count_text=request.count_text,
+        )
+        return Layout(
+            seq=request.rows.session.last_seq if request.rows.session else 0,
+            window_start_seq=start,
+            fact_lines=tuple(lines[index] for index in facts.kept),
+            narrative=tuple(story[index] for index in narrative.kept),
+            fact_tokens=facts.tokens,
+            narrative_tokens=narrative.tokens,
+            left_out=len(offered) + len(told) - len(facts.kept) - len(narrative.kept),
+            floor=chosen.floor,
+            form=form,
+            covered_seq=summary.covered_seq,
+            epoch=summary.epoch,
+        )
+
+
+class _Selection(NamedTuple):
+    """How the facts are written, all of their lines, those that are shown, and the narrative that may stand below."""
+
+    form: Form
+    offered: Sequence[BlockLine]
+    chosen: Choice
+    story: Sequence[BlockLine]
+
+
+def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int) -> _Selection:
+    """All the room is used: a short narrative, the facts by value, then more of the narrative."""
+    story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
+    cost = _story_cost(story, request)
+    form, offered = _roomy(facts, most, crowd, request)
+    chosen = choose(offered, Room(most - cost, most - cost))
+    left = most - _line_tokens([offered[index] for index in chosen.kept]) - (cost - _line_tokens(story))
+    return _Selection(form, offered, chosen, newest_lines(told, left))
+
+
+def _follow(
+    request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int
+) -> _Selection:
+    """What stood there before stays as far as it can, and the window has room to grow."""
+    before = request.rows.layout
+    form, offered = _offered(facts, most, crowd, request, before.form if before else "full")
+    chosen = choose(
+        offered,
+        share_out(offered, budget=request.limits.budget, most=most),
+        before.floor if before is not None and before.form == form else None,
+    )
+    complete = len(chosen.kept) == len(offered)
+    return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
+
+
+def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:
+    return newest_lines(told, max(LEAST_STORY, int(STORY_SHARE * request.limits.budget)))
+
+
+def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
+    """About what the narrative takes, its header included; nothing if there is none."""
+    if not story:
+        return 0
+    return request.count_text(block_text(NARRATIVE_HEADER, ())) + request.limits.overhead + _line_tokens(story)
+
+
+def _line_tokens(lines: Sequence[BlockLine]) -> int:
+    return sum(line.tokens for line in lines)
+
+
+def _roomy(facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest) -> tuple[Form, tuple[BlockLine, ...]]:
+    """The lines for a memory that may take all its room, in the longest form that will do."""
+    lines = render_facts(facts, count=request.count_text)
+    if settled_tokens(lines) > most:
+        return "brief", render_facts(facts, count=request.count_text, form="brief")
+    if _line_tokens(lines) > crowd:
+        return "short", render_facts(facts, count=request.count_text, form="short")
+    return "full", lines
+
+
+def _offered(
+    facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest, form: Form
+) -> tuple[Form, tuple[BlockLine, ...]]:
+    """The lines for `facts` in the longest form that will do, but in no longer one than before, `form`: full if all
+    lines take no more than `crowd` tokens and there is room for remarks, brief if what was done takes more than `most`.
+    """
+    lines = render_facts(facts, count=request.count_text, form=form)
+    if form != "brief" and settled_tokens(lines) > most:
+        return _offered(facts, most, crowd, request, "brief")
+    if form == "full" and request.limits.budget < WHOLE and sum(line.tokens for line in lines) > crowd:
+        return _offered(facts, most, crowd, request, "short")
+    return form, lines
+
+
+def _freshness(outcome: str, *, has_summary: bool) -> Freshness:
+    if outcome == "catching_up":
+        return "catching_up"
+    if outcome in ("covered", "idle"):
+        return "fresh"
+    return "stale" if has_summary else "failed"
+
+
+def _unit_start(messages: Sequence[Message], seq: int) -> int:
+    """Where the unit of message `seq` begins: a summary of the mode ``full`` ends at a count."""
+    for unit in units(messages):
+        if (messages[unit[0]].seq or 0) < seq <= (messages[unit[-1]].seq or 0):
+            return messages[unit[0]].seq or seq
+    return seq
+
+
+def _is_short(request: PlanRequest, session: Session) -> bool:
+    return session.last_seq <= request.limits.trigger_message_count
+
+
+def _is_told(request: PlanRequest) -> bool:
+    """Whether the session begins with messages that are out of view, and memory speaks for them."""
+    summary, messages = request.rows.summary, request.rows.messages
+    return summary is not None and summary.covered_seq > 0 and (not messages or (messages[0].seq or 1) > 1)
+
+
+def _minimum_start(request: PlanRequest) -> int:
+    """The seq where the smallest window begins."""
+    messages = request.rows.messages
+    index = _smallest_window(request, int(request.limits.window_min_share * request.limits.budget))
+    if not messages:  # all are out of view
+        return request.rows.session.last_seq + 1 if request.rows.session else 1
+    return messages[index].seq or 1
+
+
+def _smallest_window(request: PlanRequest, max_tokens: int) -> int:
+    limits = request.limits
+    return window_start(
+        request.rows.messages,
+        message_count=limits.recent_message_count,
+        max_tokens=max_tokens,
+        longest_turn=limits.longest_turn,
+        count=lambda message: 0 if is_posted_summary(message) else request.count(message),
+    )
+
+
+def _everything(request: PlanRequest) -> Layout:
+    """How a session begins: nothing has left the window yet."""
+    return Layout(seq=0, window_start_seq=1, epoch=request.rows.summary.epoch if request.rows.summary else 0)
+
+
+def _still_holds(request: PlanRequest, layout: Layout) -> bool:
+    """The window of the layout may grow on: nothing has to leave it yet, and nothing in it went out of view."""
+    summary, messages = request.rows.summary or SummaryHead(), request.rows.messages
+    if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
+        return False
+    window = _from(messages, layout.window_start_seq)
+    room = request.limits.budget - layout.fact_tokens - layout.narrative_tokens - _allowance(request)
+    tokens = _tokens_of(window, request)
+    if request.limits.window_growth == "messages":
+        return len(window) <= request.limits.trigger_message_count and tokens <= room
+    return tokens <= min(room, request.limits.max_window_tokens)
+
+
+def _tokens_of(messages: Sequence[Message], request: PlanRequest) -> int:
+    return total_cost(messages, request.count, request.limits.overhead, request.tokenizer)
+
+
+def _allowance(request: PlanRequest) -> int:
+    """What the message to come may take of the window's room: a large one must not move the window for good."""
+    return min(request.current_tokens, request.limits.budget // 10)
+
+
+def _memory_room(request: PlanRequest) -> int:
+    """Tokens for the memory blocks beside the smallest window. A larger budget never gives less: the window's part is
+    what its messages would take, not what whole turns of them take in this budget.
+    """
+    limits = request.limits
+    window = request.rows.messages[_smallest_window(request, limits.budget) :]
+    minimum = min(_tokens_of(window, request), int(limits.window_min_share * limits.budget))
+    return int(limits.max_memory_share * (limits.budget - minimum - _allowance(request)))
+
+
+def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
+    window = _from(request.rows.messages, layout.window_start_seq)
+    summary = request.rows.summary or SummaryHead()
+    reads_on = bool(request.rows.messages) and (request.rows.messages[0].seq or 0) < layout.window_start_seq
+    is_cut = bool(window) and (window[0].seq or 1) > layout.window_start_seq and not reads_on
+    window = window[first_certain(window) :] if is_cut else window
+    first = (window[0].seq or 1) if window else layout.window_start_seq
+    hole = ((layout.window_start_seq, first - 1),) if is_cut else ()
+    stale = tuple((start, min(end, first - 1)) for start, end in summary.stale_ranges if start < first)
+    return Draft(
+        strategy="hierarchical",
+        session_id=request.session_id,
+        fact_lines=layout.fact_lines,
+        narrative=layout.narrative,
+        fact_tokens=layout.fact_tokens,
+        narrative_tokens=layout.narrative_tokens,
+        window=tuple(window),
+        unread=stale + hole,
+        covered_seq=layout.covered_seq,
+        memory_before_seq=layout.window_start_seq,
+        floor=layout.floor,
+        form=layout.form,
+        freshness=freshness,
+        notes=tuple(_notes(layout, summary)),
+    )
+
+
+def _notes(layout: Layout, summary: SummaryHead) -> Iterator[str]:
+    if layout.left_out:
+        yield f"{layout.left_out} {LEFT_OUT}: too low in rank, or no room"
+    if summary.truncated:
+        yield "the ledger holds more facts than the summary: summary.max_fact_tokens"
+
+
+def _from(messages: Sequence[Message], seq: int) -> Sequence[Message]:
+    return [message for message in messages if (message.seq or 0) >= seq]

@@ -1,0 +1,117 @@
+"""The summarizer that needs no model: it takes facts out of messages by their structure.
+
+Offline, deterministic, linear in the text. Every value that it gives stands in a message as it is, and an extraction
+of the same messages is the same for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import anyio.to_thread
+
+from reactor_memory.features.facts.summarizers.lexicon import AFFIRMATION
+from reactor_memory.features.facts.summarizers.text_facts import text_facts
+from reactor_memory.features.facts.summarizers.tool_facts import (
+    ACTION_SCORE,
+    Exchange,
+    ToolReader,
+    action_score,
+    exchanges,
+)
+from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.text.spans import leaves
+from reactor_memory.text.words import Sentence, read_sentences
+
+MAX_NARRATIVE_SENTENCES = 2
+MAX_SENTENCE_CHARACTERS = 160
+MAX_HEADLINE_CHARACTERS = 80
+_EDGE = ".,;:!?()"
+
+
+class ExtractiveSummarizer:
+    """A `Summarizer` that reads every message itself. Never fails, never leaves the machine."""
+
+    condenser = None
+
+    @property
+    def name(self) -> str:
+        return "extractive"
+
+    @property
+    def prompt_version(self) -> str:
+        return "1"
+
+    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        """Facts in the order of the messages and the one or two sentences that hold the most details.
+
+        Works in a thread: large messages take tens of milliseconds, and the agent is talking meanwhile.
+        """
+        return await anyio.to_thread.run_sync(_extract, messages)
+
+    async def aclose(self) -> None:
+        """Nothing to give back."""
+
+
+def _extract(messages: Sequence[Message]) -> Extraction:
+    told = _telling_sentences(messages)
+    return Extraction(
+        facts=tuple(_facts(messages)),
+        narrative=" ".join(_ended(sentence) for sentence in told),
+        headline=_shortened(told[0], MAX_HEADLINE_CHARACTERS) if told else "",
+    )
+
+
+def _facts(messages: Sequence[Message]) -> Iterator[Fact]:
+    found = exchanges(messages)
+    reader = ToolReader(found)
+    for exchange in found:
+        yield from reader.facts(exchange)
+    yield from text_facts(messages, recorded=_recorded(messages, found), data=_data(found))
+
+
+def _recorded(messages: Sequence[Message], found: Sequence[Exchange]) -> frozenset[int]:
+    """Messages that only lead to a call that was made: its arguments say the same, exactly."""
+    acted = [exchange.seq for exchange in found if action_score(exchange) >= ACTION_SCORE]
+    recorded: set[int] = set()
+    for seq in acted:
+        before = [m for m in messages if m.seq is not None and m.seq <= seq and m.role != "tool"]
+        recorded.update(m.seq for m in before[-3:] if m.seq is not None)
+    return frozenset(recorded)
+
+
+def _data(found: Sequence[Exchange]) -> frozenset[str]:
+    """The words of what tools were given and answered."""
+    values = (
+        leaf.text for exchange in found for value in (exchange.arguments, exchange.result) for leaf in leaves(value)
+    )
+    return frozenset(word.strip(_EDGE) for value in values for word in value.casefold().split())
+
+
+def _telling_sentences(messages: Sequence[Message]) -> list[str]:
+    """The sentences of users with the most details, in the order in which they were said.
+
+    Without numbers and days if there are such: these change, and then facts say so, but a story once told stays.
+    """
+    told = [
+        (position, sentence)
+        for position, message in enumerate(messages)
+        if message.role == "user" and not AFFIRMATION.match(message.content)
+        for sentence in read_sentences(message.content)
+        if sentence.details
+    ]
+    lasting = [(position, sentence) for position, sentence in told if not any(word.counts for word in sentence.words)]
+    best = sorted(lasting or told, key=lambda each: (-len(each[1].details), each[0]))[:MAX_NARRATIVE_SENTENCES]
+    return [_text(sentence) for _, sentence in sorted(best, key=lambda each: each[0])]
+
+
+def _text(sentence: Sentence) -> str:
+    return _shortened(" ".join(sentence.text.split()), MAX_SENTENCE_CHARACTERS)
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit + 1].rsplit(" ", 1)[0][:limit].rstrip()
+
+
+def _ended(text: str) -> str:
+    return text if text[-1:] in ".!?。！？" else f"{text}."

@@ -1,0 +1,110 @@
+"""Words that say what a sentence does, whatever it is about. English, with the commonest of a few other languages."""
+
+from __future__ import annotations
+
+import re
+
+from reactor_memory.text.words import NEGATIONS
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _phrases(*alternatives: str, begin: str = r"\b", end: str = r"\b") -> re.Pattern[str]:
+    return re.compile(rf"{begin}(?:{'|'.join(alternatives)}){end}", re.IGNORECASE)
+
+
+READ_VERBS = _words(
+    "browse check compare count describe display fetch find get inspect list load lookup look open peek preview query"
+    " read retrieve search select show view"
+)
+"""A tool whose name begins with one of these probably only looks something up."""
+
+AFFIRMATION = _phrases(
+    "yes|yeah|yep|yup|ya|sure|ok|okay|okey|correct|right|exactly|absolutely|definitely|certainly|indeed|perfect",
+    "great|good|fine|awesome|excellent|cool|wonderful|agreed|confirmed?|please do|do it|go ahead|of course|alright",
+    "that(?:'s| is| works| sounds| would| will| looks)|it(?:'s| is) (?:right|correct|fine|good)|sounds|thanks?",
+    "this is (?:right|correct|fine|good)|looks (?:good|right|great|fine)|works for me|everything is",
+    "all (?:good|right|correct)|sí|si|claro|oui|d'accord|ja|genau|richtig|da|да|sim|sì|evet|tak|hai",
+    "はい|是|好|对|네|예|نعم|हाँ",
+    begin=r"\W{0,20}",
+    end=r"(?!\w)",
+)
+"""A reply that begins so accepts what was proposed; `match` it."""
+
+REFUSAL = _phrases(
+    "no|nope|nah|not|don't|never|cancel|stop|wait|nein|non|нет|いいえ|不", begin=r"\W{0,20}", end=r"(?!\w)"
+)
+"""A reply that begins so refuses what was proposed; `match` it."""
+
+READ_BACK = _phrases(
+    "confirm(?:ing)?|double[- ]check|is (?:that|this|it|everything) (?:ok|okay|right|correct)|to (?:recap|summari[sz]e)"
+)
+"""Words of somebody who reads out what was understood."""
+
+SETBACK = _phrases(
+    "unfortunately|couldn't|could not|unable|not able|wasn't able|did not manage|didn't manage|unavailable",
+    "not available|isn't available|can't find|cannot find|sold out|no longer|nothing is available|an error|failed to",
+)
+"""Words of somebody who could not do what was agreed and offers something else."""
+
+CORRECTION = _phrases(
+    "actually|instead|rather than|change (?:it|that|this|the|my|our)|correction|i meant|i mean|make (?:it|that)",
+    "sorry(?=,)|my mistake",
+)
+REVISION = _phrases(
+    "actually|instead|rather than|corrections?|correcting|i meant|i mean|make (?:it|that)|mistaken?|wrong|mistyped",
+    "chang(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|switch(?:ed)?|swap(?:ped)?|replac(?:e|ed)|mov(?:e|ed)|reschedul(?:e|ed)",
+    "postponed?|raised?|lowered?|increased?|reduced?|extend(?:ed)?|shorten(?:ed)?|cancel(?:led|ed)?|call(?:ed)? off",
+    "something (?:has )?c[ao]me up",
+    "no longer|any ?more|on second thought|scratch that|turns out|after all|from now on|as of (?:now|today)",
+    "(?:is|are|be|at|on) now|now (?:is|are)|the new|a new",
+)
+"""Words of somebody who says anew what was said otherwise before."""
+
+WISH = _phrases(
+    "(?:want|like|need|wish|love|have|trying|going|plan(?:ning)?) to (?:cancel|change|switch|update|move|replace|swap)",
+    r"^\W*(?:please )?(?:cancel|change|switch|update|move|replace|swap)",
+)
+"""Words of somebody who wants a change that is not made yet."""
+
+DECISION = _phrases(
+    "(?:i|we|they|he|she)(?:'ve| have|'d| had| has)?(?: just| finally| all| both)? (?:decided|settled on|chose|opted)",
+    "(?:i|we|they)(?:'ve| have)? (?:agreed|chosen) (?:to|on|that|upon)",
+    "(?:was|were|been|is) (?:decided|agreed|approved)",
+    "(?:my|our|the) (?:final )?(?:decision|choice) (?:is|was)",
+)
+INTENTION = _phrases(
+    "(?:let's|let us|(?:i|we)(?:'ll| will| should)(?: just)?) (?:go (?:with|for|ahead)|use|take|book|pick|choose|keep"
+    "|stick|stay with|do|have|order|meet|switch|move|start|make it|settle)",
+    "go with|(?:i|we) choose",
+)
+"""Words of a decision, if what they decide is named beside them."""
+
+RULE = _phrases(
+    "only if|unless|at most|no (?:more|less|later|earlier) than|under no circumstances|allergic|allergy|not allowed",
+    "the deadline|no longer|from now on|as a rule|(?:the|my|a) (?:limit|maximum|minimum)|mustn't|must not",
+    "(?:should|must|please|to) (?:always|never)|(?:every time|each time) (?:you|we|somebody|someone)",
+    r"(?:that|this|it|you|he|she|they|which|there) must (?!(?:be|have|feel)\b)\w+",
+    r"must (?:be|have) (?:\w+ )?(?:below|under|above|over|within|before|after|by|at|\d)",
+    r"(?<!that )(?<!this )(?<!it )(?<!you )(?<!he )(?<!she )(?<!they )(?<!which )(?<!there )(?<!a )must"
+    r"(?!['’]?ve| (?:have|be|feel))",
+    "(?:please|always|never|you)[^.!?]{1,60} in (?:the )?future|in (?:the )?future,? (?:please|always|never|you|don't)",
+    r"^\W*(?:please |and |but |so |also ){0,2}"
+    r"(?:(?:don't|do not) (?!worry|forget|give up|hesitate|be afraid|mention|stress|sweat)"
+    r"|never (?!saw|thought|knew|been|had|mind)|always (?!been|wanted|loved|had)|make sure (?!you)|only)",
+)
+"""Words of a rule that stands."""
+
+CONDITION = _phrases(
+    "at least|is required|are required|without|except|avoid|prefer|until|as long as|provided that",
+    "only (?:on|in|at|with|for)|(?:don't|do not|doesn't|can't|cannot|can not|won't|wouldn't)"
+    " (?:want|eat|drink|use|take|fly|share|tell|send|include)",
+)
+"""Words that limit what is wanted now."""
+
+EMPTY_RULINGS = NEGATIONS | _words(
+    "nope nah do worry necessary least give up forget hesitate afraid mention stress sweat bother sure make always"
+)
+"""Words that do not say by themselves what is denied."""

@@ -1,0 +1,188 @@
+"""What a sentence of talk states, and how much that tells for its length.
+
+Somebody did, has, is, wants, plans, likes or decided something: with whom, where, when. Questions, pleasantries, praise
+and echoes state nothing. Words that every talk is full of tell little, and the names of those who speak only say who.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from reactor_memory.models import Message, Role
+from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, PICTURE_MARK, Sentence, Word
+
+MIN_WORDS = 2
+COVER = 0.67
+"""A line about a message keeps the sentences that tell most until they hold this share of the words of the message."""
+
+MIN_PREFIXED = 2
+ECHO = 0.8
+"""What says so much of the message before it again is an echo."""
+
+OWN = 2.0
+OTHERS = 0.5
+PICTURE = 0.5
+DETAILED = 0.5
+MOST_DETAILS = 3
+MIN_PROPOSED = 2
+COMMON = 0.35
+"""A word that every talk is full of tells so much of what another one tells."""
+
+TOKEN_CHARACTERS = 4.4
+TITLE_TOKENS = 3
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+OPENERS = _words(
+    "hey hi hello wow whoa woah yeah yes yep yup yay oh ah aw aww ooh haha hah lol hmm ok okay sure thanks congrats"
+    " congratulations absolutely definitely totally exactly well so and but anyway omg gosh man please also actually"
+    " honestly btw cool nice great awesome amazing sweet perfect alright right"
+)
+"""Words that a sentence begins with before it says anything."""
+
+_ALWAYS = OPENERS - _words("cool nice great awesome amazing sweet perfect right so man definitely totally absolutely")
+"""Those that need no punctuation after them."""
+
+_SELF = _words("i i'm i've i'd i'll my me mine we we're we've we'd we'll our us myself ourselves")
+_ADDRESSED = _words("you your you're you've you'd you'll yours yourself")
+_TIMES = CALENDAR_WORDS | _words("last next ago week weekend month year weeks months years since once twice first")
+
+_PLEASANTRY = re.compile(
+    r"(?:(?:it's |it is |it was |that's |i'm |i am |so |really |very |always |just )*"
+    r"(?:glad|happy|sorry|nice|great|good|lovely|proud|pleased|thrilled|excited|delighted)"
+    r" (?:to (?:hear|see|know|meet|have met|help|catch|chat|talk)|of you|for you|you |that you)"
+    r"|thank(?:s| you)|congrat|good (?:luck|morning|evening|night|day)|happy to help|my pleasure|no (?:problem|worries)"
+    r"|have (?:a|fun)|take care|see you|see ya|talk (?:to you )?(?:soon|later)|let me know|keep (?:it |up|me|going|at)"
+    r"|you're (?:very |most )?welcome|way to go|well done|good (?:for|on) you|you(?:'ve)? got this|bye|goodbye"
+    r"|i (?:\w+ )?(?:agree|understand|hear you|bet|see|appreciate|hope you|hope so|know what you mean)\b"
+    r"|(?:can't|cannot|can not) wait to (?:hear|see)|looking forward to (?:hear|see)"
+    r"|how (?:can|may) i|is there anything|anything else|would you|could you|can you|do you|did you|shall i|should i"
+    r"|(?:no,? )?(?:i don't need anything|don't worry|that won't be|nothing else|that's (?:all|it)\b)"
+    r"|(?:no,? )?i'm (?:all set|good|done)\b"
+    r"|(?:i|we) (?:can't|cannot|can not) wait[\s!.]*$|don't give up"
+    r"|how about|what about|what (?:a|an)\b|how (?:\w+)[!.]?$"
+    r"|(?:that|this|it|these|those|they|which|everything|all|sounds?|looks?|seems?)(?:'s| is| are| was| were| sounds?"
+    r"| looks?| seems?| must be| must have been| must feel| works?| would be| will be)?"
+    r"(?: (?:so|really|very|such|quite|pretty|a|an|like|great|good|nice|cool|awesome|amazing|beautiful|wonderful|lovely"
+    r"|perfect|fantastic|sweet|fun|delicious|inspiring|exciting|interesting|impressive|correct|right|fine|true|sense"
+    r"|all|one|idea|plan|thing|job|to me|for me|too|to hear|makes?))*[\s!.,]*$)",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(r"([^\W\d_][\w'’-]{0,30}(?: [^\W\d_][\w'’-]{0,30})?): ")
+
+
+class Statement(NamedTuple):
+    """A sentence from its first telling word to its last, the words that carry it, and what they tell a token."""
+
+    sentence: Sentence
+    start: int
+    stop: int
+    words: frozenset[str]
+    worth: float
+    has_details: bool
+
+
+def speaker_of(messages: Iterable[Message]) -> dict[Role, str]:
+    """The name of who speaks in a role, where messages bear one, or begin with one again and again."""
+    names: dict[Role, str] = {}
+    prefixes: Counter[tuple[Role, str]] = Counter()
+    for message in messages:
+        if message.name and message.role != "tool":
+            names[message.role] = message.name
+        elif prefix := _prefix(message):
+            prefixes[message.role, prefix] += 1
+    for (role, prefix), times in prefixes.items():
+        if times >= MIN_PREFIXED:
+            names.setdefault(role, prefix)
+    return names
+
+
+def _prefix(message: Message) -> str:
+    """The name before what somebody says: "Caroline: I went"."""
+    found = _PREFIX.match(message.content)
+    return found.group(1) if found and found.group(1)[0].isupper() else ""
+
+
+def statement_of(sentence: Sentence, speakers: frozenset[str], *, agreed: bool = False) -> Statement | None:
+    """What a sentence states; None if it asks, or only keeps the talk going. What was `agreed` may ask."""
+    details = frozenset(sentence.details) - speakers
+    if sentence.text.endswith(("?", "？")) and not (agreed and len(details) >= MIN_PROPOSED):
+        return None
+    words = _without_openers(sentence.words, speakers)
+    if not words:
+        return None
+    is_picture = words[0].raw.startswith(PICTURE_MARK)
+    start, stop = (words[0].begin, words[-1].end) if is_picture else (words[0].start, words[-1].stop)
+    telling = sentence.content - speakers - OPENERS
+    said = sentence.text[start - sentence.start :]
+    if not _says_something(telling) or (not agreed and _PLEASANTRY.match(said.replace("’", "'"))):
+        return None
+    return Statement(sentence, start, stop, telling, _worth(telling, words, details, len(said)), bool(details))
+
+
+def most_telling(statements: Sequence[Statement], content: frozenset[str]) -> list[Statement]:
+    """Those that tell most, in their order, until they hold most of the words of `content`."""
+    left = COVER * len(content)
+    kept: list[Statement] = []
+    held = frozenset[str]()
+    for statement in sorted(statements, key=lambda each: (-each.worth, each.start)):
+        if len(held & content) >= left and kept and not statement.has_details:
+            continue
+        kept.append(statement)
+        held |= statement.words
+    return sorted(kept, key=lambda each: each.start)
+
+
+def telling(statements: Sequence[Statement]) -> float:
+    """What they tell together, a token: about 0.2 for chat, 1 for who did what and when."""
+    tokens = sum((each.stop - each.start) / TOKEN_CHARACTERS + 1 for each in statements)
+    told = sum(each.worth * ((each.stop - each.start) / TOKEN_CHARACTERS + 1) for each in statements)
+    return told / (tokens + TITLE_TOKENS)
+
+
+def is_echo(statement: Statement, before: frozenset[str]) -> bool:
+    """Whether nearly all of it was said by the message before."""
+    return len(statement.words & before) >= ECHO * len(statement.words)
+
+
+def _says_something(telling: frozenset[str]) -> bool:
+    """More than a number, and more than one word."""
+    return len(telling) >= MIN_WORDS and any(any(c.isalpha() for c in word) for word in telling)
+
+
+def _without_openers(words: Sequence[Word], speakers: frozenset[str]) -> Sequence[Word]:
+    first = 0
+    for first, word in enumerate(words):
+        if word.text and not _opens(word, speakers):
+            return words[first : _end(words)]
+    return ()
+
+
+def _end(words: Sequence[Word]) -> int:
+    return max((index for index, word in enumerate(words, 1) if word.text), default=0)
+
+
+def _opens(word: Word, speakers: frozenset[str]) -> bool:
+    if word.folded in speakers:
+        return word.closes
+    return word.folded in _ALWAYS or (word.folded in OPENERS and word.closes)
+
+
+def _worth(telling: frozenset[str], words: Sequence[Word], details: frozenset[str], characters: int) -> float:
+    told = sum(COMMON if word in COMMON_WORDS else 1.0 for word in telling)
+    return told * _weight(words, details) / (characters / TOKEN_CHARACTERS + 1)
+
+
+def _weight(words: Sequence[Word], details: frozenset[str]) -> float:
+    if words[0].raw.startswith(PICTURE_MARK):
+        return PICTURE
+    folded = frozenset(word.folded.replace("’", "'") for word in words)
+    own = OWN if folded & _SELF else 1.0
+    addressed = OTHERS if folded & _ADDRESSED else 0.0
+    return max(0.3, own + DETAILED * min(MOST_DETAILS, len(details | (folded & _TIMES))) - addressed)

@@ -1,0 +1,325 @@
+"""What people and the model said in words: details that were agreed, wishes, decisions, conditions, corrections.
+
+A fact is a sentence as it stands in a message, from its first word that says something to its last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from reactor_memory.features.facts.summarizers.lexicon import (
+    CONDITION,
+    CORRECTION,
+    DECISION,
+    EMPTY_RULINGS,
+    INTENTION,
+    READ_BACK,
+    REVISION,
+    RULE,
+    WISH,
+)
+from reactor_memory.features.facts.summarizers.statements import (
+    Statement,
+    is_echo,
+    most_telling,
+    speaker_of,
+    statement_of,
+    telling,
+)
+from reactor_memory.features.facts.summarizers.talk import Talk, Told
+from reactor_memory.models import Act, Category, Fact, Message, Role
+from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times
+from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
+
+USER = "the user"
+AGREED = "agreed"
+TOLD = "told"
+MAX_SENTENCE_CHARACTERS = 256
+MAX_SENTENCES = 24
+MAX_KIND_CHARACTERS = 100
+MIN_RULING_WORDS = 2
+MIN_ASKED_WORDS = 3
+NEARBY_ROWS = 10
+
+# The salience of what users say so that it holds for later; nothing else reaches the first.
+STANDING = 1.0
+MOST = 0.99
+CORRECTING = 0.6
+ABOUT_USER = 0.35
+PASSING = 0.2
+TELLING = 0.6
+TELLING_NAMELESS = 0.25
+MOST_NAMELESS = 0.35
+MIN_DETAILS = 2
+IN_DATA = 0.8
+"""The share of its salience that a message loses if tools were given or answered all its details."""
+
+_OF_USER = re.compile(
+    r"\bmy ((?:[a-z][a-z-]{0,20} ){0,3}?[a-z][a-z-]{0,20}) (?:is|are|was|will be|=) (?:called |named )?"
+    r"((?:[^.!?\n,;]|[.!?](?=\S)){1,80}?)(?=[.!?,;](?:\s|$)|\n|$| and | but )",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"\b(?i:my name is|call me|i am called|this is) ([A-Z][\w'-]{1,30}(?: [A-Z][\w'-]{1,30}){0,2})")
+_KINDS = (
+    ("email", re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")),
+    ("url", re.compile(r"https?://\S+|www\.\S+")),
+    (
+        "amount",
+        re.compile(
+            r"[$€£¥₹]\s?\d[\d.,]*\w{0,2}|\d[\d.,]* ?(?:dollars?|euros?|pounds?|usd|eur|gbp|%|percent)", re.IGNORECASE
+        ),
+    ),
+    ("time", re.compile(r"\d{1,2}(?::\d\d)? ?[ap]\.?m\b|\d{1,2}:\d\d", re.IGNORECASE)),
+    ("date", re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}")),
+    ("phone", re.compile(r"\+?\d[\d ()-]{6,18}\d")),
+    ("number", re.compile(r"#?\w{0,8}\d")),
+)
+_CONTACTS = frozenset({"email", "phone"})
+
+
+class Row(NamedTuple):
+    """What the memory keeps of one message; `before` are the earlier messages that it settles."""
+
+    anchor: str
+    told: Told
+    salience: float
+    statements: Sequence[Statement] = ()
+    is_agreed: bool = False
+    before: tuple[Told, ...] = ()
+
+    @property
+    def content(self) -> frozenset[str]:
+        return self.told.content.union(*(told.content for told in self.before))
+
+
+class Ruling(NamedTuple):
+    """What a sentence of a user rules, and how much that matters."""
+
+    category: Category
+    salience: float
+
+
+def text_facts(
+    messages: Sequence[Message], *, recorded: frozenset[int] = frozenset(), data: frozenset[str] = frozenset()
+) -> Iterator[Fact]:
+    """The facts in the words of `messages`.
+
+    Messages whose seq is in `recorded` are told better by a tool call, and so are details among the words of `data`.
+    """
+    speakers = speaker_of(messages)
+    talk = Talk(messages, frozenset(word.casefold() for name in speakers.values() for word in name.split()))
+    places = (index for index, told in enumerate(talk.told) if told.message.seq not in recorded)
+    rows = [_row(talk, index, data, speakers) for index in places]
+    settled = {told.message.seq for row in rows for told in row.before}
+    for index, row in enumerate(rows):
+        if row.told.by_user:
+            yield from _own_facts(row.told.message)
+            yield from _rulings(row)
+        if row.told.message.seq not in settled and not _said_again(row, rows[index + 1 : index + NEARBY_ROWS]):
+            yield from _quotations(row)
+
+
+def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, str]) -> Row:
+    told = talk.told[index]
+    seq, role = told.message.seq, told.message.role
+    if not told.by_user and talk.agreed[index] and _telling(told, is_agreed=True):
+        salience = talk.salience(index) * _beside(told, data)
+        return Row(f"{AGREED} #{seq}", told, salience, is_agreed=True, before=talk.led_to(index))
+    statements = _statements(talk, index)
+    salience = _of_talk(talk, index, statements)
+    if told.by_user:
+        salience = max(salience, _lasting(told)) * (1 - talk.confirmed(index))
+    anchor = f"{speakers.get(role, USER if told.by_user else TOLD)} #{seq}"
+    return Row(anchor, told, salience * _beside(told, data), statements)
+
+
+def _is_told_otherwise(statement: Statement) -> bool:
+    """What rules something, or is nothing but ``my X is Y``, is a fact of its own. Of numbers of orders and the like
+    there may be several, and a later one replaces none.
+    """
+    said = f"{statement.sentence.text[statement.start - statement.sentence.start :].rstrip('.! ')}."
+    own = _OF_USER.match(said)
+    is_own = own is not None and own.end() == len(said) - 1 and _kind(own.group(2)) != "number"
+    return is_own or _ruling_of(statement.sentence) is not None
+
+
+def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
+    """What a message matters that was not agreed: people who talk under their names tell; others settle something."""
+    if not statements:
+        return 0.0
+    if talk.speakers:
+        return TELLING * telling(statements)
+    told = talk.told[index]
+    if told.by_user and CORRECTION.search(told.text):
+        return MOST_NAMELESS  # less than what it corrects would let the old stand for the new
+    settling = talk.salience(index) * min(1.0, len(told.details) / MIN_DETAILS)
+    return max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
+
+
+def _beside(told: Told, data: frozenset[str]) -> float:
+    """The share of its salience that is left to a message beside what tools were given and answered."""
+    return 1 - IN_DATA * len(told.details & data) / len(told.details) if told.details else 1.0
+
+
+def _statements(talk: Talk, index: int) -> list[Statement]:
+    """What a message states of its own: no echo of the one before."""
+    told = talk.told[index]
+    before = talk.told[index - 1].content if index and not told.revises else frozenset[str]()
+    agreed = not told.by_user and talk.accepted(index)
+    stated = (each for sentence in told.sentences if (each := statement_of(sentence, talk.speakers, agreed=agreed)))
+    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
+    return most_telling(own, told.content - talk.speakers)
+
+
+def _lasting(told: Told) -> float:
+    """Corrections matter, and how to reach somebody, unless the model read them back."""
+    corrects = any(sentence.details and CORRECTION.search(sentence.text) for sentence in told.sentences)
+    return CORRECTING if corrects or any(_kind(sentence.text) in _CONTACTS for sentence in _telling(told)) else 0.0
+
+
+def _said_again(row: Row, later: Iterable[Row]) -> bool:
+    """Whether one of the next rows tells it, too: an echo tells nothing."""
+    content = row.content
+    return any(content <= other.content and (other.statements or other.is_agreed) for other in later)
+
+
+def _quotations(row: Row) -> Iterator[Fact]:
+    """What was agreed, with the messages that led to it, or what one message states."""
+    used: Counter[str] = Counter()
+    for told in (*row.before, *([row.told] if row.is_agreed else ())):
+        for sentence in _telling(told, is_agreed=told is row.told):
+            if place := telling_part(sentence):
+                yield from _quoted(row, told, sentence, place, used)
+    for statement in row.statements[:MAX_SENTENCES]:
+        yield from _quoted(row, row.told, statement.sentence, (statement.start, statement.stop), used)
+
+
+def _quoted(row: Row, told: Told, sentence: Sentence, place: tuple[int, int], used: Counter[str]) -> Iterator[Fact]:
+    act, category = _kind_of(row, told, sentence)
+    day = day_of(told.message.created_at) if told.message.created_at is not None else None
+    for start, stop in _pieces(sentence, place):
+        value = told.text[start:stop]
+        key = _kind(value)
+        if day and relative_times(value, day):
+            key = key_said_on(key, day)
+        yield _fact(told.message, row.anchor, _numbered(key, used), value, start, category, act, row.salience)
+
+
+def _kind_of(row: Row, told: Told, sentence: Sentence) -> tuple[Act, Category]:
+    """What was proposed and agreed is decided; what was only said and acknowledged is not."""
+    if told.corrects or told.revises:
+        changed = REVISION.search(sentence.text) and not WISH.search(sentence.text)
+        return "correction", "STATE" if changed else "GENERAL"
+    if row.is_agreed and told is row.told:
+        proposed = "?" in told.text or READ_BACK.search(told.text)
+        return "decision", "DECISION" if proposed else "GENERAL"
+    return "statement", "GENERAL"
+
+
+def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
+    """The sentences with details, of what is agreed or said anew others, too; what a user ruled is its own fact."""
+    is_agreed = is_agreed or told.revises
+    telling = [
+        sentence
+        for sentence in told.sentences
+        if (sentence.details or (is_agreed and _says_enough(sentence))) and not (told.by_user and _ruling_of(sentence))
+    ]
+    return telling[:MAX_SENTENCES]
+
+
+def _says_enough(sentence: Sentence) -> bool:
+    """It is no mere "Is that all right with you?"."""
+    return len(sentence.content) >= (MIN_ASKED_WORDS if sentence.text.endswith("?") else 2)
+
+
+def _pieces(sentence: Sentence, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """A part of a sentence in pieces that are each short enough to keep."""
+    start, last = place
+    for before, word in pairwise(sentence.words):
+        if word.stop - start > MAX_SENTENCE_CHARACTERS and start < before.stop <= last:
+            yield start, before.stop
+            start = word.start
+    if start < last:
+        yield start, last
+
+
+def _rulings(row: Row) -> Iterator[Fact]:
+    """Decisions and conditions of a user, a sentence each."""
+    act: Act = "correction" if row.told.revises else "statement"
+    used: Counter[str] = Counter()
+    ruled = ((sentence, ruling) for sentence in row.told.sentences if (ruling := _ruling_of(sentence)))
+    for sentence, ruling in islice(ruled, MAX_SENTENCES):
+        key = _numbered(ruling.category.lower(), used)
+        message, place = row.told.message, sentence.start
+        yield _fact(message, row.anchor, key, sentence.text, place, ruling.category, act, ruling.salience)
+
+
+def _ruling_of(sentence: Sentence) -> Ruling | None:
+    """Whether a sentence of a user decides something or sets a condition; questions do neither."""
+    text = sentence.text
+    if (
+        text.endswith("?")
+        or len(text) > MAX_SENTENCE_CHARACTERS
+        or len(sentence.content - EMPTY_RULINGS) < MIN_RULING_WORDS
+    ):
+        return None
+    if RULE.search(text):
+        return Ruling("CONDITION", STANDING)
+    if DECISION.search(text):
+        return Ruling("DECISION", STANDING)
+    if CONDITION.search(text):
+        return Ruling("CONDITION", PASSING)
+    return Ruling("DECISION", PASSING) if sentence.details and INTENTION.search(text) else None
+
+
+def _own_facts(message: Message) -> Iterator[Fact]:
+    """``my X is Y``: these facts are about the user, and a later one replaces an earlier one."""
+    text = message.content[:MAX_CHARACTERS]
+    act: Act = "correction" if CORRECTION.search(text) else "statement"
+    for match in _NAMED.finditer(text):
+        yield _fact(message, USER, "name", match.group(1), match.start(1), "ENTITY", act, STANDING)
+    for match in _OF_USER.finditer(text):
+        key, value = match.group(1).lower(), match.group(2)
+        if key != "name":
+            salience = STANDING if _kind(value) in _CONTACTS else ABOUT_USER
+            yield _fact(message, USER, key, value, match.start(2), "STATE", act, salience)
+
+
+def _fact(
+    message: Message, anchor: str, key: str, value: str, start: int, category: Category, act: Act, salience: float
+) -> Fact:
+    if category == "GENERAL":
+        category = _category_of(value)
+    return Fact(
+        anchor=anchor,
+        key=key,
+        value=value.strip(),
+        category=category,
+        source_seq=message.seq or 0,
+        span=(start, start + len(value)),
+        said_by=message.role,
+        act=act,
+        salience=max(1, round(100 * (salience if salience == STANDING else min(salience, MOST)))),
+    )
+
+
+def _category_of(value: str) -> Category:
+    """What a statement is about: a number, something with a name, or neither."""
+    if any(character.isdigit() for character in value):
+        return "NUMERIC"
+    return "ENTITY" if any(sentence.details for sentence in read_sentences(value)) else "GENERAL"
+
+
+def _kind(text: str) -> str:
+    head = text[:MAX_KIND_CHARACTERS]
+    found = next((kind for kind, pattern in _KINDS if pattern.search(head)), "name")
+    return "date" if found in ("number", "name") and not CALENDAR_WORDS.isdisjoint(head.lower().split()) else found
+
+
+def _numbered(key: str, used: Counter[str]) -> str:
+    used[key] += 1
+    return key if used[key] == 1 else f"{key}.{used[key]}"

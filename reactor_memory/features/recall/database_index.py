@@ -1,0 +1,38 @@
+"""The index of recall, in the database of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactor_memory.core.ports import Findings, IndexPart, RecallQuery
+from reactor_memory.database.database import Database
+from reactor_memory.features.recall import operations as recall
+from reactor_memory.models import Lease
+
+
+class SqlRecallIndex:
+    """`RecallIndex` over the database of the log, which takes entries away together with their messages."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def indexed_until(self, conversation_id: str) -> int:
+        return await self._database.read(recall.indexed_until, conversation_id)
+
+    async def extend(self, lease: Lease, part: IndexPart) -> bool:
+        return await self._database.write_relaxed(recall.extend, lease, part)
+
+    async def search(self, query: RecallQuery) -> Findings:
+        return await self._database.read(recall.search, query)
+
+    async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
+        await self._database.write(recall.truncate, session_ids, seq=seq)
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        await self._database.write(recall.forget, session_ids)

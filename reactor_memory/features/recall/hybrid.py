@@ -1,0 +1,119 @@
+"""Recall by meaning: what an index finds by words, and the messages that mean what is looked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+from msgspec.structs import replace
+
+from reactor_memory.core.ports import Findings, Found, IndexPart, RecallIndex, RecallQuery
+from reactor_memory.database.database import Database
+from reactor_memory.errors import EmbeddingError
+from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS
+from reactor_memory.features.recall.ranking import scored
+from reactor_memory.features.recall.vector_operations import nearest_in_branch
+from reactor_memory.features.search.models import Embedder, Near, NearQuery
+from reactor_memory.models import Lease
+
+log = logging.getLogger(__name__)
+
+NEAREST = 20
+"""How many messages are looked at for their meaning."""
+
+EMBED_SECONDS = 1.0
+"""Recall waits no longer for an embedder: words are there already, and a load is waiting."""
+
+MEANING_SECONDS = 1.5
+"""Nor for that and what is near."""
+
+FULL_SCORE = 8.0
+"""What a message counts that means exactly the same: as much as one that holds a rare term."""
+
+
+class MeaningIndex:
+    """`RecallIndex` that asks `words`, which keeps all entries, and the vectors of `database`.
+
+    Of a message that is not embedded, or while the embedder or the database fails, words alone tell. `min_similarity`:
+    a message that means less of what is looked for is no answer (cosine, -1 to 1).
+    """
+
+    def __init__(self, words: RecallIndex, *, database: Database, embedder: Embedder, min_similarity: float) -> None:
+        self._words = words
+        self._database = database
+        self._embedder = embedder
+        self._min_similarity = min_similarity
+
+    async def open(self) -> None:
+        await self._words.open()
+
+    async def close(self) -> None:
+        await self._words.close()
+
+    async def indexed_until(self, conversation_id: str) -> int:
+        return await self._words.indexed_until(conversation_id)
+
+    async def extend(self, lease: Lease, part: IndexPart) -> bool:
+        return await self._words.extend(lease, part)
+
+    async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
+        await self._words.truncate(session_ids, seq=seq)
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        await self._words.forget(session_ids)
+
+    async def search(self, query: RecallQuery) -> Findings:
+        by_words = await self._words.search(query)
+        if not by_words.indexed_until:
+            return by_words
+        try:
+            with anyio.fail_after(MEANING_SECONDS):
+                near = await self._near(query, by_words.indexed_until)
+        except Exception as error:  # an embedder is anybody's code, and recall does without it
+            reason = error.reason if isinstance(error, EmbeddingError) else type(error).__name__
+            log.warning("recalled by words alone", extra={"session_id": query.session_id, "reason": reason})
+            return by_words
+        return with_meanings(by_words, near, above=self._min_similarity, limit=query.limit)
+
+    async def _near(self, query: RecallQuery, until: int) -> tuple[Near, ...]:
+        [vector] = await self._embedder.embed([query.text[:MAX_QUERY_CHARACTERS]], is_query=True)
+        if not any(vector):
+            return ()
+        return await self._database.read_long(
+            nearest_in_branch,
+            NearQuery(
+                branch=query.branch,
+                until=until,
+                vector=tuple(vector),
+                model=self._embedder.name,
+                min_similarity=self._min_similarity,
+                limit=NEAREST,
+            ),
+        )
+
+
+def with_meanings(by_words: Findings, near: Sequence[Near], *, above: float, limit: int) -> Findings:
+    """The findings with what is `near`: a message that words found counts more, another one is added. Facts stand for
+    themselves. Nothing that is just as alike as `above` counts for it, and what is the same `FULL_SCORE`.
+    """
+    if not near:
+        return by_words
+    worth = {each.seq: FULL_SCORE * (each.similarity - above) / max(1 - above, 0.001) for each in near}
+    lifted = [_lifted(found, worth) for found in by_words.found]
+    held = {found.seq for found in by_words.found if not found.anchor}
+    # Of the usual length, so that nothing that was found by its words counts as longer than before.
+    usual = round(sum(found.length for found in by_words.found) / max(1, len(by_words.found)))
+    added = [
+        Found(seq=each.seq, turn=each.turn, length=usual, similarity=worth[each.seq])
+        for each in near
+        if each.seq not in held
+    ]
+    best = scored(replace(by_words, found=(*lifted, *added)))
+    return replace(best, found=best.found[:limit])
+
+
+def _lifted(found: Found, worth: dict[int, float]) -> Found:
+    if found.anchor or found.seq not in worth:
+        return found
+    return replace(found, similarity=found.similarity + worth[found.seq])

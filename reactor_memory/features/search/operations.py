@@ -1,0 +1,359 @@
+"""The operations of search over all conversations that have an owner.
+
+A search reads which conversations the user may read, then asks words and vectors for the best of these alone, in one
+transaction: what it finds, counts and leaves out depends on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from msgspec.structs import asdict
+
+from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_json
+from reactor_memory.core.log.user_rows import name_user
+from reactor_memory.core.ports import EVER, Ahead
+from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.recall.operations import WEIGHT_UNIT, term_key
+from reactor_memory.features.recall.ranking import K1, B, rarity
+from reactor_memory.features.recall.vectors import nearest, packed
+from reactor_memory.features.search.models import (
+    ANY_ENDING,
+    DEEPEST,
+    EMBED_SEARCH,
+    INDEX_SEARCH,
+    IndexedRange,
+    Meaning,
+    MessageHit,
+    NearQuery,
+    Place,
+    SearchAnswer,
+    SearchBacklog,
+    SearchProgress,
+    SearchQuery,
+    WordEntry,
+    by_score,
+    fused,
+)
+from reactor_memory.models import BranchRange, Lease
+
+LAST_SEQ = 2**31 - 1
+"""Of a message in a conversation: half of a row id."""
+
+
+class Visible(NamedTuple):
+    """A conversation, or the part of one, that a search looks at."""
+
+    number: int
+    start_seq: int
+    end_seq: int
+    conversation_id: str
+    scope: str
+    group_id: str
+
+
+# Searching
+
+
+def search_messages(query: SearchQuery) -> Steps[SearchAnswer]:
+    """Only what the user may read is looked at, and counted. Raises `InvalidInputError` if `before` names no message
+    that the user can see.
+    """
+    yield from name_user(query.user_id)
+    rows = yield Step("visible_conversations", {"user_id": query.user_id})
+    allowed = _of_agents(rows, query.agent_names)
+    visible = visible_parts(allowed, query.conversation_ids)
+    bounds = yield from _bounds(query, visible, allowed)
+    rankings: list[Sequence[Place]] = []
+    if query.terms:
+        total = sum(row[6] or 0 for row in allowed)
+        rankings.append((yield from _by_words(query.terms, visible, total, bounds)))
+    if query.vector is not None:
+        rankings.append((yield from _by_meaning(query, visible, bounds)))
+    ranked = fused(rankings)
+    page = ranked[query.seen : query.seen + query.limit]
+    hits = yield from _read(page, shown_in(allowed, query.conversation_ids))
+    return SearchAnswer(hits=hits, is_more=len(ranked) > query.seen + query.limit)
+
+
+def _of_agents(rows: Iterable[Row], agent_names: Sequence[str] | None) -> list[Row]:
+    """The conversations whose group belongs to one of these agents; all if None. A fork has the agent of its root."""
+    found = list(rows)
+    if agent_names is None:
+        return found
+    groups = {row[0] for row in found if row[1] == row[0] and row[2] in agent_names}
+    return [row for row in found if row[0] in groups]
+
+
+def visible_parts(rows: Sequence[Row], conversation_ids: Sequence[str] | None) -> list[Visible]:
+    """What to search: all conversations of `rows`, or the branches of those named, each stored message once."""
+    if conversation_ids is None:
+        return [_part(row, LAST_SEQ) for row in rows if row[5] is not None]
+    ends: dict[str, int] = {}
+    for row in rows:
+        if row[1] in conversation_ids:
+            for part in _branch(row):
+                end = LAST_SEQ if part.end_seq is None else part.end_seq
+                ends[part.conversation_id] = max(end, ends.get(part.conversation_id, 0))
+    return [_part(row, ends[row[1]]) for row in rows if row[1] in ends and row[5] is not None]
+
+
+def _part(row: Row, end_seq: int) -> Visible:
+    return Visible(row[4], 0, end_seq, row[1], row[5], row[0])
+
+
+def _branch(row: Row) -> tuple[BranchRange, ...]:
+    return branch_from(row[1], row[3])
+
+
+def shown_in(rows: Sequence[Row], conversation_ids: Sequence[str] | None) -> Callable[[Place], str]:
+    """In which conversation a stored message is shown: of those asked for the first whose branch holds it."""
+    if conversation_ids is None:
+        return lambda place: place[0]
+    branches = {row[1]: _branch(row) for row in rows if row[1] in conversation_ids}
+    asked = [each for each in conversation_ids if each in branches]
+
+    def show(place: Place) -> str:
+        return next((each for each in asked if _holds(branches[each], place)), place[0])
+
+    return show
+
+
+def _holds(branch: Sequence[BranchRange], place: Place) -> bool:
+    conversation_id, seq = place
+    return any(
+        part.conversation_id == conversation_id and (part.end_seq is None or seq <= part.end_seq) for part in branch
+    )
+
+
+def _bounds(query: SearchQuery, visible: Sequence[Visible], allowed: Sequence[Row]) -> Steps[dict[str, Any]]:
+    shared = everything_of(visible, DEEPEST)
+    shared |= {"is_whole": int(query.conversation_ids is None), "as_of": query.as_of}
+    if query.before is None:
+        return shared
+    everywhere = to_json([_part(row, LAST_SEQ) for row in allowed]) or "[]"
+    rows = yield Step("place_of_message", {"visible": everywhere, "message_id": query.before})
+    if not rows:
+        raise InvalidInputError("before", "is the id of no message that can be found")
+    conversation_id, seq, sent_at = rows[0]
+    return shared | {"before_conversation": conversation_id, "before_seq": seq, "before_at": sent_at}
+
+
+def everything_of(visible: Sequence[Visible], limit: int) -> dict[str, Any]:
+    """What the statements of a search have in common, of one that looks at all that is visible."""
+    return {
+        "visible": to_json(visible) or "[]",
+        "as_of": None,
+        "before_at": None,
+        "before_conversation": None,
+        "before_seq": None,
+        "limit": limit,
+    }
+
+
+def _by_words(
+    wanted: Sequence[str], visible: Sequence[Visible], total: int, bounds: dict[str, Any]
+) -> Steps[list[Place]]:
+    scopes = sorted({part.scope for part in visible})
+    counts = yield Step("search_frequencies", bounds | _terms(wanted, scopes, dict.fromkeys(range(len(wanted)), 0)))
+    rarities = {number: rarity(count, total) for number, count in counts}
+    weights = {number: round(WEIGHT_UNIT * value) for number, value in rarities.items()}
+    if not weights:
+        return []
+    rows = yield Step("search_words", bounds | _terms(wanted, scopes, weights))
+    return by_score(_scores(rows, rarities))
+
+
+def _terms(wanted: Sequence[str], scopes: Sequence[str], weights: dict[int, int]) -> dict[str, Any]:
+    """The terms by their numbers in `weights`, behind each scope."""
+    behind = [(scope + wanted[number], number, weight, scope) for scope in scopes for number, weight in weights.items()]
+    return {"terms": to_json(behind) or "[]", "any_term": " | ".join(_asked(term) for term, *_ in behind)}
+
+
+def _asked(term: str) -> str:
+    """As PostgreSQL is asked for it."""
+    beginning = term.removesuffix(ANY_ENDING)
+    return f"'{term}'" if term == beginning else f"'{beginning}':*"
+
+
+def _scores(rows: Sequence[Row], rarities: dict[int, float]) -> dict[Place, float]:
+    """As `context.ranking.scored`, of messages of several conversations."""
+    usual = sum(row[2] for row in rows) / len(rows) if rows else 1.0
+    return {
+        (conversation_id, seq): sum(rarities[int(number)] for number in str(numbers).split(","))
+        * ((K1 + 1) / (1 + K1 * (1 - B + B * length / (usual or 1.0))))
+        for conversation_id, seq, length, numbers in rows
+    }
+
+
+def _by_meaning(query: SearchQuery, visible: Sequence[Visible], bounds: dict[str, Any]) -> Steps[list[Place]]:
+    return by_score((yield from nearest_places(query, bounds)))
+
+
+def nearest_places(query: SearchQuery | NearQuery, bounds: dict[str, Any]) -> Steps[dict[Place, float]]:
+    """How alike the nearest messages are, as many as the limit of `bounds`."""
+    values = bounds | {
+        "model": query.model,
+        "vector": query.vector,
+        "min_similarity": query.min_similarity,
+    }
+    rows = yield Step("compares_vectors", {})
+    if rows[0][0]:
+        found = yield Step("nearest_embeddings", values)
+        return {(row[0], row[1]): row[2] for row in found}
+    # Newest first, as the other statement has it: of equals these are the nearest.
+    stored = sorted((yield Step("visible_embeddings", values)), key=itemgetter(1), reverse=True)
+    vectors = [row[2] for row in stored]
+    scores = nearest(query.vector or (), vectors, at_least=query.min_similarity, limit=bounds["limit"])
+    return {(stored[place][0], stored[place][1]): similarity for place, similarity in scores}
+
+
+def _read(page: Sequence[tuple[Place, float]], show: Callable[[Place], str]) -> Steps[tuple[MessageHit, ...]]:
+    places = [(group_of(conversation_id), conversation_id, seq) for (conversation_id, seq), _ in page]
+    rows = yield Step("found_messages", {"places": to_json(places) or "[]"})
+    messages = {(row[0], row[1]): message_from(row[1:]) for row in rows}
+    return tuple(
+        MessageHit(conversation_id=show(place), message=messages[place], score=score)
+        for place, score in page
+        if place in messages
+    )
+
+
+# Indexing
+
+
+def search_progress(conversation_id: str) -> Steps[SearchProgress | None]:
+    rows = yield Step("search_progress", key_of(conversation_id))
+    if not rows:
+        return None
+    indexed_seq, embedded_seq, model, parked, _ = rows[0]
+    return SearchProgress(indexed_seq=indexed_seq, embedded_seq=embedded_seq, model=model, parked=parked)
+
+
+def behind_in_words(*, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
+    """Conversations behind `after` (in the order of their ids) with work of the kind `INDEX_SEARCH` to do now. What is
+    leased or put off until further `ahead` is there, too: a wrong clock did that.
+    """
+    values = {"kind": INDEX_SEARCH, "now": now, "limit": limit}
+    rows = yield Step("behind_in_words", _page(after) | asdict(ahead) | values)
+    return tuple(row[0] for row in rows)
+
+
+def behind_in_meanings(*, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
+    """As `behind_in_words`, of the kind `EMBED_SEARCH`."""
+    values = {"kind": EMBED_SEARCH, "model": model, "now": now, "limit": limit}
+    rows = yield Step("behind_in_meanings", _page(after) | asdict(ahead) | values)
+    return tuple(row[0] for row in rows)
+
+
+def _page(after: str) -> dict[str, Any]:
+    return {"group_id": group_of(after), "conversation_id": after}
+
+
+def index_words(lease: Lease, part: IndexedRange) -> Steps[bool]:
+    """Store the words of a range. False, and nothing is stored, if the lease is not the newest one of a living
+    conversation, or the range does not follow what is indexed. What went out of view meanwhile is left out.
+    """
+    if not (yield from _may_write(lease, part)):
+        return False
+    key = key_of(part.conversation_id)
+    progress = {"after": part.after, "end_seq": part.end_seq, "parked": part.parked}
+    if not (yield Step("advance_indexed", key | progress)):
+        return False
+    in_view = yield from _in_view(part)
+    [(*_, scope)] = yield Step("search_progress", key)
+    values = [_word_values(entry, scope) for entry in part.words if entry.seq in in_view]
+    yield Batch("insert_search_entry", [key | each | {"now": part.read_at} for each in values])
+    return True
+
+
+def _word_values(entry: WordEntry, scope: str) -> dict[str, Any]:
+    return {
+        "seq": entry.seq,
+        "length": len(entry.terms),
+        "sent_at": entry.sent_at,
+        "terms": " ".join(scope + term for term in entry.terms),
+    }
+
+
+def index_meanings(lease: Lease, part: IndexedRange, *, model: str) -> Steps[bool]:
+    """As `index_words`. Vectors of another model are replaced. What reaches the end of the conversation brings its
+    `vectorized_at` to `read_at`.
+    """
+    if not (yield from _may_write(lease, part)):
+        return False
+    key = key_of(part.conversation_id)
+    advance = {"after": part.after, "first": part.first, "end_seq": part.end_seq, "model": model}
+    if not (yield Step("advance_embedded", key | advance | {"parked": part.parked})):
+        return False
+    if part.after == part.first:
+        yield Step("delete_embeddings", key | {"start_seq": 0, "end_seq": LAST_SEQ})
+    in_view = yield from _in_view(part)
+    values = [_vector_values(meaning) for meaning in part.meanings if meaning.seq in in_view]
+    yield Batch("insert_embedding", [key | each | {"model": model, "now": part.read_at} for each in values])
+    yield Step("mark_vectorized", key | {"end_seq": part.end_seq, "read_at": part.read_at})
+    return True
+
+
+def _vector_values(meaning: Meaning) -> dict[str, Any]:
+    """Each engine takes the form that it keeps."""
+    return {
+        "seq": meaning.seq,
+        "sent_at": meaning.sent_at,
+        "vector": packed(meaning.vector),
+        "numbers": meaning.vector,
+    }
+
+
+def _may_write(lease: Lease, part: IndexedRange) -> Steps[bool]:
+    """Whether this writer has the newest lease of a living conversation, which nobody changes until we are done."""
+    key = key_of(part.conversation_id)
+    alive = yield Step("hold_session", key)
+    if not alive or alive[0][0] is not None:
+        return False
+    newest = yield Step("lock_work", key | {"kind": lease.kind})
+    if not newest or newest[0][0] != lease.fence:
+        return False
+    yield Step("begin_search_progress", key | {"scope": term_key(part.owner_id), "after": part.first})
+    return True
+
+
+def _in_view(part: IndexedRange) -> Steps[frozenset[int]]:
+    """The messages of the range that are there still: one may have been erased since it was read."""
+    rows = yield Step("seqs_in_view", key_of(part.conversation_id) | {"after": part.after, "end_seq": part.end_seq})
+    return frozenset(row[0] for row in rows)
+
+
+def search_backlog(*, model: str | None = None) -> Steps[SearchBacklog]:
+    words, meanings, parked = (yield Step("search_backlog", {"model": model}))[0]
+    return SearchBacklog(words=words, meanings=meanings if model is not None else 0, parked=parked)
+
+
+def state_detail(backlog: SearchBacklog) -> tuple[str, str]:
+    """What waits, for a report of the store's health."""
+    return "search index", f"{backlog.words} messages wait, {backlog.parked} were given up"
+
+
+# Forgetting
+
+
+def forget_range(conversation_id: str, start_seq: int, end_seq: int) -> Steps[None]:
+    values = key_of(conversation_id) | {"start_seq": start_seq, "end_seq": end_seq}
+    yield Step("delete_search_entries", values)
+    yield Step("delete_embeddings", values)
+
+
+def index_again(conversation_id: str, start_seq: int) -> Steps[None]:
+    """Messages from `start_seq` on can be found again: the index has to hold them once more."""
+    yield from forget_range(conversation_id, start_seq, LAST_SEQ)
+    yield Step("rewind_search", key_of(conversation_id) | {"end_seq": start_seq - 1})
+
+
+def forget(conversation_ids: Iterable[str]) -> Steps[None]:
+    for conversation_id in conversation_ids:
+        yield from forget_range(conversation_id, 0, LAST_SEQ)
+        yield Step("delete_search_progress", key_of(conversation_id))

@@ -1,0 +1,361 @@
+"""What goes over the wire: the bodies of requests and answers.
+
+JSON names are in camel case. Times are ISO 8601 in UTC with microseconds. Unknown fields of a request are refused, so
+that a field which cannot be set (such as ``ownerUserId``) is never passed over in silence.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from reactor_memory.core.context.report import Part
+from reactor_memory.features.responses.models import ResponseState
+from reactor_memory.features.search.models import SearchType
+from reactor_memory.features.sharing.models import AccessLevel, Channel
+from reactor_memory.models import Role, Visibility
+
+MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
+JsonObject: TypeAlias = dict[str, Any]
+
+Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Title: TypeAlias = Annotated[str, Meta(max_length=500)]
+UserId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
+AgentName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The base of bodies that come in."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The base of bodies that go out."""
+
+
+# -- conversations ----------------------------------------------------------------------------------------------------
+
+
+class CreateConversationRequest(Request, frozen=True, kw_only=True):
+    title: Title | None = None
+    metadata: JsonObject | None = None
+    agent_name: AgentName | None = None
+
+
+class UpdateConversationRequest(Request, frozen=True, kw_only=True):
+    """`title` null takes the title away."""
+
+    title: Title | None
+
+
+class ConversationSummary(Answer, frozen=True, kw_only=True):
+    id: str
+    title: str | None
+    owner_user_id: str | None
+    created_at: Time
+    updated_at: Time
+    last_message_preview: str | None
+    access_level: AccessLevel
+
+
+class Conversation(ConversationSummary, frozen=True, kw_only=True):
+    metadata: JsonObject
+    agent_name: str | None
+    forked_at_conversation_id: str | None
+    forked_at_message_id: str | None
+    vectorized_at: Time | None
+
+
+class ConversationPage(Answer, frozen=True, kw_only=True):
+    data: list[ConversationSummary]
+    next_cursor: str | None
+
+
+class ConversationFork(Answer, frozen=True, kw_only=True):
+    """`forked_from_message_id` is the last message that the fork shares; null for the root, and for a fork at the first
+    message.
+    """
+
+    conversation_id: str
+    fork_id: str
+    forked_from_conversation_id: str | None
+    forked_from_message_id: str | None
+    title: str | None
+    created_at: Time
+    is_current_fork: bool
+
+
+class ForkPage(Answer, frozen=True, kw_only=True):
+    data: list[ConversationFork]
+    next_cursor: str | None
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+
+class CreateUserMessageRequest(Request, frozen=True, kw_only=True):
+    content: Text
+    metadata: JsonObject | None = None
+    parent_message_id: str | None = None
+
+
+class ToolCallBody(Request, frozen=True, kw_only=True):
+    id: str
+    name: str
+    arguments: JsonObject | str = {}
+
+
+class CreateAgentMessageRequest(Request, frozen=True, kw_only=True):
+    role: MessageRole
+    content: str
+    visibility: Visibility = "user"
+    metadata: JsonObject | None = None
+    parent_message_id: str | None = None
+    tool_calls: list[ToolCallBody] = []
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+class CreateAgentMessagesRequest(Request, frozen=True, kw_only=True):
+    messages: Annotated[list[CreateAgentMessageRequest], Meta(min_length=1)]
+
+
+class Message(Answer, frozen=True, kw_only=True):
+    id: str
+    conversation_id: str
+    seq: int
+    role: Role
+    visibility: Visibility
+    channel: Channel
+    content: str
+    metadata: JsonObject
+    parent_message_id: str | None
+    user_id: str | None
+    created_at: Time
+    tool_calls: list[ToolCallBody] | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+
+
+class MessagePage(Answer, frozen=True, kw_only=True):
+    data: list[Message]
+    next_cursor: str | None
+
+
+class MessageList(Answer, frozen=True, kw_only=True):
+    data: list[Message]
+
+
+class ForkRequest(Request, frozen=True, kw_only=True):
+    title: Title | None = None
+    new_message: CreateUserMessageRequest | None = None
+
+
+# -- sharing ----------------------------------------------------------------------------------------------------------
+
+
+class ShareConversationRequest(Request, frozen=True, kw_only=True):
+    user_id: UserId
+    access_level: Literal["reader", "writer", "manager"]
+
+
+class UpdateMembershipRequest(Request, frozen=True, kw_only=True):
+    access_level: Literal["reader", "writer", "manager"]
+
+
+class ConversationMembership(Answer, frozen=True, kw_only=True):
+    conversation_id: str
+    user_id: str
+    access_level: AccessLevel
+    created_at: Time
+
+
+class MembershipList(Answer, frozen=True, kw_only=True):
+    data: list[ConversationMembership]
+
+
+class TransferOwnershipRequest(Request, frozen=True, kw_only=True):
+    new_owner_user_id: UserId
+
+
+class OwnershipTransfer(Answer, frozen=True, kw_only=True):
+    id: str
+    conversation_id: str
+    from_user_id: str
+    to_user_id: str
+    created_at: Time
+
+
+class TransferList(Answer, frozen=True, kw_only=True):
+    data: list[OwnershipTransfer]
+
+
+class AuditEntry(Answer, frozen=True, kw_only=True):
+    """`user_id` did it, or `client_id`, alone or on behalf of the user; `target` is whom or what it was done to."""
+
+    id: str
+    conversation_id: str
+    user_id: str | None
+    client_id: str | None
+    action: str
+    target: str | None
+    details: JsonObject
+    created_at: Time
+
+
+class AuditPage(Answer, frozen=True, kw_only=True):
+    data: list[AuditEntry]
+    next_cursor: str | None
+
+
+# -- agents -----------------------------------------------------------------------------------------------------------
+
+
+class ContextMessage(Answer, frozen=True, kw_only=True):
+    """A message as the model is to get it: whole, with the part of the context that it belongs to. `id` is null for
+    what memory says (facts, narrative, notes, pins), which users do not see.
+    """
+
+    id: str | None
+    conversation_id: str
+    seq: int | None
+    role: Role
+    visibility: Visibility
+    channel: Channel
+    part: Part
+    content: str
+    metadata: JsonObject
+    parent_message_id: str | None
+    user_id: str | None
+    created_at: Time | None
+    tool_calls: list[ToolCallBody] | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+
+
+class ConversationContext(Answer, frozen=True, kw_only=True):
+    """`report` is there when it was asked for (``report=true``)."""
+
+    conversation_id: str
+    messages: list[ContextMessage]
+    next_after_message_id: str | None
+    tokens: int
+    report: JsonObject | UnsetType = UNSET
+
+
+class CreateSummaryRequest(Request, frozen=True, kw_only=True):
+    title: Text
+    summary: Text
+    until_message_id: Text
+    summarized_at: Time
+
+
+# -- search -----------------------------------------------------------------------------------------------------------
+
+
+class SearchMessagesRequest(Request, frozen=True, kw_only=True):
+    query: Text
+    top_k: Annotated[int, Meta(ge=1, le=200)] = 20
+    conversation_ids: Annotated[list[str], Meta(max_length=200)] | None = None
+    before: str | None = None
+    search_type: SearchType = "auto"
+    cursor: str | None = None
+
+
+class SearchResult(Answer, frozen=True, kw_only=True):
+    message: Message
+    score: float
+    highlights: str | None
+
+
+class SearchResults(Answer, frozen=True, kw_only=True):
+    data: list[SearchResult]
+    next_cursor: str | None
+
+
+# -- response streams -------------------------------------------------------------------------------------------------
+
+
+class StartResponseRequest(Request, frozen=True, kw_only=True):
+    producer: Annotated[str, Meta(max_length=100)] | None = None
+
+
+class ResponseChunksRequest(Request, frozen=True, kw_only=True):
+    """`first_event` is the number of the first of these pieces, from 1: repeating a request does no harm."""
+
+    fence: Annotated[int, Meta(ge=1)]
+    first_event: Annotated[int, Meta(ge=1)]
+    texts: Annotated[list[str], Meta(min_length=1, max_length=1000)]
+
+
+class FinishResponseRequest(Request, frozen=True, kw_only=True):
+    """`message_id` names the message that holds the whole answer, if the agent stored it."""
+
+    fence: Annotated[int, Meta(ge=1)]
+    state: Literal["completed", "failed", "stopped"] = "completed"
+    message_id: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
+
+
+class Response(Answer, frozen=True, kw_only=True):
+    """`stop_requested` asks the producer to end, and to finish the response as ``stopped``."""
+
+    id: str
+    conversation_id: str
+    producer: str | None
+    fence: int
+    state: ResponseState
+    last_event: int
+    stop_requested: bool
+    message_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+
+class ResponseList(Answer, frozen=True, kw_only=True):
+    data: list[Response]
+
+
+class ResponsePiece(Answer, frozen=True, kw_only=True):
+    """The data of an event ``piece``."""
+
+    event: int
+    text: str
+
+
+# -- everything else --------------------------------------------------------------------------------------------------
+
+
+class Health(Answer, frozen=True, kw_only=True):
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Answer, frozen=True, kw_only=True):
+    """`checks` says of each part ``ok`` or what keeps it from serving, without addresses or secrets."""
+
+    status: Literal["ready", "unavailable", "stopping"]
+    checks: dict[str, str]
+
+
+class Problem(Answer, frozen=True, kw_only=True):
+    """RFC 9457, as ``application/problem+json``. `code` is stable, `detail` is for people.
+    `left` and `limit` tell of a quota how much of it is left.
+    """
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str
+    detail: str
+    request_id: str
+    errors: list[FieldProblem] | UnsetType = UNSET
+    left: int | UnsetType = UNSET
+    limit: int | UnsetType = UNSET
+
+
+class FieldProblem(Answer, frozen=True, kw_only=True):
+    field: str
+    problem: str

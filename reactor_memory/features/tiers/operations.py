@@ -1,0 +1,212 @@
+"""The operations on summaries of ranges: texts that stand for ranges of messages, beside the log that they stand for.
+Owners are checked as in `MessageStore`; an unknown session raises `SessionNotFoundError`.
+
+A branch summarises its own messages only, and shows the summaries of inherited ranges that end before it began. A
+summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows the
+messages of that range themselves, archived or not.
+
+What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten: `read_originals`
+gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any other message. When a
+message of a range is withdrawn or erased, the text goes that was made of it, as if it had been restored. Deleting a
+session deletes its summaries.
+
+Each generator is one transaction. Checks that refuse an operation come before its first write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.rows import key_of, range_summary_values, session_from
+from reactor_memory.core.log.tombstones import entomb
+from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.cleared import overlaps
+from reactor_memory.features.tiers.covered_ranges import (
+    check_border,
+    check_forks,
+    in_order,
+    is_current,
+    replaced_by,
+    restorable,
+    shown,
+)
+from reactor_memory.models import BranchRange, Message, RangeSummary, Session
+
+_FIRST_CHUNK = 16
+
+
+def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:
+    """The live ones (or all), in the order of their ranges."""
+    session = yield from log.require(session_id, user_id)
+    return (yield from _shown(session.branch, live=live))
+
+
+def read_originals(
+    session_id: str,
+    user_id: str | None,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    last: int | None = None,
+    limit: int | None = None,
+) -> Steps[tuple[Message, ...]]:
+    """As `MessageStore.read`, with the archived messages."""
+    session = yield from log.require(session_id, user_id)
+    return (
+        yield from log.read_along(
+            session.branch, after=after, until=until, last=last, limit=limit, wanted="archived too"
+        )
+    )
+
+
+def _shown(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
+    """The summaries of a branch; live ones only where none of their messages is cleared."""
+    summaries: dict[str, list[RangeSummary]] = {}
+    for part in branch:
+        summaries[part.conversation_id] = yield from fact_operations.range_summaries(part.conversation_id)
+    found = shown(branch, summaries, live=live)
+    cleared = (yield from read_archived(branch)).cleared if live and found else ()
+    return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
+
+
+# Storing
+
+
+def put_range_summaries(
+    session_id: str, user_id: str | None, new: Sequence[RangeSummary], *, expected: Sequence[str], now: int
+) -> Steps[bool]:
+    """Store `new`: live summaries inside the range of a new one are replaced by it, and what becomes of its messages is
+    told by its `retention`. `delete` leaves a tombstone for each message; it is meant to save space (`erase` forgets).
+
+    Nothing happens, and the answer is False, if the ids of the live summaries are no longer those of `expected`, in any
+    order, or if `message_ids` are no longer the messages of the range that are in view and that no replaced summary
+    stands for. `InvalidInputError` for ranges that overlap a live summary without holding it or another new one, are
+    not the branch's own or hold half a pair (a call whose results may still come is half a pair); for a `message_count`
+    that is not the one of `message_ids` and the replaced summaries; for an id that is taken; for `delete`, if a fork
+    begins inside the range.
+    """
+    session = yield from log.lock_required(session_id, user_id)
+    ordered = in_order(session, new)
+    live = yield from _shown(session.branch, live=True)
+    if {each.summary_id for each in live} != set(expected):
+        return False
+    replaced = {summary.summary_id: replaced_by(summary, live) for summary in ordered}
+    for summary in ordered:
+        if not is_current(summary, replaced[summary.summary_id], (yield from _in_view(session_id, summary))):
+            return False
+    yield from _check(session, ordered)
+    for summary in ordered:
+        yield from _store(session_id, summary, replaced[summary.summary_id])
+    yield Step("touch_session", key_of(session_id) | {"now": now})
+    return True
+
+
+def _in_view(session_id: str, summary: RangeSummary) -> Steps[dict[int, str]]:
+    rows = yield Step("ids_in_view", _range_of(session_id, summary))
+    return {row[0]: row[1] for row in rows}
+
+
+def _range_of(session_id: str, summary: RangeSummary) -> dict[str, Any]:
+    return key_of(session_id) | {"start_seq": summary.start_seq, "end_seq": summary.end_seq}
+
+
+def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
+    group = yield Step("lock_group", {"group_id": session.group_id})
+    taken = {each.summary_id for each in (yield from fact_operations.range_summaries(session.session_id))}
+    for summary in new:
+        if summary.summary_id in taken:
+            raise InvalidInputError("summary_id", "is taken; choose another one")
+        if summary.retention == "delete":
+            check_forks(summary, session.session_id, [session_from(row) for row in group])
+        for border in (summary.start_seq - 1, summary.end_seq):
+            check_border((yield from turn_around(session.branch, border)), border)
+
+
+def turn_around(branch: Sequence[BranchRange], border: int) -> Steps[Sequence[Message]]:
+    """The turn that goes on behind message `border`, with the user message that ends it; () if none goes on."""
+    following = yield from _until_user(
+        lambda limit: log.read_along(branch, after=border, limit=limit, wanted="archived too")
+    )
+    if following and following[0].role == "user":
+        return ()
+    preceding = yield from _until_user(
+        lambda limit: log.read_along(branch, until=border, last=limit, wanted="archived too"), newest_first=True
+    )
+    return (*preceding, *following)
+
+
+def _until_user(
+    read: Callable[[int], Steps[tuple[Message, ...]]], *, newest_first: bool = False
+) -> Steps[tuple[Message, ...]]:
+    """What `read` gives, up to the first user message, or all if there is none. Most turns are short."""
+    limit = _FIRST_CHUNK
+    while True:
+        messages = yield from read(limit)
+        order = range(len(messages) - 1, -1, -1) if newest_first else range(len(messages))
+        found = next((place for place in order if messages[place].role == "user"), None)
+        if found is not None:
+            return messages[found:] if newest_first else messages[: found + 1]
+        if len(messages) < limit:
+            return messages
+        limit *= 4
+
+
+def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSummary]) -> Steps[None]:
+    yield Step("insert_range_summary", range_summary_values(session_id, summary))
+    values = key_of(session_id) | {"replaced_by": summary.summary_id}
+    yield Batch("replace_range_summary", [values | {"summary_id": each.summary_id} for each in replaced])
+    if summary.retention == "archive":
+        yield Step("archive_messages", _range_of(session_id, summary) | {"summary_id": summary.summary_id})
+    if summary.retention == "delete":
+        yield from entomb(session_id, [(summary.start_seq, summary.end_seq)])
+
+
+# Undoing
+
+
+def restore_range_summary(session_id: str, user_id: str | None, summary_id: str, *, now: int) -> Steps[bool]:
+    """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
+
+    False if it is not live (any more). `InvalidInputError` if its messages were deleted.
+    """
+    session = yield from log.lock_required(session_id, user_id)
+    live = yield from _shown(session.branch, live=True)
+    summary = restorable(session, live, summary_id)
+    if summary is None:
+        return False
+    yield from fact_operations.undo_range(session_id, summary)
+    yield Step("touch_session", key_of(session_id) | {"now": now})
+    return True
+
+
+# What is not summarised
+
+
+def behind_in_tiers(*, after: str, threshold: int, limit: int) -> Steps[tuple[tuple[str, int], ...]]:
+    """Sessions behind `after`, in the order of their ids, with more messages than that behind their newest summary;
+    and how long they are.
+    """
+    position = {"group_id": group_of(after), "conversation_id": after}
+    rows = yield Step("behind_in_tiers", position | {"threshold": threshold, "limit": limit})
+    return tuple((row[0], row[1]) for row in rows)
+
+
+# Counting again
+
+
+def recount_range_summaries(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
+    """Recount some summaries that another tokenizer counted; whether there may be more."""
+    rows = yield Step("range_summaries_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
+    counted = [
+        key_of(session_id)
+        | {"summary_id": summary_id, "token_count": count(Message.system(text)), "tokenizer": tokenizer}
+        for _, session_id, summary_id, text in rows
+    ]
+    yield Batch("store_range_token_count", counted)
+    return len(rows) == limit

@@ -1,0 +1,284 @@
+"""The operations that read and write sessions, and what belongs to users, as they are stored, to move them to another
+database. No owner is checked: this is for who runs the databases.
+
+Each generator is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import structs
+
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log import user_rows
+from reactor_memory.core.log.rows import (
+    correction_values,
+    key_of,
+    message_from,
+    message_values,
+    object_from,
+    pin_from,
+    pin_values,
+    range_summary_values,
+    session_from,
+    to_json,
+)
+from reactor_memory.core.log.tombstones import tombstone
+from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.items import operations as items
+from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
+from reactor_memory.features.sharing import member_operations as memberships
+from reactor_memory.models import (
+    ActiveSession,
+    AuditRecord,
+    FactCorrection,
+    Item,
+    JsonObject,
+    Membership,
+    Message,
+    Notes,
+    OwnershipTransfer,
+    Pin,
+    RangeSummary,
+    Session,
+    Value,
+)
+
+COPY = "copy"
+"""The kind of the row of background work that a conversation has until it was imported to its end."""
+
+
+class StoredMessage(Value, frozen=True, kw_only=True):
+    """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
+    `posted_until`.
+
+    `state` is None in view, else ``withdrawn``, ``erased``, ``archived`` or ``cleared``: hidden from branches that show
+    what is behind `archived_until`, `archived_by` a summary or a caller (None). The first message of a batch with an
+    idempotency key says what is remembered of it.
+    """
+
+    message: Message
+    state: str | None = None
+    archived_by: str | None = None
+    archived_until: int | None = None
+    batch_key: str | None = None
+    batch_fingerprint: str | None = None
+    batch_size: int | None = None
+    posted_until: int | None = None
+
+    @property
+    def seq(self) -> int:
+        return self.message.seq or 0
+
+
+class StoredConversation(Value, frozen=True, kw_only=True):
+    """A conversation with all that a store keeps of it, but for its messages and what is derived from them.
+
+    Members, an offer of ownership and the audit trail belong to the group, and come with its root. `importing`: it was
+    begun by `import_conversation` and is not finished.
+    """
+
+    session: Session
+    agent_name: str | None = None
+    metadata: JsonObject = {}
+    purged_at: int | None = None
+    pins: tuple[Pin, ...] = ()
+    summaries: tuple[RangeSummary, ...] = ()
+    corrections: tuple[FactCorrection, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    transfer: OwnershipTransfer | None = None
+    audit: tuple[AuditRecord, ...] = ()
+    importing: bool = False
+
+    @property
+    def first_seq(self) -> int:
+        """The first message of its own."""
+        return self.session.branch[-1].start_seq
+
+    @property
+    def message_count(self) -> int:
+        """Messages of its own, in view or not; of a deleted conversation none count."""
+        return 0 if self.session.deleted_at is not None else self.session.last_seq - self.first_seq + 1
+
+
+class StoredUser(Value, frozen=True, kw_only=True):
+    """What is kept of a user beside sessions: all versions of notes, in their order, the active sessions, and items.
+
+    The user "" is nobody in particular, and has items only.
+    """
+
+    user_id: str
+    active: tuple[ActiveSession, ...] = ()
+    notes: tuple[Notes, ...] = ()
+    items: tuple[Item, ...] = ()
+
+
+def list_groups(*, owner_id: str | None = None, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
+    """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
+    rows = yield Step("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
+    return tuple(row[0] for row in rows)
+
+
+def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
+    """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
+    rows = yield Step("conversations_to_export", {"group_id": group_id, "kind": COPY})
+    found: dict[str, StoredConversation] = {}
+    for row in rows:
+        found[row[0]] = yield from _stored(row)
+    if group_id not in found:
+        return ()
+    return tuple(found[each] for each in log.with_forks_below(group_id, [each.session for each in found.values()]))
+
+
+def _stored(row: Row) -> Steps[StoredConversation]:
+    agent_name, metadata, purged_at, importing = row[log.SESSION_COLUMNS :]
+    session = session_from(row[: log.SESSION_COLUMNS])
+    stored = StoredConversation(
+        session=session,
+        agent_name=agent_name,
+        metadata=object_from(metadata),
+        purged_at=purged_at,
+        pins=(yield from _pins(session.session_id)),
+        summaries=tuple((yield from fact_operations.range_summaries(session.session_id))),
+        corrections=(yield from fact_operations.read_corrections(session.session_id)),
+        importing=bool(importing),
+    )
+    return (yield from _with_sharing(stored)) if session.forked_from_id is None else stored
+
+
+def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
+    group_id = stored.session.group_id
+    yield from user_rows.name_all_users()
+    return structs.replace(
+        stored,
+        memberships=(yield from memberships.members_of(group_id)),
+        transfer=(yield from memberships.transfer_of(group_id)),
+        audit=(yield from memberships.list_audit(group_id, after="", limit=log.EVERYTHING)),
+    )
+
+
+def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
+    return tuple(map(pin_from, (yield Step("pins", key_of(conversation_id)))))
+
+
+def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
+    """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
+    rows = yield Step("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
+    return tuple(map(_stored_message, rows))
+
+
+def _stored_message(row: Row) -> StoredMessage:
+    state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size, until_seq = row[MESSAGE_COLUMNS:]
+    message = message_from(row[:MESSAGE_COLUMNS])
+    return StoredMessage(
+        message=message,
+        state="erased" if state == "withdrawn" and tombstone(message) == message else state,
+        archived_by=archived_by if state in ("archived", "cleared") else None,
+        archived_until=archived_until if state in ("archived", "cleared") else None,
+        batch_key=batch_key,
+        batch_fingerprint=batch_fingerprint,
+        batch_size=batch_size,
+        posted_until=until_seq,
+    )
+
+
+def import_conversation(stored: StoredConversation) -> Steps[bool]:
+    """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
+    session_id = stored.session.session_id
+    if not (yield Step("import_conversation", _conversation_values(stored))):
+        return False
+    key = key_of(session_id)
+    yield Step("mark_importing", key | {"kind": COPY})
+    yield Batch("store_pin", [key | pin_values(pin) for pin in stored.pins])
+    yield Batch("insert_range_summary", [range_summary_values(session_id, each) for each in stored.summaries])
+    replaced = [each for each in stored.summaries if each.replaced_by is not None]
+    yield Batch(
+        "replace_range_summary",
+        [key | {"summary_id": each.summary_id, "replaced_by": each.replaced_by} for each in replaced],
+    )
+    yield Batch(
+        "import_correction",
+        [key | correction_values(each) | {"ordinal": each.ordinal} for each in stored.corrections],
+    )
+    yield from user_rows.name_all_users()
+    yield Batch("import_membership", [structs.asdict(each) for each in stored.memberships])
+    if stored.transfer is not None:
+        yield from memberships.add_transfer(stored.transfer)
+    yield Batch("add_audit", [memberships.audit_values(each) for each in stored.audit])
+    return True
+
+
+def _conversation_values(stored: StoredConversation) -> dict[str, Any]:
+    session = stored.session
+    return {
+        **key_of(session.session_id),
+        "owner_id": session.owner_id,
+        "agent_name": stored.agent_name,
+        "title": session.title,
+        "metadata": to_json(stored.metadata),
+        "last_seq": session.last_seq - stored.message_count,
+        "path": None if session.forked_from_id is None else to_json(session.branch),
+        "forked_from_id": session.forked_from_id,
+        "forked_at_seq": session.forked_at_seq,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+        "deleted_at": session.deleted_at,
+        "purged_at": stored.purged_at,
+    }
+
+
+def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> Steps[bool]:
+    """Store messages that follow one another; False, and nothing stored, if the first of them is not the next one of
+    the conversation, or if that was deleted.
+    """
+    key = key_of(conversation_id)
+    advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq}
+    if not (yield Step("advance_import", key | advance)):
+        return False
+    yield Batch("import_message", [key | _stored_values(stored) for stored in messages])
+    posted = [stored for stored in messages if stored.posted_until is not None]
+    yield Batch("insert_posted", [key | {"seq": each.seq, "until_seq": each.posted_until} for each in posted])
+    return True
+
+
+def _stored_values(stored: StoredMessage) -> dict[str, Any]:
+    return {
+        **message_values(stored.message),
+        "seq": stored.seq,
+        "state": stored.state,
+        "archived_by": stored.archived_by,
+        "archived_until": stored.archived_until,
+        "batch_key": stored.batch_key,
+        "batch_fingerprint": stored.batch_fingerprint,
+        "batch_size": stored.batch_size,
+    }
+
+
+def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
+    """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
+    key = key_of(conversation_id)
+    if due_at is not None:
+        yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
+    yield Step("drop_work", key | {"kind": COPY})
+
+
+def export_user(user_id: str) -> Steps[StoredUser]:
+    return StoredUser(
+        user_id=user_id,
+        active=(yield from user_rows.list_active(user_id)),
+        notes=(yield from user_rows.all_notes(user_id)),
+        items=(yield from items.list_items(user_id, "")),
+    )
+
+
+def import_user(stored: StoredUser) -> Steps[None]:
+    """Store what is not there yet; nothing is replaced."""
+    yield from user_rows.import_rows(stored.user_id, stored.active, stored.notes)
+    yield Batch(
+        "import_item",
+        [structs.asdict(item) | {"user_id": stored.user_id} | items.value_columns(item.value) for item in stored.items],
+    )

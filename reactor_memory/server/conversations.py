@@ -1,0 +1,161 @@
+"""Conversations of a user: begin, find, rename, fork, delete, restore."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from litestar import Controller, Response, delete, get, patch, post
+from litestar.params import JSONBody, QueryParameter
+
+from reactor_memory.features.sharing import bodies
+from reactor_memory.features.sharing.conversations import Conversations
+from reactor_memory.features.sharing.models import ListMode
+from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.server import serializers
+from reactor_memory.server.idempotency import AnsweredRequests, Asked
+from reactor_memory.server.limits import BodyLimits
+from reactor_memory.server.messages import from_user
+from reactor_memory.server.paging import ServiceTokens, page
+from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit, MessageId, Words
+
+Mode = Annotated[ListMode, QueryParameter(name="mode")]
+
+
+class ConversationController(Controller):
+    path = "/conversations"
+
+    conversations: Conversations
+    tokens: ServiceTokens
+    answered: AnsweredRequests
+    limits: BodyLimits
+
+    @get("", operation_id="listConversations")
+    async def list_conversations(
+        self, principal: Caller, after: After = None, limit: Limit = 20, words: Words = None, mode: Mode = "all"
+    ) -> bodies.ConversationPage:
+        """Those that the user owns or is a member of, newest activity first. `query` is looked for in titles and
+        metadata.
+        """
+        tokens = await self.tokens.of(principal, "listConversations", words, mode)
+        rows = await self.conversations.list(
+            principal, mode=mode, text=words, after=tokens.after(after, tuple[int, str]), limit=limit + 1
+        )
+        shown, more = page(rows, limit)
+        return bodies.ConversationPage(
+            data=[serializers.conversation_summary(row) for row in shown],
+            next_cursor=tokens.before((shown[-1].session.updated_at, shown[-1].conversation_id)) if more else None,
+        )
+
+    @post("", operation_id="createConversation")
+    async def create_conversation(
+        self, principal: Caller, data: JSONBody[bodies.CreateConversationRequest], idempotency_key: Key = None
+    ) -> Response[bodies.Conversation]:
+        """A new conversation that the user owns."""
+        self.limits.check_metadata(data.metadata)
+        asked = Asked(principal=principal, operation=("createConversation",), body=data)
+        return await self.answered.once(idempotency_key, asked, partial(self._create, principal, data))
+
+    async def _create(
+        self, principal: Principal, data: bodies.CreateConversationRequest, request_key: str | None
+    ) -> bodies.Conversation:
+        created = await self.conversations.create(
+            principal, title=data.title, metadata=data.metadata, agent_name=data.agent_name, request_key=request_key
+        )
+        return serializers.conversation(created)
+
+    @get("/{conversationId:str}", operation_id="getConversation")
+    async def get_conversation(self, principal: Caller, conversation_id: ConversationId) -> bodies.Conversation:
+        return serializers.conversation(await self.conversations.get(principal, conversation_id))
+
+    @patch("/{conversationId:str}", operation_id="updateConversation")
+    async def update_conversation(
+        self, principal: Caller, conversation_id: ConversationId, data: JSONBody[bodies.UpdateConversationRequest]
+    ) -> bodies.Conversation:
+        """Give it another title; for writers."""
+        return serializers.conversation(await self.conversations.rename(principal, conversation_id, data.title))
+
+    @delete("/{conversationId:str}", operation_id="deleteConversation")
+    async def delete_conversation(self, principal: Caller, conversation_id: ConversationId) -> None:
+        """Delete a root with all its forks, a fork with those below it; for managers. It can be restored for a time."""
+        await self.conversations.delete(principal, conversation_id)
+
+    @post("/{conversationId:str}/restore", operation_id="restoreConversation", status_code=200)
+    async def restore_conversation(
+        self, principal: Caller, conversation_id: ConversationId, idempotency_key: Key = None
+    ) -> Response[bodies.Conversation]:
+        """Bring back what was deleted together; for the owner."""
+        asked = Asked(
+            principal=principal,
+            operation=("restoreConversation", conversation_id),
+            status=200,
+            group_id=group_of(conversation_id),
+        )
+        return await self.answered.once(idempotency_key, asked, partial(self._restore, principal, conversation_id))
+
+    async def _restore(
+        self, principal: Principal, conversation_id: str, request_key: str | None
+    ) -> bodies.Conversation:
+        return serializers.conversation(await self.conversations.restore(principal, conversation_id))
+
+    @post("/{conversationId:str}/messages/{messageId:str}/fork", operation_id="forkConversation")
+    async def fork_conversation(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        message_id: MessageId,
+        data: JSONBody[bodies.ForkRequest],
+        idempotency_key: Key = None,
+    ) -> Response[bodies.Conversation]:
+        """A conversation that shares what stands before a message of a user, and may begin with another in its place;
+        for writers.
+        """
+        if data.new_message is not None:
+            self.limits.check_message(data.new_message, "newMessage.")
+        asked = Asked(
+            principal=principal,
+            operation=("forkConversation", conversation_id, message_id),
+            body=data,
+            group_id=group_of(conversation_id),
+        )
+        return await self.answered.once(
+            idempotency_key, asked, partial(self._fork, principal, conversation_id, message_id, data)
+        )
+
+    async def _fork(
+        self,
+        principal: Principal,
+        conversation_id: str,
+        message_id: str,
+        data: bodies.ForkRequest,
+        request_key: str | None,
+    ) -> bodies.Conversation:
+        fork = await self.conversations.fork(
+            principal,
+            conversation_id,
+            message_id,
+            title=data.title,
+            first=None if data.new_message is None else from_user(data.new_message),
+            request_key=request_key,
+        )
+        return serializers.conversation(fork)
+
+    @get("/{conversationId:str}/forks", operation_id="listForks")
+    async def list_forks(
+        self, principal: Caller, conversation_id: ConversationId, after: After = None, limit: Limit = 20
+    ) -> bodies.ForkPage:
+        """The conversation that all are forks of, then its forks in the order of their creation."""
+        tokens = await self.tokens.of(principal, "listForks", conversation_id)
+        rows = await self.conversations.forks(
+            principal, conversation_id, after=tokens.after(after, tuple[int, str]), limit=limit + 1
+        )
+        shown, more = page(rows, limit)
+        return bodies.ForkPage(
+            data=[serializers.fork(row, conversation_id) for row in shown],
+            next_cursor=tokens.before((shown[-1].session.created_at, shown[-1].conversation_id)) if more else None,
+        )
+
+
+def group_of(conversation_id: str) -> str:
+    """The id of the root: that of a fork begins with it."""
+    return conversation_id.partition("~")[0]

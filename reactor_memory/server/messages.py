@@ -1,0 +1,89 @@
+"""Messages as a user sees and sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.params import JSONBody, QueryParameter
+
+from reactor_memory.features.sharing import bodies
+from reactor_memory.features.sharing.messages import Messages, NewMessage
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.server import serializers
+from reactor_memory.server.limits import BodyLimits
+from reactor_memory.server.paging import ListingTokens, ServiceTokens, page
+from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit
+
+Inherit = Annotated[
+    bool,
+    QueryParameter(name="inherit", description="With false, of a fork its own messages only."),
+]
+
+
+class MessageController(Controller):
+    path = "/conversations/{conversationId:str}/messages"
+
+    messages: Messages
+    tokens: ServiceTokens
+    limits: BodyLimits
+
+    @get("", operation_id="listMessages")
+    async def list_messages(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        after: After = None,
+        limit: Limit = 50,
+        inherit: Inherit = True,
+    ) -> bodies.MessagePage:
+        """What users see of the conversation, oldest first. A fork begins with what it shares."""
+        tokens = await self.tokens.of(principal, f"listMessages {conversation_id}", inherit)
+        rows = await self.messages.list_for_user(
+            principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, inherit=inherit
+        )
+        return message_page(rows, limit, conversation_id, tokens)
+
+    @post("", operation_id="appendMessage")
+    async def append_message(
+        self,
+        principal: Caller,
+        conversation_id: ConversationId,
+        data: JSONBody[bodies.CreateUserMessageRequest],
+        idempotency_key: Key = None,
+    ) -> bodies.Message:
+        """Add what the user says; for writers."""
+        self.limits.check_message(data)
+        added = await self.messages.append_as_user(
+            principal, conversation_id, from_user(data), request_key=idempotency_key
+        )
+        return serializers.message(added, conversation_id)
+
+
+def message_page(
+    rows: Sequence[Message], limit: int, conversation_id: str, tokens: ListingTokens
+) -> bodies.MessagePage:
+    """The first `limit` of `rows`, which are one more if another page follows."""
+    shown, more = page(rows, limit)
+    return bodies.MessagePage(
+        data=[serializers.message(row, conversation_id) for row in shown],
+        next_cursor=tokens.before(shown[-1].seq) if more else None,
+    )
+
+
+def from_user(given: bodies.CreateUserMessageRequest) -> NewMessage:
+    return NewMessage(content=given.content, metadata=given.metadata or {}, parent_message_id=given.parent_message_id)
+
+
+def from_agent(given: bodies.CreateAgentMessageRequest) -> NewMessage:
+    return NewMessage(
+        content=given.content,
+        role=given.role,
+        visibility=given.visibility,
+        metadata=given.metadata or {},
+        parent_message_id=given.parent_message_id,
+        tool_calls=tuple(ToolCall(id=call.id, name=call.name, arguments=call.arguments) for call in given.tool_calls),
+        tool_call_id=given.tool_call_id,
+        name=given.name,
+    )

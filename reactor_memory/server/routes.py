@@ -1,0 +1,64 @@
+"""Which controllers there are, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from litestar import Controller, Router
+from litestar.di import Provide
+
+from reactor_memory.server import guards
+from reactor_memory.server.agents import AgentController
+from reactor_memory.server.conversations import ConversationController
+from reactor_memory.server.messages import MessageController
+from reactor_memory.server.responses import (
+    ResponseReadingController,
+    ResponseWritingController,
+    RunningResponseController,
+)
+from reactor_memory.server.search import SearchController
+from reactor_memory.server.sharing import SharingController, TransferController
+from reactor_memory.server.system import SystemController
+
+SYSTEM: tuple[type[Controller], ...] = (SystemController,)
+FOR_USERS: tuple[type[Controller], ...] = (
+    ConversationController,
+    MessageController,
+    SharingController,
+    TransferController,
+    ResponseReadingController,
+    RunningResponseController,
+    SearchController,
+)
+FOR_AGENTS: tuple[type[Controller], ...] = (AgentController, ResponseWritingController)
+
+Parts: TypeAlias = dict[str, Callable[[], object]]
+"""How to get what controllers stand on, by the names of their attributes."""
+
+
+def routers(parts: Parts | None = None) -> list[Router]:
+    """All controllers with their parts; without parts they can be described, and not be called."""
+    return [
+        _router("/v1", "system", SYSTEM, parts, {}),
+        _router("/v1/user", "user", FOR_USERS, parts, {guards.CALLERS: guards.USERS}),
+        _router("/v1/agent", "agent", FOR_AGENTS, parts, {guards.CALLERS: guards.AGENTS}),
+    ]
+
+
+def _router(
+    path: str, tag: str, controllers: tuple[type[Controller], ...], parts: Parts | None, options: dict[str, Any]
+) -> Router:
+    return Router(
+        path,
+        route_handlers=[controller if parts is None else _standing_on(parts, controller) for controller in controllers],
+        tags=[tag],
+        opt=options,
+        dependencies={"principal": Provide(guards.caller, sync_to_thread=False)},
+    )
+
+
+def _standing_on(parts: Parts, controller: type[Controller]) -> type[Controller]:
+    """The controller with the parts that it declares, found once and not for every request."""
+    declared = vars(controller).get("__annotations__", {})
+    return type(controller.__name__, (controller,), {name: parts[name]() for name in declared})

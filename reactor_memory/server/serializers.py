@@ -1,0 +1,195 @@
+"""What the services return, as it goes over the wire."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, overload
+
+from msgspec import UNSET, UnsetType
+
+from reactor_memory.core.context.report import Part
+from reactor_memory.features.responses import models as responses
+from reactor_memory.features.sharing import bodies
+from reactor_memory.features.sharing import models as sharing
+from reactor_memory.features.sharing.messages import SharedContext
+from reactor_memory.features.sharing.models import PARENT_MESSAGE_ID, RESERVED_METADATA, channel_of
+from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer
+
+_TOLD: tuple[Part, ...] = ("narrative", "compressed", "condensed")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""What a date can tell, in microseconds since the epoch."""
+
+
+@overload
+def time(microseconds: int) -> datetime: ...
+@overload
+def time(microseconds: int | None) -> datetime | None: ...
+def time(microseconds: int | None) -> datetime | None:
+    """The time; the first or last one that there is for what lies beyond."""
+    if microseconds is None:
+        return None
+    return _EPOCH + timedelta(microseconds=min(max(microseconds, _FIRST), _LAST))
+
+
+def conversation_summary(shown: sharing.Conversation) -> bodies.ConversationSummary:
+    return bodies.ConversationSummary(**_summary_fields(shown))
+
+
+def conversation(shown: sharing.Conversation) -> bodies.Conversation:
+    return bodies.Conversation(
+        **_summary_fields(shown),
+        metadata=shown.metadata,
+        agent_name=shown.agent_name,
+        forked_at_conversation_id=shown.session.forked_from_id,
+        forked_at_message_id=shown.forked_at_message_id,
+        vectorized_at=time(shown.vectorized_at),
+    )
+
+
+def _summary_fields(shown: sharing.Conversation) -> dict[str, Any]:
+    session = shown.session
+    return {
+        "id": session.session_id,
+        "title": session.title,
+        "owner_user_id": session.owner_id,
+        "created_at": time(session.created_at),
+        "updated_at": time(session.updated_at),
+        "last_message_preview": shown.preview or None,
+        "access_level": shown.access_level or "reader",
+    }
+
+
+def fork(shown: sharing.Conversation, current_id: str) -> bodies.ConversationFork:
+    session = shown.session
+    return bodies.ConversationFork(
+        conversation_id=session.session_id,
+        fork_id=session.session_id,
+        forked_from_conversation_id=session.forked_from_id,
+        forked_from_message_id=shown.forked_at_message_id,
+        title=session.title,
+        created_at=time(session.created_at),
+        is_current_fork=session.session_id == current_id,
+    )
+
+
+def message(shown: Message, conversation_id: str) -> bodies.Message:
+    """`conversation_id` is the conversation in which it is seen."""
+    metadata = shown.metadata
+    return bodies.Message(
+        id=shown.message_id or "",
+        conversation_id=conversation_id,
+        seq=shown.seq or 0,
+        role=shown.role,
+        visibility=shown.visibility,
+        channel=channel_of(shown),
+        content=shown.content,
+        metadata=_own(metadata) if metadata else metadata,
+        parent_message_id=metadata.get(PARENT_MESSAGE_ID),
+        user_id=shown.author_id if shown.role == "user" else None,
+        created_at=time(shown.created_at or 0),
+        tool_calls=_tool_calls(shown),
+        tool_call_id=_given(shown.tool_call_id),
+        name=_given(shown.name),
+    )
+
+
+def context(shown: SharedContext) -> bodies.ConversationContext:
+    return bodies.ConversationContext(
+        conversation_id=shown.conversation_id,
+        messages=[
+            _context_message(message, part, shown.conversation_id)
+            for message, part in zip(shown.messages, shown.parts, strict=True)
+        ],
+        next_after_message_id=shown.next_after_message_id,
+        tokens=shown.tokens,
+        report=UNSET if shown.report is None else shown.report,
+    )
+
+
+def membership(shown: Membership, conversation_id: str) -> bodies.ConversationMembership:
+    return bodies.ConversationMembership(
+        conversation_id=conversation_id,
+        user_id=shown.user_id,
+        access_level=shown.access_level,
+        created_at=time(shown.created_at),
+    )
+
+
+def transfer(shown: OwnershipTransfer) -> bodies.OwnershipTransfer:
+    return bodies.OwnershipTransfer(
+        id=shown.transfer_id,
+        conversation_id=shown.group_id,
+        from_user_id=shown.from_user_id,
+        to_user_id=shown.to_user_id,
+        created_at=time(shown.created_at),
+    )
+
+
+def audit_entry(shown: AuditRecord) -> bodies.AuditEntry:
+    return bodies.AuditEntry(
+        id=shown.record_id,
+        conversation_id=shown.conversation_id,
+        user_id=shown.actor_id,
+        client_id=shown.client_id,
+        action=shown.action,
+        target=shown.target,
+        details=shown.details,
+        created_at=time(shown.created_at),
+    )
+
+
+def response(shown: responses.Response) -> bodies.Response:
+    return bodies.Response(
+        id=shown.response_id,
+        conversation_id=shown.conversation_id,
+        producer=shown.producer,
+        fence=shown.fence,
+        state=shown.state,
+        last_event=shown.last_event,
+        stop_requested=shown.stop_requested,
+        message_id=shown.message_id,
+        created_at=time(shown.created_at),
+        updated_at=time(shown.updated_at),
+        expires_at=time(shown.expires_at),
+    )
+
+
+def piece(shown: responses.Piece) -> bodies.ResponsePiece:
+    return bodies.ResponsePiece(event=shown.event, text=shown.text)
+
+
+def _context_message(shown: Message, part: Part, conversation_id: str) -> bodies.ContextMessage:
+    is_memory = shown.message_id is None
+    told: sharing.Channel = "SUMMARY" if part in _TOLD else "MEMORY"
+    return bodies.ContextMessage(
+        id=shown.message_id,
+        conversation_id=conversation_id,
+        seq=shown.seq,
+        role=shown.role,
+        visibility="agent" if is_memory else shown.visibility,
+        channel=told if is_memory else channel_of(shown),
+        part=part,
+        content=shown.content,
+        metadata=_own(shown.metadata),
+        parent_message_id=shown.metadata.get(PARENT_MESSAGE_ID),
+        user_id=shown.author_id if shown.role == "user" else None,
+        created_at=time(shown.created_at),
+        tool_calls=_tool_calls(shown),
+        tool_call_id=_given(shown.tool_call_id),
+        name=_given(shown.name),
+    )
+
+
+def _own(metadata: JsonObject) -> JsonObject:
+    return {key: value for key, value in metadata.items() if not key.startswith(RESERVED_METADATA)}
+
+
+def _tool_calls(shown: Message) -> list[bodies.ToolCallBody] | UnsetType:
+    if not shown.tool_calls:
+        return UNSET
+    return [bodies.ToolCallBody(id=call.id, name=call.name, arguments=call.arguments) for call in shown.tool_calls]
+
+
+def _given(value: str | None) -> str | UnsetType:
+    return UNSET if value is None else value

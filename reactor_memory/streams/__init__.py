@@ -1,1 +1,0 @@
-"""Where responses that are being written live if not in the database of the log, and how their changes are noticed."""

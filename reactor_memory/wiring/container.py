@@ -1,0 +1,1500 @@
+"""How the parts are put together: the only module that knows every implementation.
+
+The graph is synchronous and constructors do no I/O; `open_container` opens what was selected and closes it in reverse.
+What the library brings along is a plug-in like any other, of the lowest order, so that an installed plug-in, a setting
+and ``container.<part>.override(...)`` replace a part in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import random
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from urllib.parse import unquote
+from uuid import uuid4
+
+import anyio
+import msgspec
+from dependency_injector import containers, providers
+
+from reactor_memory.background.breaker import CircuitBreaker
+from reactor_memory.background.engine import WorkEngine
+from reactor_memory.background.kinds import Kind
+from reactor_memory.background.worker import WorkOptions
+from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.loading import ContextLoader, JoinedContextSource, LoadingOptions
+from reactor_memory.core.log.message_store import SqlMessageStore
+from reactor_memory.core.log.queries import QUERIES
+from reactor_memory.core.manager import ConversationManager, ManagerOptions
+from reactor_memory.core.ports import (
+    ERASE,
+    ERASE_USER,
+    FORGET,
+    SUMMARIZE,
+    Ahead,
+    ChatModel,
+    Clock,
+    Condenser,
+    ContextSource,
+    KeptElsewhere,
+    MemoryManagementStrategy,
+    MessageStore,
+    RecallIndex,
+    Redactor,
+    Refold,
+    Summarizer,
+    SummaryStore,
+    TokenCounter,
+)
+from reactor_memory.core.validation import MessageLimits
+from reactor_memory.database.absent import AbsentDatabase, no_database
+from reactor_memory.database.database import Database
+from reactor_memory.errors import ConfigurationError, MissingExtraError
+from reactor_memory.features.erasure.kept_elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
+from reactor_memory.features.facts.amendments import NoAmendments, SqlAmendments
+from reactor_memory.features.facts.database_store import SqlSummaryStore
+from reactor_memory.features.facts.extractor import Extractor
+from reactor_memory.features.facts.fold import SummaryFold
+from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob, covered_in
+from reactor_memory.features.facts.provider_guard import ProviderGuard
+from reactor_memory.features.facts.spending_caps import SpendingCaps
+from reactor_memory.features.facts.strategies import Hierarchical, Strategy, TakeLast
+from reactor_memory.features.recall.database_index import SqlRecallIndex
+from reactor_memory.features.recall.recaller import NoRecallIndex, Recaller, RecallOptions
+from reactor_memory.features.recall.segment_index import Indexer
+from reactor_memory.features.redaction import unredacted
+from reactor_memory.features.responses.database_store import SqlResponseStore
+from reactor_memory.features.search.models import Embedder
+from reactor_memory.wiring.plugins import ConditionReport, Plugin, discover, evaluate
+from reactor_memory.wiring.settings import CONVERSATION_SUMMARY, Settings, canonical_name
+
+if TYPE_CHECKING:
+    from reactor_memory.features.active_sessions.directory import SessionDirectory
+    from reactor_memory.features.chat.conversation import Chat
+    from reactor_memory.features.chat.summaries import HierarchyOptions
+    from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
+    from reactor_memory.features.erasure.eraser import Aftermath
+    from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.responses.models import ResponseStore
+    from reactor_memory.features.responses.service import ResponseStreams, StreamBackend, StreamOptions
+    from reactor_memory.features.retention.pruner import Pruner
+    from reactor_memory.features.search.conversations import MessageSearchService
+    from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
+    from reactor_memory.features.sharing.access import Access
+    from reactor_memory.features.sharing.audit import Audit
+    from reactor_memory.features.sharing.conversations import Conversations
+    from reactor_memory.features.sharing.members import Sharing
+    from reactor_memory.features.sharing.messages import Messages
+    from reactor_memory.features.sharing.summaries import Summaries
+    from reactor_memory.features.tiers.classification import Level
+    from reactor_memory.features.tiers.ranges import Ranges
+    from reactor_memory.features.tiers.service import ProgressiveTiers, TierOptions
+    from reactor_memory.features.tiers.writer import TextForms, TierWriter
+
+
+# -- what the library brings along ------------------------------------------------------------------------------------
+
+
+def system_clock(settings: Settings) -> Callable[[], int]:
+    return lambda: time.time_ns() // 1000
+
+
+def memory_database(settings: Settings) -> Database:
+    from reactor_memory.database.sqlite_memory import MemoryDatabase
+
+    return MemoryDatabase(QUERIES, timeout_seconds=settings.store.timeout_seconds)
+
+
+def sqlite_database(settings: Settings) -> Database:
+    from reactor_memory.database.sqlite import SqliteDatabase
+
+    store = settings.store
+    return SqliteDatabase(
+        _sqlite_path(store.url),
+        QUERIES,
+        timeout_seconds=store.timeout_seconds,
+        inline_reads=store.inline_loads,
+        file_mode=int(store.file_mode, 8),
+    )
+
+
+def sqlite_file(settings: Settings) -> Path | None:
+    """The file of the database, or None if the settings name another kind of store."""
+    return _sqlite_path(settings.store.url) if scheme_of(settings.store.url) == "sqlite" else None
+
+
+def _sqlite_path(url: str) -> Path:
+    path = unquote(url.partition("://")[2].removeprefix("/"))
+    if not path or path == ":memory:":
+        raise ConfigurationError(
+            "store.url", "names no file: write sqlite:///file.db, or memory:// for a database in memory"
+        )
+    return Path(path)
+
+
+def postgres_database(settings: Settings) -> Database:
+    from reactor_memory.database.postgres import PostgresDatabase
+
+    store = settings.store
+    return PostgresDatabase(
+        store.url,
+        QUERIES,
+        pool_size=store.pool_size,
+        auto_migrate=store.auto_migrate,
+        statement_cache_size=store.statement_cache_size,
+        timeout_seconds=store.timeout_seconds,
+    )
+
+
+def tiktoken_counter(settings: Settings) -> TokenCounter:
+    from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
+
+    return TiktokenCounter(settings.tokens.encoding, cache_dir=settings.tokens.cache_dir)
+
+
+def quicktok_counter(settings: Settings) -> TokenCounter:
+    from reactor_memory.tokens.quicktok_counter import QuicktokCounter
+
+    return QuicktokCounter(settings.tokens.encoding)
+
+
+def estimate_counter(settings: Settings) -> TokenCounter:
+    from reactor_memory.tokens.estimate import EstimateCounter
+
+    return EstimateCounter()
+
+
+def extractive_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
+
+    return ExtractiveSummarizer()
+
+
+def gemini_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
+
+    summary = settings.summary
+    if summary.api_key is None:
+        raise ConfigurationError("summary.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
+    return GeminiSummarizer(
+        model=summary.llm_model,
+        api_key=summary.api_key.get_secret_value(),
+        base_url=summary.base_url,
+        timeout_seconds=summary.timeout_seconds,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
+        counter=counter_of(settings),
+    )
+
+
+def openai_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
+
+    summary = settings.summary
+    if "llm_model" not in summary.model_fields_set:
+        raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
+    return OpenAISummarizer(
+        model=summary.llm_model,
+        api_key=summary.api_key.get_secret_value() if summary.api_key else None,
+        base_url=summary.base_url,
+        response_format=summary.response_format,
+        timeout_seconds=summary.timeout_seconds,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
+        counter=counter_of(settings),
+    )
+
+
+def echo_chat_model(settings: Settings) -> ChatModel:
+    from reactor_memory.features.chat.echo import EchoModel
+
+    return EchoModel()
+
+
+def gemini_chat_model(settings: Settings) -> ChatModel:
+    from reactor_memory.features.chat.gemini import GeminiChatModel
+
+    asked = asked_by_chat(settings, "gemini")
+    model = asked.model or type(settings.summary).model_fields["llm_model"].default
+    return GeminiChatModel(model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds)
+
+
+def openai_chat_model(settings: Settings) -> ChatModel:
+    from reactor_memory.features.chat.openai import OpenAIChatModel
+
+    asked = asked_by_chat(settings, "openai")
+    if asked.model is None:
+        raise ConfigurationError("chat.model", "must name a model of the server")
+    return OpenAIChatModel(
+        asked.model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds
+    )
+
+
+def automatic_chat_model(settings: Settings) -> ChatModel:
+    """The provider of the summaries, if the settings say enough of it, else nobody: nothing leaves the machine."""
+    asked = asked_by_chat(settings, settings.summary.provider)
+    if settings.summary.provider == "gemini" and asked.api_key:
+        return gemini_chat_model(settings)
+    if settings.summary.provider == "openai" and asked.model and (asked.api_key or asked.base_url):
+        return openai_chat_model(settings)
+    return echo_chat_model(settings)
+
+
+class AskedByChat(NamedTuple):
+    """A model and the way to it."""
+
+    model: str | None
+    api_key: str | None
+    base_url: str | None
+
+
+def asked_by_chat(settings: Settings, provider: str) -> AskedByChat:
+    """What the chat leaves open is taken from the summaries, if these ask the same provider; their key goes to their
+    address and to no other.
+    """
+    chat, summary = settings.chat, settings.summary
+    alike = summary.provider == provider
+    named = summary.llm_model if alike and "llm_model" in summary.model_fields_set else None
+    base_url = chat.base_url or (summary.base_url if alike else None)
+    api_key = chat.api_key or (summary.api_key if alike and base_url == summary.base_url else None)
+    return AskedByChat(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
+
+
+def counter_of(settings: Settings) -> TokenCounter:
+    """The counter that the settings select among those of the library, for parts that count before they send."""
+    own = {"tiktoken": tiktoken_counter, "quicktok": quicktok_counter}
+    return own.get(settings.tokens.counter, estimate_counter)(settings)
+
+
+def take_last_strategy(settings: Settings) -> Strategy:
+    return TakeLast()
+
+
+def hierarchical_strategy(settings: Settings) -> Strategy:
+    if not settings.summary.enabled:
+        raise ConfigurationError("history.strategy", "hierarchical needs summary.enabled: true")
+    return Hierarchical()
+
+
+def automatic_strategy(settings: Settings) -> Strategy:
+    return Hierarchical() if settings.summary.enabled else TakeLast()
+
+
+def progressive_strategy(settings: Settings) -> Strategy:
+    if settings.tiers.retention == "delete" and settings.summary.enabled:
+        raise ConfigurationError(
+            "tiers.retention",
+            "delete would destroy what facts are drawn from: archive them, or set summary.enabled: false",
+        )
+    from reactor_memory.features.tiers.strategy import Placement, Progressive
+
+    tiers = settings.tiers
+    return Progressive(Placement(compressed=tiers.compressed_role, condensed=tiers.condensed_role))
+
+
+def no_recall_index(settings: Settings) -> RecallIndex:
+    return NoRecallIndex()
+
+
+def no_embedder(settings: Settings) -> None:
+    """Nobody knows what a text means."""
+
+
+def wordllama_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.providers.wordllama_embedder import WordLlamaEmbedder
+
+    if find_spec("wordllama") is None:
+        raise MissingExtraError("search.embedder", package="wordllama", extra="wordllama")
+    return WordLlamaEmbedder()
+
+
+def gemini_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.providers.gemini_embedder import DEFAULT_MODEL, GeminiEmbedder
+
+    search = settings.search
+    if search.api_key is None:
+        raise ConfigurationError("search.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
+    return GeminiEmbedder(
+        search.model or DEFAULT_MODEL,
+        search.api_key.get_secret_value(),
+        dimensions=search.dimensions,
+        base_url=search.base_url,
+        timeout_seconds=search.timeout_seconds,
+    )
+
+
+def openai_embedder(settings: Settings) -> Embedder:
+    from reactor_memory.providers.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder
+
+    search = settings.search
+    if search.base_url is not None and search.model is None:
+        raise ConfigurationError("search.model", "is not set: name a model of the server of search.base_url")
+    return OpenAIEmbedder(
+        search.model or DEFAULT_MODEL,
+        search.api_key.get_secret_value() if search.api_key else None,
+        dimensions=search.dimensions,
+        base_url=search.base_url,
+        timeout_seconds=search.timeout_seconds,
+    )
+
+
+def no_redactor(settings: Settings) -> Redactor:
+    return unredacted
+
+
+def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
+    from reactor_memory.features.chat_memory.strategies import NoopStrategy
+
+    return NoopStrategy()
+
+
+def summarizing_memory_management(settings: Settings) -> None:
+    """It needs parts of the container, so the container makes it."""
+
+
+def redis_stream_store(settings: Settings) -> ResponseStore:
+    try:
+        from reactor_memory.features.responses.redis_store import RedisResponses
+    except ImportError:
+        raise MissingExtraError("streams.backend", package="redis", extra="redis") from None
+    streams = settings.streams
+    if streams.redis_url is None:
+        raise ConfigurationError("streams.redis_url", "is not set: say where Redis or Valkey is")
+    try:
+        return RedisResponses(
+            streams.redis_url.get_secret_value(), keep_microseconds=microseconds(streams.keep_seconds)
+        )
+    except ValueError:
+        raise ConfigurationError(
+            "streams.redis_url", "is no address of a server, such as redis://host:6379/0"
+        ) from None
+
+
+PROGRESSIVE = "progressive"
+NOOP = "noop"
+SUMMARIZING = "summarize"
+
+OWN_PARTS = Plugin(
+    name="reactor-memory",
+    order=-1,
+    provides={
+        "database": {
+            "memory": memory_database,
+            "sqlite": sqlite_database,
+            "postgresql": postgres_database,
+            "postgres": postgres_database,
+        },
+        "message_store": {},
+        "summary_store": {},
+        "summarizer": {
+            "extractive": extractive_summarizer,
+            "gemini": gemini_summarizer,
+            "openai": openai_summarizer,
+        },
+        "chat_model": {
+            "auto": automatic_chat_model,
+            "echo": echo_chat_model,
+            "gemini": gemini_chat_model,
+            "openai": openai_chat_model,
+        },
+        "token_counter": {
+            "tiktoken": tiktoken_counter,
+            "quicktok": quicktok_counter,
+            "estimate": estimate_counter,
+        },
+        "strategy": {
+            "auto": automatic_strategy,
+            "take_last": take_last_strategy,
+            "hierarchical": hierarchical_strategy,
+            PROGRESSIVE: progressive_strategy,
+        },
+        "recall_index": {"none": no_recall_index},
+        "embedder": {
+            "none": no_embedder,
+            "wordllama": wordllama_embedder,
+            "gemini": gemini_embedder,
+            "openai": openai_embedder,
+        },
+        "redactor": {"none": no_redactor},
+        "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
+        "stream_store": {"redis": redis_stream_store},
+        "clock": {"system": system_clock},
+    },
+)
+
+
+# -- how a part is selected -------------------------------------------------------------------------------------------
+
+
+def conditions_of(settings: Settings) -> ConditionReport:
+    """What is available under these settings, and why."""
+    return evaluate([OWN_PARTS, *discover()], settings)
+
+
+def selected(report: ConditionReport, plug_point: str, name: str, key: str, settings: Settings) -> Any:
+    """The implementation of a plug point that the setting `key` names."""
+    return report.factory(plug_point, name, key=key)(settings)
+
+
+def named_by(report: ConditionReport, plug_point: str, key: str, settings: Settings) -> Any:
+    """The implementation of a plug point that the setting `key` names as it stands there."""
+    return selected(report, plug_point, attrgetter(key)(settings), key, settings)
+
+
+def imported(path: str) -> Callable[..., Any]:
+    """The class behind ``package.module:Name``, imported when it is first called."""
+    module, _, name = path.partition(":")
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **kwargs)
+
+    return make
+
+
+def scheme_of(url: str) -> str:
+    return url.partition("://")[0]
+
+
+def database_of(report: ConditionReport, url: str, settings: Settings) -> Database:
+    """The database that the address of the store names; none if that is a plug-in's store."""
+    scheme = scheme_of(url)
+    if scheme in report.factories["message_store"]:
+        return AbsentDatabase(scheme)
+    return selected(report, "database", scheme, "store.url", settings)
+
+
+def refuse_without_database(settings: Settings) -> NoReturn:
+    """For a part that can do nothing without a database: that shows when the part is made."""
+    raise no_database(scheme_of(settings.store.url))
+
+
+def message_store_of(
+    report: ConditionReport, url: str, database: Database, forget_in: int | None, settings: Settings
+) -> MessageStore:
+    """A plug-in's store of the log for this scheme, else the log in the database."""
+    if scheme_of(url) in report.factories["message_store"]:
+        return selected(report, "message_store", scheme_of(url), "store.url", settings)
+    return SqlMessageStore(database, forget_in=forget_in)
+
+
+def is_in_database(report: ConditionReport, settings: Settings) -> str:
+    """Whether the log is in a database, with everything that is derived from it, or in a plug-in's store."""
+    return on_or_off(scheme_of(settings.store.url) not in report.factories["message_store"])
+
+
+def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
+    """What a plug-in supplies beside its store of the log."""
+    return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
+
+
+STORE_INDEX = "store"
+"""The name, among recall indexes, of the one in the database of the log; a store that is none is searched directly."""
+
+
+def where_index_is(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.context.recall_index)
+    if name != STORE_INDEX or STORE_INDEX in report.factories["recall_index"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
+
+
+def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
+    if where == "elsewhere":
+        return named_by(report, "recall_index", "context.recall_index", settings)
+    return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
+
+
+IN_DATABASE = "database"
+"""The name, among backends of streams, of the database of the log; a store that is none streams nothing."""
+
+
+def where_responses_are(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.streams.backend)
+    if name == "none":
+        return "nowhere"
+    if name != IN_DATABASE or IN_DATABASE in report.factories["stream_store"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
+
+
+def response_store_of(
+    where: str, database: Database, report: ConditionReport, settings: Settings
+) -> ResponseStore | None:
+    if where == "elsewhere":
+        return named_by(report, "stream_store", "streams.backend", settings)
+    return SqlResponseStore(database) if where == "database" else None
+
+
+def kept_elsewhere_of(
+    summaries: SummaryStore,
+    in_database: str,
+    index: RecallIndex,
+    where_index: str,
+    responses: ResponseStore | None,
+    where_responses: str,
+    refold: Refold,
+    clock: Clock,
+) -> tuple[KeptElsewhere, ...]:
+    """What follows when messages of the log go, because it is not in its database."""
+    parts: list[KeptElsewhere] = []
+    if in_database == "off":
+        parts.append(SummariesElsewhere(summaries, refold=refold, clock=clock))
+    if where_index == "elsewhere":
+        parts.append(IndexElsewhere(index))
+    if responses is not None and where_responses == "elsewhere":
+        parts.append(ResponsesElsewhere(responses))
+    return tuple(parts)
+
+
+def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings: Settings) -> int | None:
+    """In how many microseconds anybody may do what a deletion leaves to do elsewhere: not while the process may live
+    that began it. None where there is nothing to do, or no database to note it in.
+    """
+    return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
+
+
+def is_given(value: object) -> bool:
+    return value is not None
+
+
+def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
+    """A store that tells of no changes is polled."""
+    if store is None:
+        return None
+    from reactor_memory.features.responses.models import ResponseSignals
+    from reactor_memory.features.responses.polling import PolledSignals
+    from reactor_memory.features.responses.service import StreamBackend
+    from reactor_memory.features.responses.watch import Watches
+
+    if isinstance(store, ResponseSignals):
+        return StreamBackend(store, Watches(store))
+    streams = settings.streams
+    polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
+    return StreamBackend(store, Watches(polled))
+
+
+def stream_options(settings: Settings) -> StreamOptions:
+    from reactor_memory.features.responses.reader import FollowOptions
+    from reactor_memory.features.responses.service import StreamOptions
+
+    streams = settings.streams
+    return StreamOptions(
+        expires_microseconds=microseconds(streams.expires_seconds),
+        max_size=streams.max_bytes,
+        max_events=streams.max_pieces,
+        max_open=streams.max_open_per_caller,
+        follow=FollowOptions(
+            keep_microseconds=microseconds(streams.keep_seconds),
+            recheck_seconds=streams.recheck_seconds,
+            heartbeat_seconds=streams.heartbeat_seconds,
+        ),
+    )
+
+
+def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: Settings) -> Embedder | None:
+    """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
+    embedder: Embedder | None = named_by(report, "embedder", "search.embedder", settings)
+    if embedder is None:
+        return None
+    if find_spec("numpy") is None:
+        raise MissingExtraError("search.embedder", package="numpy", extra="vectors")
+    from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
+
+    return GuardedEmbedder(
+        embedder, redactor=redactor, breaker=breaker_of(settings), timeout_seconds=settings.search.timeout_seconds
+    )
+
+
+def recall_of(
+    words: RecallIndex,
+    where: str,
+    database: Database,
+    embedder: Callable[[], Embedder | None],
+    settings: Settings,
+) -> RecallIndex:
+    """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
+    that is too slow for a load may be good for all else, so whether to ask it is decided apart.
+    """
+    known = embedder() if where == "database" and settings.search.enabled else None
+    if known is None:
+        return words
+    from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
+    from reactor_memory.features.recall.hybrid import EMBED_SECONDS, MeaningIndex
+
+    seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
+    return MeaningIndex(words, database=database, embedder=patient, min_similarity=settings.search.min_similarity)
+
+
+def index_jobs(
+    database: Database,
+    messages: MessageStore,
+    embedder: Embedder | None,
+    redactor: Redactor,
+    clock: Clock,
+    settings: Settings,
+) -> tuple[WordIndexing | MeaningIndexing, ...]:
+    """Words, and meanings if anybody knows them."""
+    from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
+
+    background = settings.background
+    unread = UnreadMessages(messages, clock=clock)
+    ahead = Ahead(
+        lease_microseconds=microseconds(background.lease_seconds),
+        wait_microseconds=microseconds(background.max_backoff_seconds),
+    )
+    words = WordIndexing(
+        database=database,
+        unread=unread,
+        redactor=redactor,
+        clock=clock,
+        max_attempts=background.max_attempts,
+        ahead=ahead,
+    )
+    if embedder is None:
+        return (words,)
+    meanings = MeaningIndexing(
+        database=database,
+        unread=unread,
+        embedder=embedder,
+        clock=clock,
+        batch_messages=settings.search.batch_messages,
+        max_attempts=background.max_attempts,
+        ahead=ahead,
+    )
+    return words, meanings
+
+
+def is_indexing(settings: Settings, in_database: str) -> bool:
+    """Whether this process makes messages searchable."""
+    if settings.search.enabled and in_database == "off":
+        raise ConfigurationError(
+            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
+        )
+    return settings.search.enabled and settings.background.enabled
+
+
+def context_source_of(
+    message_store: MessageStore,
+    summary_store: SummaryStore,
+    in_database: str,
+    strategy: Strategy,
+    needed_database: Callable[[], Database],
+) -> ContextSource:
+    """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
+    gets summaries of ranges, too, for one round trip more.
+    """
+    source = message_store if in_database == "on" else JoinedContextSource(message_store, summary_store)
+    if not getattr(strategy, "reads_ranges", False):
+        return source
+    from reactor_memory.features.tiers.strategy import RangedContextSource
+
+    return RangedContextSource(source, needed_database())
+
+
+def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
+    """The summarizer's own, else one that makes texts of what the summarizer extracts."""
+    if summarizer.condenser is not None:
+        return summarizer.condenser
+    from reactor_memory.features.tiers.condenser import ExtractionCondenser
+
+    return ExtractionCondenser(summarizer, count=counter.of_text)
+
+
+def memory_management_of(
+    report: ConditionReport, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
+) -> MemoryManagementStrategy:
+    """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
+    return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
+
+
+# -- values out of the settings ---------------------------------------------------------------------------------------
+
+
+def context_limits(settings: Settings) -> ContextLimits:
+    summary, context = settings.summary, settings.context
+    limits = ContextLimits(
+        budget=context.max_tokens - context.reserved_output_tokens,
+        overhead=settings.tokens.overhead_per_message,
+        take_last_count=2 * settings.history.max_conversation_turns,
+        trigger_message_count=summary.trigger_message_count,
+        recent_message_count=summary.recent_message_count,
+        segment_message_count=summary.segment_message_count if summary.mode == "ledger" else 0,
+        max_window_tokens=context.max_window_tokens,
+        window_min_share=context.window_min_share,
+        max_memory_share=summary.max_memory_share,
+        memory_role=summary.memory_role,
+    )
+    return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits
+
+
+def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
+    """A load of tiers reads what may wait to be summarised, and a long turn more."""
+    tiers = settings.tiers
+    waiting = tiers.auto_threshold + 1 + limits.longest_turn
+    return msgspec.structs.replace(
+        limits, take_last_count=max(limits.take_last_count, waiting), recent_message_count=tiers.recent_count
+    )
+
+
+def tier_options(settings: Settings) -> TierOptions:
+    from reactor_memory.features.tiers.classification import TierSizes
+    from reactor_memory.features.tiers.service import DISABLED, OTHER_STRATEGY, TierOptions
+
+    tiers = settings.tiers
+    disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
+    return TierOptions(
+        sizes=TierSizes(
+            recent_count=tiers.recent_count,
+            condensed_count=tiers.condensed_count,
+            longest_turn=context_limits(settings).longest_turn,
+        ),
+        auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
+        disabled=disabled if tiers.enabled else DISABLED,
+    )
+
+
+def tier_forms(settings: Settings) -> TextForms:
+    from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
+    from reactor_memory.features.tiers.writer import TextForm, TextForms
+
+    tiers = settings.tiers
+    by_level: dict[Level, TextForm] = {
+        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
+        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
+    }
+    return TextForms(by_level=by_level, chunk_tokens=tiers.chunk_tokens)
+
+
+def grows_tiers(settings: Settings) -> bool:
+    """Whether tiers grow by themselves."""
+    tiers = settings.tiers
+    return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
+
+
+def is_progressive(settings: Settings) -> bool:
+    return canonical_name(settings.history.strategy) == PROGRESSIVE
+
+
+def progressive_or_not(settings: Settings) -> str:
+    """Whether the commands of a chat are about tiers."""
+    return on_or_off(is_progressive(settings))
+
+
+def loading_options(settings: Settings) -> LoadingOptions:
+    limits = context_limits(settings)
+    return LoadingOptions(
+        limits=limits,
+        window_growth=settings.context.window_growth,
+        lazy_timeout_seconds=settings.summary.lazy_timeout_seconds,
+        settings_fingerprint=fingerprint_of(limits, settings),
+    )
+
+
+def recall_options(settings: Settings) -> RecallOptions:
+    return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
+
+
+LAYOUT_FORM = 3
+"""How layouts are stored. One of another form is not read, and made again."""
+
+
+def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
+    """Names everything that decides what a layout looks like: a layout made under other settings is not used."""
+    window, tokens = settings.context.window_growth, settings.tokens
+    deciding = (LAYOUT_FORM, settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
+    return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
+
+
+def message_limits(settings: Settings) -> MessageLimits:
+    return MessageLimits(**settings.limits.model_dump())
+
+
+def manager_options(settings: Settings) -> ManagerOptions:
+    return ManagerOptions(
+        timeout_seconds=settings.store.timeout_seconds,
+        limits=message_limits(settings),
+        work_every=settings.summary.segment_message_count,
+        lease_seconds=settings.background.lease_seconds,
+        delete_grace_days=settings.store.delete_grace_days,
+        max_fork_depth=settings.store.max_fork_depth,
+        max_pins=settings.context.max_pins,
+        max_pin_tokens=settings.context.max_pin_tokens,
+    )
+
+
+def work_options(settings: Settings) -> WorkOptions:
+    background = settings.background
+    return WorkOptions(
+        max_attempts=background.max_attempts,
+        backoff_seconds=background.backoff_seconds,
+        max_backoff_seconds=background.max_backoff_seconds,
+        close_grace_seconds=background.close_grace_seconds,
+        lease_seconds=background.lease_seconds,
+        poll_seconds=background.poll_seconds,
+        enabled=background.enabled,
+    )
+
+
+def hierarchy_options(settings: Settings) -> HierarchyOptions:
+    from reactor_memory.features.chat.summaries import HierarchyOptions
+
+    summary = settings.summary
+    return HierarchyOptions(
+        enabled=summary.enabled,
+        trigger_message_count=summary.trigger_message_count,
+        recent_message_count=summary.recent_message_count,
+        segment_message_count=summary.segment_message_count if summary.mode == "ledger" else None,
+        summarizer=summary.provider,
+    )
+
+
+def microseconds(seconds: float) -> int:
+    return int(seconds * 1e6)
+
+
+def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
+    """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
+    return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
+
+
+def shows_notes(settings: Settings) -> str:
+    return on_or_off(settings.notes.enabled)
+
+
+def purges(settings: Settings) -> bool:
+    """Whether what is deleted goes at once."""
+    return not settings.store.delete_grace_days
+
+
+def new_session_id() -> str:
+    return str(uuid4())
+
+
+def on_or_off(enabled: bool) -> str:
+    return "on" if enabled else "off"
+
+
+# -- parts and the settings that they need -----------------------------------------------------------------------------
+
+
+def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:
+    return MessageCounter(counter, media_part_tokens=settings.tokens.media_part_tokens)
+
+
+def breaker_of(settings: Settings) -> CircuitBreaker:
+    summary = settings.summary
+    return CircuitBreaker(
+        failures=summary.breaker_failures, open_seconds=summary.breaker_open_seconds, monotonic=time.monotonic
+    )
+
+
+def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> SpendingCaps:
+    summary = settings.summary
+    return SpendingCaps(
+        database=database,
+        clock=clock,
+        max_tokens_per_session=summary.max_tokens_per_session,
+        max_tokens_per_day=summary.max_tokens_per_day,
+        max_tokens_of_user=settings.quotas.max_summary_tokens_per_day,
+    )
+
+
+def provider_guard_of(
+    redactor: Redactor, caps: SpendingCaps, breaker: CircuitBreaker, settings: Settings
+) -> ProviderGuard:
+    return ProviderGuard(
+        redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=settings.summary.timeout_seconds
+    )
+
+
+def own_guard_of(redactor: Redactor, caps: SpendingCaps, settings: Settings) -> ProviderGuard:
+    """The guard of a provider that is asked by nobody else, so that only its own failures count."""
+    return provider_guard_of(redactor, caps, breaker_of(settings), settings)
+
+
+def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:
+    summary = settings.summary
+    return SummaryFold(
+        max_fact_tokens=summary.max_fact_tokens,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        count=counter.of_text,
+    )
+
+
+def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
+    return LedgerJob(
+        **parts,
+        trigger_message_count=settings.summary.trigger_message_count,
+        segment_message_count=settings.summary.segment_message_count,
+        lease_microseconds=microseconds(settings.background.lease_seconds),
+    )
+
+
+def full_job_of(settings: Settings, **parts: Any) -> FullJob:
+    return FullJob(
+        **parts,
+        trigger_message_count=settings.summary.trigger_message_count,
+        recent_message_count=settings.summary.recent_message_count,
+    )
+
+
+def tiers_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
+) -> ProgressiveTiers:
+    from reactor_memory.features.tiers.service import ProgressiveTiers
+
+    own = ranges(writer=writer, retention=settings.tiers.retention)
+    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
+
+
+def work_kinds(
+    settings: Settings,
+    *,
+    in_database: str,
+    summaries: SummaryStore,
+    messages: MessageStore,
+    clock: Clock,
+    job: Callable[[], SummaryJob],
+    tiers: Callable[[], ProgressiveTiers],
+    index: Callable[[], Sequence[WordIndexing | MeaningIndexing]],
+    aftermath: Callable[[], Aftermath],
+    database: Database,
+) -> Iterator[Kind]:
+    """The kinds of background work that these settings ask for."""
+    background = settings.background
+    usual = partial(Kind, concurrency=background.max_concurrent_sessions)
+    swept = partial(usual, every_seconds=settings.search.sweep_seconds)
+    if settings.summary.enabled:
+        trigger = settings.summary.trigger_message_count
+        yield usual(
+            name=SUMMARIZE,
+            step=job().step,
+            reached=covered_in(summaries),
+            wants=lambda _, last_seq: last_seq > trigger,
+        )
+    if grows_tiers(settings):
+        from reactor_memory.features.tiers.background import TIERS, TierWork
+
+        work = TierWork(tiers(), database=database)
+        yield swept(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
+    if is_indexing(settings, in_database):
+        searching = partial(swept, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        for each in index():
+            yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
+    if in_database == "on":
+        yield usual(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
+        yield usual(name=FORGET, step=aftermath().go_on_with_session, parks=False)
+        yield usual(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
+    if "delete_grace_days" in settings.store.model_fields_set:
+        from reactor_memory.features.retention.purge_work import PURGE, Purging
+
+        purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
+        yield usual(
+            name=PURGE, step=purging.step, find=purging.find, every_seconds=background.poll_seconds, is_leased=False
+        )
+
+
+def background_work_of(
+    settings: Settings,
+    breaker: CircuitBreaker,
+    clock: Clock,
+    random: Callable[[], float],
+    summaries: SummaryStore,
+    **parts: Any,
+) -> WorkEngine:
+    return WorkEngine(
+        work_kinds(settings, clock=clock, summaries=summaries, **parts),
+        leases=summaries,
+        breaker=breaker,
+        clock=clock,
+        random=random,
+        options=work_options(settings),
+    )
+
+
+def message_search_of(
+    database: Database, embedder: Embedder | None, clock: Clock, settings: Settings
+) -> MessageSearchService:
+    from reactor_memory.features.search.conversations import MessageSearchService, SearchOptions
+
+    options = SearchOptions(min_similarity=settings.search.min_similarity)
+    return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
+
+
+def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
+    from reactor_memory.features.notes.memory import LongTermMemory
+
+    notes = settings.notes
+    return LongTermMemory(
+        database=database, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
+    )
+
+
+def summarization_strategy_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
+) -> SummarizationStrategy:
+    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
+
+    memory = settings.chat_memory
+    return SummarizationStrategy(
+        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
+    )
+
+
+def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
+    from reactor_memory.features.chat_memory.service import ChatMemoryService
+
+    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)
+
+
+# -- the graph --------------------------------------------------------------------------------------------------------
+
+
+class Container(containers.DeclarativeContainer):
+    """Every part of the library, in the order in which data flows. Override any of them before it is first used.
+
+    A container is a copy of all providers, at some 50 us each. So a provider stands for a part with a name and nothing
+    smaller: what a part needs of the settings is taken out of them where the part is made.
+    """
+
+    auto_load_config = False  # there is no provider of a configuration to look for
+
+    settings = providers.Dependency(instance_of=Settings)
+    conditions = providers.Singleton(conditions_of, settings)
+
+    clock = providers.Singleton(named_by, conditions, "clock", "clock", settings)
+    random = providers.Object(random.SystemRandom().random)
+
+    token_counter = providers.Singleton(named_by, conditions, "token_counter", "tokens.counter", settings)
+    message_counter = providers.Singleton(message_counter_of, token_counter, settings)
+
+    database = providers.Singleton(database_of, conditions, settings.provided.store.url, settings)
+    in_database = providers.Callable(is_in_database, conditions, settings)
+    needed_database = providers.Selector(
+        in_database, on=database, off=providers.Callable(refuse_without_database, settings)
+    )
+    summary_store = providers.Selector(
+        in_database,
+        on=providers.Singleton(SqlSummaryStore, database),
+        off=providers.Singleton(plugged_summary_store, conditions, settings),
+    )
+    amendments = providers.Selector(
+        in_database, on=providers.Singleton(SqlAmendments, database), off=providers.Singleton(NoAmendments)
+    )
+    where_index_is = providers.Callable(where_index_is, conditions, settings)
+    recall_index = providers.Singleton(recall_index_of, where_index_is, database, conditions, settings)
+
+    strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
+
+    redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
+    fold = providers.Singleton(fold_of, message_counter, settings)
+    where_responses_are = providers.Callable(where_responses_are, conditions, settings)
+    response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
+    kept_elsewhere = providers.Callable(
+        kept_elsewhere_of,
+        summary_store,
+        in_database,
+        recall_index,
+        where_index_is,
+        response_store,
+        where_responses_are,
+        fold.provided.whole,
+        clock,
+    )
+    forget_in = providers.Callable(forget_in_of, kept_elsewhere, in_database, settings)
+    message_store = providers.Singleton(
+        message_store_of, conditions, settings.provided.store.url, database, forget_in, settings
+    )
+    context_source = providers.Singleton(
+        context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
+    )
+
+    summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
+    fallback_summarizer = providers.Singleton(extractive_summarizer, settings)
+    chat_model = providers.Singleton(named_by, conditions, "chat_model", "chat.provider", settings)
+    breaker = providers.Singleton(breaker_of, settings)
+    spending_caps = providers.Singleton(spending_caps_of, database, clock, settings)
+    provider_guard = providers.Singleton(provider_guard_of, redactor, spending_caps, breaker, settings)
+    extractor = providers.Singleton(Extractor, summarizer, fallback=fallback_summarizer, guard=provider_guard)
+    indexer = providers.Singleton(
+        Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
+    )
+    job = providers.Selector(
+        settings.provided.summary.mode,
+        ledger=providers.Singleton(
+            ledger_job_of,
+            settings,
+            messages=message_store,
+            summaries=summary_store,
+            amendments=amendments,
+            indexer=indexer,
+            extractor=extractor,
+            fold=fold,
+            clock=clock,
+        ),
+        full=providers.Singleton(
+            full_job_of,
+            settings,
+            messages=message_store,
+            summaries=summary_store,
+            amendments=amendments,
+            extractor=extractor,
+            fold=fold,
+            clock=clock,
+        ),
+    )
+    condenser = providers.Singleton(condenser_of, summarizer, message_counter)
+    fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
+    text_forms = providers.Callable(tier_forms, settings)
+    tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
+        imported("reactor_memory.features.tiers.writer:TierWriter"),
+        condenser,
+        fallback=fallback_condenser,
+        guard=provider_guard,
+        counter=message_counter,
+        forms=text_forms,
+    )
+    ranges: providers.Factory[Ranges] = providers.Factory(
+        imported("reactor_memory.features.tiers.ranges:Ranges"),
+        messages=message_store,
+        database=needed_database,
+        counter=message_counter,
+        clock=clock,
+    )
+    tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
+
+    is_purging = providers.Callable(purges, settings)
+    embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
+    search_kinds = providers.Singleton(index_jobs, database, message_store, embedder, redactor, clock, settings)
+    message_search = providers.Singleton(message_search_of, database, embedder, clock, settings)
+    recaller = providers.Singleton(
+        Recaller,
+        index=providers.Singleton(
+            recall_of,
+            recall_index,
+            where_index_is,
+            database,
+            embedder.provider,
+            settings,
+        ),
+        messages=message_store,
+        summaries=summary_store,
+        counter=message_counter,
+        redactor=redactor,
+        options=providers.Callable(recall_options, settings),
+    )
+    shown_notes = providers.Selector(
+        providers.Callable(shows_notes, settings), on=needed_database, off=providers.Object(None)
+    )
+    aftermath: providers.Singleton[Aftermath] = providers.Singleton(
+        imported("reactor_memory.features.erasure.eraser:Aftermath"),
+        database=database,
+        elsewhere=kept_elsewhere,
+        notes_sessions=providers.Callable(is_given, forget_in),
+        clock=clock,
+    )
+    background_work = providers.Singleton(
+        background_work_of,
+        settings,
+        breaker,
+        clock,
+        random,
+        in_database=in_database,
+        summaries=summary_store,
+        messages=message_store,
+        database=database,
+        job=job.provider,
+        tiers=tiers.provider,
+        index=search_kinds.provider,
+        aftermath=aftermath.provider,
+    )
+    pruner: providers.Singleton[Pruner] = providers.Singleton(
+        imported("reactor_memory.features.retention.pruner:Pruner"),
+        database=database,
+        aftermath=aftermath,
+        background=background_work,
+        clock=clock,
+        purge=is_purging,
+        forget_in=forget_in,
+    )
+
+    context_loader = providers.Singleton(
+        ContextLoader,
+        source=context_source,
+        messages=message_store,
+        summaries=summary_store,
+        background=background_work,
+        strategy=strategy,
+        recaller=recaller,
+        counter=message_counter,
+        options=providers.Callable(loading_options, settings),
+        notes=shown_notes,
+    )
+    conversation_manager = providers.Singleton(
+        ConversationManager,
+        messages=message_store,
+        summaries=summary_store,
+        database=database,
+        aftermath=aftermath,
+        loader=context_loader,
+        background=background_work,
+        counter=message_counter,
+        redactor=redactor,
+        refold=fold.provided.whole,
+        clock=clock,
+        random=secrets.token_hex,
+        options=providers.Callable(manager_options, settings),
+    )
+
+    session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
+        imported("reactor_memory.features.active_sessions.directory:SessionDirectory"),
+        database=needed_database,
+        messages=message_store,
+        clock=clock,
+        new_id=new_session_id,
+    )
+    long_term_memory = providers.Singleton(long_term_memory_of, needed_database, clock, settings)
+    chat_summarizer = providers.Singleton(named_by, conditions, "summarizer", "chat_memory.summarizer", settings)
+    own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
+        imported("reactor_memory.features.tiers.writer:TierWriter"),
+        providers.Singleton(condenser_of, chat_summarizer, message_counter),
+        fallback=fallback_condenser,
+        guard=providers.Singleton(own_guard_of, redactor, spending_caps, settings),
+        counter=message_counter,
+        forms=text_forms,
+    )
+    chat_writer = providers.Selector(
+        providers.Callable(chat_summarizer_kind, settings),
+        usual=tier_writer,
+        own=own_chat_writer,
+    )
+    summarization_strategy = providers.Singleton(summarization_strategy_of, ranges.provider, chat_writer, settings)
+    memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
+    chat_memory = providers.Singleton(
+        chat_memory_of,
+        settings,
+        manager=conversation_manager,
+        messages=message_store,
+        database=needed_database,
+        strategy=memory_management,
+    )
+
+    # conversations that people share
+
+    audit: providers.Singleton[Audit] = providers.Singleton(
+        imported("reactor_memory.features.sharing.audit:Audit"), database=database, clock=clock
+    )
+    access: providers.Singleton[Access] = providers.Singleton(
+        imported("reactor_memory.features.sharing.access:Access"), database=database, audit=audit
+    )
+    quotas = providers.Callable(
+        imported("reactor_memory.features.sharing.models:Quotas"),
+        max_conversations=settings.provided.quotas.max_conversations,
+        max_forks=settings.provided.quotas.max_forks,
+        max_members=settings.provided.quotas.max_members,
+    )
+    conversations: providers.Singleton[Conversations] = providers.Singleton(
+        imported("reactor_memory.features.sharing.conversations:Conversations"),
+        access=access,
+        database=database,
+        manager=conversation_manager,
+        background=background_work,
+        audit=audit,
+        clock=clock,
+        limits=providers.Callable(message_limits, settings),
+        max_fork_depth=settings.provided.store.max_fork_depth,
+        quotas=quotas,
+        purge=is_purging,
+        forget_in=forget_in,
+    )
+    shared_messages: providers.Singleton[Messages] = providers.Singleton(
+        imported("reactor_memory.features.sharing.messages:Messages"),
+        access=access,
+        database=database,
+        manager=conversation_manager,
+    )
+    posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
+        imported("reactor_memory.features.sharing.summaries:Summaries"),
+        access=access,
+        database=database,
+        manager=conversation_manager,
+    )
+    sharing: providers.Singleton[Sharing] = providers.Singleton(
+        imported("reactor_memory.features.sharing.members:Sharing"),
+        access=access,
+        database=database,
+        audit=audit,
+        clock=clock,
+        quotas=quotas,
+    )
+
+    response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
+        imported("reactor_memory.features.responses.service:ResponseStreams"),
+        access=access,
+        database=database,
+        backend=providers.Singleton(stream_backend_of, response_store, settings),
+        clock=clock,
+        options=providers.Callable(stream_options, settings),
+    )
+
+    chat: providers.Factory[Chat] = providers.Factory(
+        imported("reactor_memory.features.chat.conversation:Chat"),
+        manager=conversation_manager,
+        model=chat_model,
+        summaries=providers.Selector(
+            providers.Callable(progressive_or_not, settings),
+            on=providers.Factory(
+                imported("reactor_memory.features.chat.tiers:TierSummaries"),
+                tiers=tiers,
+                database=needed_database,
+            ),
+            off=providers.Factory(
+                imported("reactor_memory.features.chat.summaries:HierarchicalSummaries"),
+                manager=conversation_manager,
+                summaries=summary_store,
+                background=background_work,
+                options=providers.Callable(hierarchy_options, settings),
+            ),
+        ),
+        system=settings.provided.chat.system,
+    )
+
+
+@asynccontextmanager
+async def open_container(
+    settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
+) -> AsyncGenerator[Container]:
+    """A container whose stores are open and whose background work runs; all of it is closed at the end of the block.
+
+    `configure` is called with the container before anything is made: the place to override parts. Raises
+    `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
+    """
+    container = Container(settings=settings if settings is not None else Settings())
+    if container.settings().telemetry.enabled:
+        _observe(container)
+    if configure is not None:
+        configure(container)
+    opened = AsyncExitStack()
+    try:
+        await _open_parts(container, opened)
+        yield container
+    finally:
+        await _close_all(opened)
+
+
+def _observe(container: Container) -> None:
+    """Let parts that are observed take the place of those that they extend. What a caller overrides is not observed."""
+    try:
+        from reactor_memory.wiring import telemetry
+    except ImportError:
+        raise MissingExtraError("telemetry.enabled", package="opentelemetry-api", extra="otel") from None
+    instruments = telemetry.Telemetry()
+    _extend(container.conversation_manager, telemetry.ObservedManager, telemetry=instruments)
+    _extend(container.context_loader, telemetry.ObservedLoader, telemetry=instruments)
+    _extend(container.recaller, telemetry.ObservedRecaller, telemetry=instruments)
+    _extend(container.extractor, telemetry.ObservedExtractor, telemetry=instruments)
+    for writer in (container.tier_writer, container.own_chat_writer):
+        _extend(writer, telemetry.ObservedTierWriter, telemetry=instruments)
+
+
+def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:
+    """Make `extended` with these arguments, beside those that the part is made with."""
+    part.set_provides(extended)
+    part.add_kwargs(**arguments)
+
+
+async def _close_all(opened: AsyncExitStack) -> None:
+    """Close everything, also while being cancelled: what stays open would hold threads, connections and leases.
+
+    That is bounded by the grace time of the background work. A task that is cancelled again gives up the wait.
+    """
+    with anyio.CancelScope(shield=True):
+        closing = asyncio.ensure_future(opened.aclose())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])
+            raise
+
+
+async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
+    """Make every part, so that a mistake shows here, then open what has a life, in the order in which data flows."""
+    for closer in container.conditions().closers:
+        opened.push_async_callback(_finished, closer)
+    container.conversation_manager()
+    if container.settings().chat_memory.strategy != NOOP:
+        container.chat_memory()
+    _warm_up(container.token_counter(), opened)
+    message_store, summary_store = container.message_store(), container.summary_store()
+    for summarizer in _summarizers_in_use(container):
+        opened.push_async_callback(summarizer.aclose)
+    stores = {
+        id(part): part
+        for part in (
+            container.database(),
+            message_store,
+            summary_store,
+            container.recall_index(),
+            container.response_store(),
+        )
+        if part is not None
+    }
+    if container.settings().search.enabled and (embedder := container.embedder()) is not None:
+        opened.push_async_callback(embedder.aclose)
+    await _open_each(opened, stores.values())
+    if not container.database().is_read_only:  # then nothing works in the background, where every claim would fail
+        await _open_each(opened, (container.background_work(),))
+
+
+async def _open_each(opened: AsyncExitStack, parts: Iterable[Any]) -> None:
+    for part in parts:
+        opened.push_async_callback(part.close)
+        await part.open()
+
+
+def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
+    settings = container.settings()
+    is_chat_summarizing = settings.chat_memory.strategy == SUMMARIZING
+    is_shared = chat_summarizer_kind(settings) == "usual"
+    if settings.summary.enabled or settings.history.strategy == PROGRESSIVE or (is_chat_summarizing and is_shared):
+        yield container.summarizer()
+    if is_chat_summarizing and not is_shared:
+        yield container.chat_summarizer()
+
+
+def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
+    """Let the tokenizer load in a thread while the stores open and the caller goes on: the first save needs it."""
+    loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
+    loading.add_done_callback(_seen)
+    opened.push_async_callback(asyncio.wait, [loading])
+
+
+def _seen(loading: asyncio.Future[int]) -> None:
+    """Take note of a failure without raising it: whoever counts meets the same error."""
+    if not loading.cancelled():
+        loading.exception()
+
+
+async def _finished(closer: Callable[[], Awaitable[None] | None]) -> None:
+    result = closer()
+    if inspect.isawaitable(result):
+        await result
+
+
+__all__ = ["Container", "open_container"]
