@@ -162,6 +162,7 @@ class ConversationManager:
         )
         self._eraser = Eraser(
             database=database,
+            messages=messages,
             aftermath=aftermath,
             background=background,
             refold=refold,
@@ -787,13 +788,7 @@ class ConversationManager:
         check_session_id(session_id, creating=False)
         if seq is not None:
             _check_position("seq", seq)
-        now = self._clock()
-        withdrawn = await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold)
-        message = withdrawn.message
-        await self._aftermath.out_of_view(withdrawn.gone(), [message.message_id or ""])
-        for branch in withdrawn.branches:
-            self._background.messages_saved(branch.session_id, branch.last_seq)
-        return message
+        return await self._eraser.withdraw(session_id, user_id, seq)
 
     @_in_time
     async def archive(

@@ -222,6 +222,33 @@ async def test_an_erasure_that_was_cut_off_goes_on_by_itself() -> None:
         assert await state(container, "s", ERASE) is None
 
 
+async def test_a_withdrawal_that_was_cut_off_goes_on_by_itself() -> None:
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", talk(6))
+        elsewhere.failures = 1
+        with pytest.raises(StoreUnavailableError):
+            await manager.withdraw("s", user_id=USER)
+        assert await container.background_work().run_once() == 0, "who began it may still live"
+        clock.advance(LEASE + 1)
+        assert await container.background_work().run_once() == 1
+        newest = (await manager.read_messages("s", user_id=USER))[-1]
+        assert newest.seq == 5
+        assert len(elsewhere.gone) == 1
+        assert newest.message_id not in elsewhere.gone
+        assert await state(container, "s", ERASE) is None
+
+
+async def test_a_withdrawal_that_ended_leaves_nothing_to_do() -> None:
+    clock, elsewhere = FakeClock(), Elsewhere()
+    async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
+        await save(container.conversation_manager(), "s", talk(6))
+        await container.conversation_manager().withdraw("s", user_id=USER)
+        assert len(elsewhere.gone) == 1
+        assert await state(container, "s", ERASE) is None
+
+
 async def test_erasures_that_meet_are_both_finished() -> None:
     """The second one takes the lease of the first away: what is left of both stays due until somebody has done it."""
     clock, elsewhere = FakeClock(), Elsewhere()

@@ -1214,8 +1214,9 @@ UPDATE messages SET batch_fingerprint = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
   AND seq <= :end_seq AND seq + batch_size > :start_seq
 
--- name: erased_messages
-SELECT conversation_id, seq, message_id FROM messages WHERE group_id = :group_id AND state = 'erased'
+-- name: messages_taken_away
+SELECT conversation_id, seq, message_id FROM messages
+WHERE group_id = :group_id AND state IN ('erased', 'withdrawn')
 ORDER BY conversation_id, seq
 
 -- name: note_erasure_of_user

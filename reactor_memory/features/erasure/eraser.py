@@ -12,11 +12,21 @@ from typing import TypeAlias
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.health import scrub
-from reactor_memory.core.ports import ERASE_USER, FORGET, BackgroundWork, Clock, ErasedBranch, KeptElsewhere, Refold
+from reactor_memory.core.ports import (
+    ERASE_USER,
+    FORGET,
+    BackgroundWork,
+    Clock,
+    ErasedBranch,
+    KeptElsewhere,
+    MessageStore,
+    Refold,
+    Withdrawn,
+)
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.erasure import operations as erasure
-from reactor_memory.models import ErasedMessages, ErasedUser, Lease
+from reactor_memory.models import ErasedMessages, ErasedUser, Lease, Message
 from reactor_memory.text.caches import forget_texts
 
 Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
@@ -32,10 +42,10 @@ class Aftermath:
     def __init__(
         self, *, database: Database, elsewhere: Sequence[KeptElsewhere], notes_sessions: bool, clock: Clock
     ) -> None:
-        """`notes_sessions`: whether the log notes that something is kept elsewhere of a session that it removes."""
+        """`notes_sessions`: whether the log notes what is left to do elsewhere when sessions or messages go."""
         self._database = database
         self._elsewhere = elsewhere
-        self._notes_sessions = notes_sessions
+        self.notes_sessions = notes_sessions
         self._clock = clock
 
     @property
@@ -43,24 +53,23 @@ class Aftermath:
         """Whether anything is kept elsewhere."""
         return bool(self._elsewhere)
 
-    async def out_of_view(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
-        """These messages went out of view."""
-        for part in self._elsewhere:
-            await part.messages_gone(branches, message_ids)
-
     async def of_messages(
         self, branches: Sequence[ErasedBranch], message_ids: Sequence[str], lease: Lease | None
     ) -> None:
         """Without a lease an earlier erasure in the same session was not finished, and stays to be done."""
-        await self.out_of_view(branches, message_ids)
+        await self._take_away(branches, message_ids)
         await self._scrub()
-        if lease is not None:
-            await self._database.write(erasure.finish, lease)
+        await self._finish(lease)
+
+    async def of_withdrawn(self, withdrawn: Withdrawn, lease: Lease | None) -> None:
+        """As `of_messages`; nothing was destroyed."""
+        await self._take_away(withdrawn.gone(), [withdrawn.message.message_id or ""])
+        await self._finish(lease)
 
     async def of_sessions(self, session_ids: Sequence[str]) -> None:
         """The log has removed these sessions: what is kept of them elsewhere goes, and then the note of that."""
         await self._forget(session_ids)
-        if self._notes_sessions and session_ids:
+        if self.notes_sessions and session_ids:
             await self._database.write(erasure.drop_work, session_ids, FORGET)
 
     async def of_group(self, group: Sequence[str], user_id: str) -> int:
@@ -75,7 +84,7 @@ class Aftermath:
 
     async def go_on_with_messages(self, lease: Lease) -> None:
         """Finish an erasure that was cut off. Which messages were concerned is not known any more, so everything that
-        was ever erased in the group is forgotten once more.
+        was ever erased or withdrawn in the group is forgotten once more.
         """
         branches, message_ids = await self._database.write(erasure.tombstones, lease.session_id)
         await self.of_messages(branches, message_ids, lease)
@@ -96,6 +105,14 @@ class Aftermath:
         for part in self._elsewhere:
             await part.forget(session_ids)
 
+    async def _take_away(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+        for part in self._elsewhere:
+            await part.messages_gone(branches, message_ids)
+
+    async def _finish(self, lease: Lease | None) -> None:
+        if lease is not None:
+            await self._database.write(erasure.finish, lease)
+
     async def _scrub(self) -> None:
         await scrub(self._database)
         forget_texts()
@@ -108,6 +125,7 @@ class Eraser:
         self,
         *,
         database: Database,
+        messages: MessageStore,
         aftermath: Aftermath,
         background: BackgroundWork,
         refold: Refold,
@@ -115,6 +133,7 @@ class Eraser:
         lease_seconds: float,
     ) -> None:
         self._database = database
+        self._messages = messages
         self._aftermath = aftermath
         self._background = background
         self._refold = refold
@@ -140,6 +159,29 @@ class Eraser:
             if branch.session.deleted_at is None:
                 self._background.messages_saved(branch.session.session_id, branch.session.last_seq)
         return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
+
+    async def withdraw(self, session_id: str, user_id: str | None, seq: int | None) -> Message:
+        """As `ConversationManager.withdraw`."""
+        withdrawn, lease = await self._withdrawn(session_id, user_id, seq)
+        await self._aftermath.of_withdrawn(withdrawn, lease)
+        for branch in withdrawn.branches:
+            self._background.messages_saved(branch.session_id, branch.last_seq)
+        return withdrawn.message
+
+    async def _withdrawn(self, session_id: str, user_id: str | None, seq: int | None) -> tuple[Withdrawn, Lease | None]:
+        """Under a lease only where something is left to do after it."""
+        now = self._clock()
+        if not self._aftermath.notes_sessions:
+            return await self._messages.withdraw(session_id, user_id, seq=seq, now=now, refold=self._refold), None
+        return await self._database.write(
+            erasure.begin_withdrawal,
+            session_id,
+            user_id,
+            seq=seq,
+            now=now,
+            refold=self._refold,
+            lease_microseconds=self._lease_microseconds,
+        )
 
     async def _ids(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> list[str]:
         """The ids of these messages, if anything elsewhere goes by them."""

@@ -13,7 +13,7 @@ from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
 from reactor_memory.core.log.rows import key_of, session_from, to_json
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, Refold
+from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, Refold, Withdrawn
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
@@ -59,10 +59,22 @@ def begin(
     erasure in this session is not finished: then somebody will do what is left of both.
     """
     erased = yield from erase(session_id, user_id, ranges=ranges, now=now, refold=refold)
+    return erased, (yield from _lease(session_id, now, lease_microseconds))
+
+
+def begin_withdrawal(
+    session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold, lease_microseconds: int
+) -> Steps[tuple[Withdrawn, Lease | None]]:
+    """`log.withdraw`, and the lease of what is left to do after it, as `begin` does."""
+    withdrawn = yield from log.withdraw(session_id, user_id, seq=seq, now=now, refold=refold)
+    return withdrawn, (yield from _lease(session_id, now, lease_microseconds))
+
+
+def _lease(session_id: str, now: int, lease_microseconds: int) -> Steps[Lease | None]:
     if (yield from fact_operations.work_state(session_id, ERASE)) is not None:
         yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
-        return erased, None
-    return erased, (yield from fact_operations.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
+        return None
+    return (yield from fact_operations.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
 
 
 def finish(lease: Lease) -> Steps[None]:
@@ -71,9 +83,11 @@ def finish(lease: Lease) -> Steps[None]:
 
 
 def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[str, ...]]]:
-    """Everything that was ever erased in the group of this session: the branches that showed it, and the ids."""
+    """Everything that was ever erased or withdrawn in the group of this session: the branches that showed it, and the
+    ids.
+    """
     key = {"group_id": group_of(session_id)}
-    rows = yield Step("erased_messages", key)
+    rows = yield Step("messages_taken_away", key)
     group = [session_from(row) for row in (yield Step("lock_group", key))]
     parts = tuple(BranchRange(conversation_id=row[0], start_seq=row[1], end_seq=row[1]) for row in rows)
     return branches_showing(group, parts), tuple(row[2] for row in rows if row[2] is not None)
