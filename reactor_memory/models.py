@@ -489,6 +489,10 @@ class PostedSummary(Value, frozen=True, kw_only=True):
     text: str = ""
 
 
+PostedShown: TypeAlias = Literal["auto", "always"]
+"""When a context says what an agent posted: where it shows less than that covers, or always."""
+
+
 class ArchivedRanges(Value, frozen=True, kw_only=True):
     """The runs of messages of a branch that callers archived, oldest first: `kept` with their facts shown, `cleared`
     without.

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,6 +29,10 @@ if (
 ):
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
+
+# A shell starts what runs in its background deaf to Ctrl-C, and every process of a test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is no failure. The full run of checks uses the same examples every time; elsewhere they vary. Tests
 # that need more examples than others ask for a multiple, so that the long proofs (`make test-slow`) try more of each.

@@ -20,7 +20,7 @@ from reactor_memory.client.writer import ResponseWriter
 from reactor_memory.features.search.models import SearchType
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.models import ListMode
-from reactor_memory.models import JsonObject
+from reactor_memory.models import JsonObject, PostedShown
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -297,6 +297,7 @@ class MemoryServiceClient:
         limit: int | None = None,
         after_message_id: str | None = None,
         report: bool = False,
+        summaries: PostedShown = "auto",
     ) -> bodies.ConversationContext:
         """What the model is to get, in at most `budget` tokens."""
         params: Params = {
@@ -305,6 +306,7 @@ class MemoryServiceClient:
             "limit": limit,
             "afterMessageId": after_message_id,
             "report": report,
+            "summaries": summaries,
         }
         return await self._get(bodies.ConversationContext, _agent(conversation_id, "context"), params)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -30,7 +30,16 @@ from reactor_memory.features.facts.strategies import Missing, Plan, PlanRequest,
 from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
 from reactor_memory.features.pins.placement import pins_cost
 from reactor_memory.features.recall.recaller import Recaller, question_of
-from reactor_memory.models import Layout, Message, SearchHit, Session, Value, is_kept_by_author
+from reactor_memory.models import (
+    Layout,
+    Message,
+    PostedShown,
+    SearchHit,
+    Session,
+    Value,
+    is_kept_by_author,
+    is_posted_summary,
+)
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +92,7 @@ class LoadRequest(Value, frozen=True, kw_only=True):
     tools: tuple[Any, ...] = ()
     query: str | None = None
     on_overflow: Literal["raise", "drop_memory"] = "raise"
+    summaries: PostedShown = "auto"
 
 
 class Loaded(Value, frozen=True, kw_only=True):
@@ -129,6 +139,7 @@ class ContextLoader:
         counter: MessageCounter,
         options: LoadingOptions,
         notes: Database | None = None,
+        posted: Callable[[Draft, Session], Awaitable[Draft]] | None = None,
     ) -> None:
         self._source = source
         self._messages = messages
@@ -139,6 +150,7 @@ class ContextLoader:
         self._counter = counter
         self._options = options
         self._notes = notes
+        self._posted = posted
         self._rendered_notes = NotesRenderer(count_text=counter.of_text, overhead=options.limits.overhead)
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
@@ -148,10 +160,12 @@ class ContextLoader:
         limits, current_tokens = await in_thread_if_long(
             characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
-        session, plan = await self._plan(request, limits, current_tokens)
+        rows, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
-        draft = _readable_by(request.reader_id, plan.draft)
+        session, draft = rows.session, _readable_by(request.reader_id, plan.draft)
+        if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
+            draft = await self._posted(draft, session)
         loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
         return await self._with_recalled(request, session, loaded)
 
@@ -215,9 +229,7 @@ class ContextLoader:
 
     # -- planning -----------------------------------------------------------------------------------------------
 
-    async def _plan(
-        self, request: LoadRequest, limits: ContextLimits, current_tokens: int
-    ) -> tuple[Session | None, Plan]:
+    async def _plan(self, request: LoadRequest, limits: ContextLimits, current_tokens: int) -> tuple[ContextRows, Plan]:
         query = self._query(request, limits)
         rows = await self._source.read_context(query)
         notes = _NO_NOTES if self._notes is None else await self._read_notes(self._notes, request)
@@ -226,11 +238,23 @@ class ContextLoader:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
             plan = self._decide(request, limits, rows, notes, current_tokens, None)
         if plan.missing is None:
-            return rows.session, plan
+            return rows, plan
         outcome = await self._wait(request.session_id, plan.missing)
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-        return rows.session, self._decide(request, limits, rows, notes, current_tokens, outcome)
+        return rows, self._decide(request, limits, rows, notes, current_tokens, outcome)
+
+    def _is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
+        """Whether a short conversation without memory yet loses messages that a posted summary may cover."""
+        if draft.freshness != "none" or not self._strategy.reads_summaries:
+            return False
+        if not any(map(is_posted_summary, draft.window)):
+            return False
+        if draft.unread:
+            return True
+        pins = pins_cost(draft.pins, limits.memory_role, self._cost)
+        window = sum(self._cost(each) for each in draft.window if not is_posted_summary(each))
+        return pins + draft.notes_tokens + window + current_tokens > limits.budget
 
     async def _read_notes(self, database: Database, request: LoadRequest) -> NotesBlock:
         """The notes as they are now: another session may have changed them since the last turn."""

@@ -70,6 +70,7 @@ from reactor_memory.models import (
     Message,
     Pin,
     PinTarget,
+    PostedShown,
     Role,
     SearchHit,
     Segment,
@@ -192,6 +193,7 @@ class ConversationManager:
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         traffic: MessagesLike = (),
         reader_id: str | None = None,
+        summaries: PostedShown = "auto",
     ) -> Context:
         """The context for the next call of the model.
 
@@ -203,7 +205,8 @@ class ConversationManager:
         `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
         the stored session, however long or empty it is, and nothing is read. An unknown session is an empty one: a
         conversation may begin. With a `reader_id`, messages that other agents keep for themselves (visibility
-        ``agent``, another `author_id`) are left out.
+        ``agent``, another `author_id`) are left out. What an agent posted (`post_summary`) is said where the context
+        shows less than it covers and the strategy shows memory; with `summaries` ``always`` in every context.
 
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
@@ -219,6 +222,7 @@ class ConversationManager:
             query=query,
             overflow=on_overflow,
             reader_id=reader_id,
+            summaries=summaries,
         )
         if traffic:
             request = self._with_traffic(request, traffic)
@@ -298,6 +302,7 @@ class ConversationManager:
         query: str | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         idempotency_key: str | None = None,
+        summaries: PostedShown = "auto",
     ) -> AsyncGenerator[Turn]:
         """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
 
@@ -320,6 +325,7 @@ class ConversationManager:
             tools=tools,
             query=query,
             overflow=on_overflow,
+            summaries=summaries,
         )
         with within(self._options.timeout_seconds):
             loaded = await self._loader.load(request)
@@ -923,6 +929,7 @@ class ConversationManager:
         overflow: Literal["raise", "drop_memory"],
         agent_name: str | None = None,
         reader_id: str | None = None,
+        summaries: PostedShown = "auto",
     ) -> LoadRequest:
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
@@ -935,6 +942,8 @@ class ConversationManager:
             _check_text("system", system)
         if overflow not in ("raise", "drop_memory"):
             raise InvalidInputError("on_overflow", "must be raise or drop_memory")
+        if summaries not in ("auto", "always"):
+            raise InvalidInputError("summaries", "must be auto or always")
         current = () if message is None else (message_of(message),)
         for each in current:
             check_message(each, self._options.limits)
@@ -951,6 +960,7 @@ class ConversationManager:
             tools=_checked_tools(tools),
             query=query,
             on_overflow=overflow,
+            summaries=summaries,
         )
 
     def _with_traffic(self, request: LoadRequest, traffic: MessagesLike) -> LoadRequest:

@@ -11,6 +11,7 @@ from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.messages import Messages
 from reactor_memory.features.sharing.models import Channel
 from reactor_memory.features.sharing.summaries import Summaries
+from reactor_memory.models import PostedShown
 from reactor_memory.server import serializers
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.messages import from_agent, message_page
@@ -44,6 +45,13 @@ AfterMessageId = Annotated[
         description="Instead of a context, the messages behind this one.",
     ),
 ]
+WithSummaries = Annotated[
+    PostedShown,
+    QueryParameter(
+        name="summaries",
+        description="When to say what an agent posted: where the context shows less than it covers, or always.",
+    ),
+]
 WithReport = Annotated[bool, QueryParameter(name="report", description="Tell what the context is made of.")]
 
 
@@ -65,6 +73,7 @@ class AgentController(Controller):
         limit: MostMessages = None,
         after_message_id: AfterMessageId = None,
         report: WithReport = False,
+        posted: WithSummaries = "auto",
     ) -> bodies.ConversationContext:
         """What the model is to get next: facts and narrative of what is old, then the newest messages."""
         shown = await self.messages.context(
@@ -75,6 +84,7 @@ class AgentController(Controller):
             limit=limit,
             after_message_id=after_message_id,
             report=report,
+            summaries=posted,
         )
         return serializers.context(shown)
 

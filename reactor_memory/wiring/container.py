@@ -32,7 +32,7 @@ from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
-from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.core.log.message_store import SqlMessageStore
@@ -71,12 +71,14 @@ from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob, c
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.facts.spending_caps import SpendingCaps
 from reactor_memory.features.facts.strategies import Hierarchical, Strategy, TakeLast
+from reactor_memory.features.posted_summaries.block import PostedBlock
 from reactor_memory.features.recall.database_index import SqlRecallIndex
 from reactor_memory.features.recall.recaller import NoRecallIndex, Recaller, RecallOptions
 from reactor_memory.features.recall.segment_index import Indexer
 from reactor_memory.features.redaction import unredacted
 from reactor_memory.features.responses.database_store import SqlResponseStore
 from reactor_memory.features.search.models import Embedder
+from reactor_memory.models import Session
 from reactor_memory.wiring.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.wiring.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 
@@ -566,6 +568,13 @@ def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings:
     that began it. None where there is nothing to do, or no database to note it in.
     """
     return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
+
+
+def posted_block_of(
+    in_database: str, database: Database, counter: MessageCounter
+) -> Callable[[Draft, Session], Awaitable[Draft]] | None:
+    """What adds posted summaries to drafts. None without a database, where nothing can be posted."""
+    return PostedBlock(database, count=counter.of_text).add_to if in_database == "on" else None
 
 
 def is_given(value: object) -> bool:
@@ -1245,6 +1254,7 @@ class Container(containers.DeclarativeContainer):
         counter=message_counter,
         options=providers.Callable(loading_options, settings),
         notes=shown_notes,
+        posted=providers.Callable(posted_block_of, in_database, database, message_counter),
     )
     conversation_manager = providers.Singleton(
         ConversationManager,

@@ -100,6 +100,39 @@ async def test_no_window_shows_it_and_the_report_says_why(url: str) -> None:
             assert [message.seq for message in context.part("window")] == [*range(1, 11), 12, 13]
 
 
+async def test_a_short_conversation_says_it_when_asked(url: str) -> None:
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(10))
+        await post(memory, until_seq=10)
+        asked = await load(memory, summaries="always")
+        assert narrative(asked) == ["The customer wants forty orders.", "They are zyxpatient."]
+        assert [message.seq for message in asked.part("window")] == [*range(1, 11)]
+        with pytest.raises(InvalidInputError, match="summaries: must be auto or always"):
+            await memory.load_history("s", user_id=USER, summaries="never")
+        async with memory.turn("s", "And now?", user_id=USER, summaries="always") as turn:
+            assert narrative(turn.context) == narrative(asked)
+            turn.answer("Nothing.")
+
+
+async def test_it_is_said_where_the_budget_cuts_what_it_covers(url: str) -> None:
+    """A conversation that has no other memory yet; what fits is shown as it is, and says it all."""
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(18))
+        await post(memory, until_seq=18)
+        whole = await load(memory)
+        assert narrative(whole) == []
+        cut = await load(memory, budget=whole.report.total_tokens // 2)
+        assert len(cut.part("window")) < 18
+        assert narrative(cut) == ["The customer wants forty orders.", "They are zyxpatient."]
+
+
+async def test_it_is_said_once(url: str) -> None:
+    async with agent_memory(scripted(), url) as memory:
+        await save(memory, "s", talk(60))
+        await post(memory, until_seq=30)
+        assert texts((await load(memory, summaries="always")).messages) == texts((await load(memory)).messages)
+
+
 async def test_a_large_one_takes_no_room_of_the_window(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(60))
@@ -175,13 +208,13 @@ async def test_it_is_found_by_no_search_and_no_recall(url: str) -> None:
         assert "A-0011" in seen(context)
 
 
-async def test_take_last_does_without_it() -> None:
+async def test_take_last_does_without_it_unless_it_is_asked_for() -> None:
     async with agent_memory(scripted(), history={"strategy": "take_last"}) as memory:
         await save(memory, "s", talk(60))
+        assert narrative(await load(memory, summaries="always")) == []
         await post(memory, until_seq=60)
-        context = await load(memory)
-        assert context.part("narrative") == []
-        assert "zyxpatient" not in seen(context)
+        assert "zyxpatient" not in seen(await load(memory))
+        assert narrative(await load(memory, summaries="always"))[-1] == "They are zyxpatient."
 
 
 async def test_it_is_told_though_summaries_fail() -> None:

@@ -155,6 +155,8 @@ async def test_an_agent_reads_and_writes(clients: Clients) -> None:
     assert context.messages[-1].content == "likes rivers"
     assert context.tokens <= 1000
     assert context.report
+    told = await clients.agent.get_context(conversation, summaries="always")
+    assert any("They stay by the river." in message.content for message in told.messages)
     behind = await clients.agent.get_context(conversation, after_message_id=question.id, limit=1)
     assert [message.content for message in behind.messages] == ["The one by the river."]
 

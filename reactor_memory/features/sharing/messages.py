@@ -26,6 +26,7 @@ from reactor_memory.features.sharing.repeated_requests import batch_key
 from reactor_memory.models import (
     JsonObject,
     Message,
+    PostedShown,
     Role,
     Session,
     ToolCall,
@@ -178,6 +179,7 @@ class Messages:
         limit: int | None = None,
         after_message_id: str | None = None,
         report: bool = False,
+        summaries: PostedShown = "auto",
     ) -> SharedContext:
         """The context of `ConversationManager.load_history`, of at most `limit` messages: the oldest of the window
         leave first; with `after_message_id` instead the messages of the log behind that one, in order, without posted
@@ -200,6 +202,7 @@ class Messages:
                 budget=budget,
                 query=query,
                 reader_id=client_id,
+                summaries=summaries,
             )
             return shared_context(session.session_id, context, limit=limit, report=report)
 

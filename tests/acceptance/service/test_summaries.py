@@ -56,6 +56,18 @@ async def test_the_context_tells_a_summary_in_place_of_what_it_covers(alice: Use
     assert any(SUMMARY in message["content"] for message in shown["messages"])
 
 
+async def test_a_short_context_says_a_summary_when_asked(alice: User, agent: Agent) -> None:
+    conversation, (only,) = await talk(alice, "I want to return an item")
+    await posts(agent, conversation, only)
+    path = f"/v1/agent/conversations/{conversation}/context"
+    assert SUMMARY not in str((await agent.get(path)).body)
+    shown = (await agent.get(path, summaries="always")).body
+    assert [SUMMARY in message["content"] for message in shown["messages"]] == [True, False]
+    refused = await agent.get(path, summaries="never")
+    assert refused.status == 400
+    assert "auto" in str(refused.body)
+
+
 async def test_users_post_no_summaries(alice: User) -> None:
     conversation, (only,) = await talk(alice, "I want to return an item")
     answer = await posts(alice, conversation, only)

@@ -1,0 +1,34 @@
+"""What an agent posted, for a context that would not say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from reactor_memory.core.context.draft import Draft
+from reactor_memory.database.database import Database
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.merge import posted_lines
+from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.models import PostedSummary, Session
+
+
+class PostedBlock:
+    """Adds the posted summary that rules to a draft. `count` gives the tokens of a text."""
+
+    def __init__(self, database: Database, *, count: Callable[[str], int]) -> None:
+        self._database = database
+        self._count = count
+
+    async def add_to(self, draft: Draft, session: Session) -> Draft:
+        posted = await self._database.read(fact_operations.read_posted, session.branch)
+        return draft if posted is None else with_posted(draft, posted, count=self._count)
+
+
+def with_posted(draft: Draft, posted: PostedSummary, *, count: Callable[[str], int]) -> Draft:
+    """The draft with the lines of the posted summary that its narrative has not, before those that it has."""
+    shown = {line.text for line in draft.narrative}
+    lines = render_narrative("\n".join(posted_lines(posted.text)), count=count)
+    missing = [line for line in lines if line.text not in shown]
+    return replace(draft, narrative=(*missing, *draft.narrative), narrative_tokens=None) if missing else draft
