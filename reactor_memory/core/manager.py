@@ -653,8 +653,9 @@ class ConversationManager:
         now on, until a later message states another value. The next load shows it, in every context of the session; a
         pin of the fact follows. The messages and the narrative stay as they are.
 
-        Raises `InvalidInputError` for a fact that the session does not have now, and for an empty value, and
-        `LimitExceededError` for one that the pin of the fact has no room for; then nothing was stored.
+        Raises `InvalidInputError` for a fact that the session does not have now or that was extracted in ``full`` mode,
+        where no ledger can keep the correction, and for an empty value, and `LimitExceededError` for one that the
+        pin of the fact has no room for; then nothing was stored.
         """
         session, name = await self._session_with_fact(session_id, user_id, fact)
         check_value(value)

@@ -54,6 +54,19 @@ async def test_the_next_load_shows_it_and_every_report_says_who_said_so() -> Non
         assert {each.fact.value: each.reason for each in fates} == {"A-0005": "superseded", "B-77": "shown"}
 
 
+async def test_facts_of_full_mode_are_refused_with_what_to_set() -> None:
+    async with agent_memory(scripted(), summary={"mode": "full"}) as memory:
+        await save(memory, "s", talk(60))
+        await memory.drain()
+        assert await value_of(memory) == ["A-0005"]
+        for refused in (
+            memory.facts.correct("s", fact=FACT, value="B-77", user_id=USER),
+            memory.facts.retract("s", fact=FACT, user_id=USER),
+        ):
+            with pytest.raises(InvalidInputError, match=r"set summary\.mode: ledger"):
+                await refused
+
+
 async def test_a_retracted_fact_is_shown_nowhere() -> None:
     async with agent_memory(scripted()) as memory:
         await save(memory, "s", talk(60))

@@ -1,4 +1,4 @@
-"""The operations on the log of messages (`protocols.MessageStore`).
+"""The operations on the log of messages (`MessageStore`).
 
 Each generator is one transaction. Checks that refuse an operation come before its first write.
 """

@@ -29,7 +29,10 @@ class Corrector:
             check_value(value)
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         known = amended((each for each in ledger.facts if each.verified), ledger.corrections)
-        source = source_of([each for each in known if (each.anchor, each.key) == fact])
+        stated = [each for each in known if (each.anchor, each.key) == fact]
+        if not stated and await self._is_of_no_ledger(session, fact):
+            raise InvalidInputError("fact", "was extracted in full mode: set summary.mode: ledger to correct facts")
+        source = source_of(stated)
         now = self._clock()
         correction = FactCorrection(
             anchor=fact[0],
@@ -43,6 +46,11 @@ class Corrector:
         put = fact_operations.put_correction
         if not await self._database.write(put, session, correction, now=now, refold=self._refold):
             raise unknown_fact()
+
+    async def _is_of_no_ledger(self, session: Session, fact: tuple[str, str]) -> bool:
+        """Whether the summary has the fact, which the ledger has not."""
+        summary = await self._summaries.get_summary(session.session_id)
+        return summary is not None and any((each.anchor, each.key) == fact for each in summary.facts())
 
 
 def source_of(facts: list[Fact]) -> int:

@@ -1,4 +1,4 @@
-"""The operations on what is derived from the log (`protocols.SummaryStore`).
+"""The operations on what is derived from the log (`SummaryStore`).
 
 Each generator is one transaction, or a part of one that the log began.
 """

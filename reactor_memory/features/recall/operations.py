@@ -1,4 +1,4 @@
-"""The operations on the recall index (`protocols.RecallIndex`).
+"""The operations on the recall index (`RecallIndex`).
 
 A term is stored behind the key of its conversation. So the full text of both engines, which knows one dictionary for
 the whole table, finds the entries of one conversation without meeting those of the others.

@@ -1,4 +1,4 @@
-"""What a user may have at most (`memberships.Quotas`), checked in the transaction of a write, behind it.
+"""What a user may have at most (`Quotas`), checked in the transaction of a write, behind it.
 
 What is refused is undone with its transaction. On PostgreSQL writes at the same moment do not see each other: they may
 go beyond a quota by as many as there are.

@@ -32,7 +32,7 @@ async def claim(store: Store, begun: AnsweredRequest) -> AnsweredRequest | None:
 
 @pytest.mark.anyio
 class AnsweredRequestConformance:
-    """What the operations of `storage.answered_requests` promise, of the database of an opened, empty `store`."""
+    """What the operations of `features.sharing.answered_requests` promise, of the database of an empty `store`."""
 
     async def test_a_new_request_is_claimed(self, store: Store) -> None:
         assert await claim(store, request()) is None

@@ -26,7 +26,7 @@ def api_key(prefix: str = "p1", *, client_id: str = "bot", now: int = 10, expire
 
 @pytest.mark.anyio
 class ApiKeyConformance:
-    """What the operations of `storage.api_keys` promise, of the database of an opened, empty `store`."""
+    """What the operations of `features.sharing.key_operations` promise, of the database of an opened, empty `store`."""
 
     async def test_there_are_no_keys_at_first(self, store: Store) -> None:
         assert await store.database.read(key_operations.find_api_key, "p1") is None

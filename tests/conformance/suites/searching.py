@@ -168,7 +168,7 @@ async def share(store: Store, group_id: str, user_id: str) -> None:
 
 @pytest.mark.anyio
 class SearchConformance:
-    """What the operations of `storage.search` and `storage.meaning` promise, of the database of an opened, empty
+    """What the operations of `features.search` and of vectors promise, of the database of an opened, empty
     `store`.
     """
 

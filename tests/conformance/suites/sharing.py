@@ -712,6 +712,6 @@ class Forgetting:
 
 @pytest.mark.anyio
 class SharingConformance(Beginning, Branches, Seeing, Finding, Sharing, HandingOver, Restoring, Forgetting):
-    """What the operations of `storage.conversations` and `storage.memberships` promise, of the database of an opened,
+    """What the operations of `features.sharing` promise, of the database of an opened,
     empty `store`.
     """
