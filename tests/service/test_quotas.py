@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -20,10 +19,18 @@ pytestmark = pytest.mark.anyio
 ROOM = {"max_conversations": 3, "max_forks": 2, "max_members": 2, "max_summary_tokens_per_day": 100}
 
 
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('quotas') / 'log.db'}"
+        return
+    with request.getfixturevalue("postgres_server").database(migrated=True) as dsn:
+        yield dsn
+
+
 @pytest.fixture(scope="module")
-async def container(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Container]:
-    path: Path = tmp_path_factory.mktemp("quotas") / "log.db"
-    store = {"url": f"sqlite:///{path}", "delete_grace_days": 30, "max_fork_depth": 2}
+async def container(store_url: str) -> AsyncIterator[Container]:
+    store = {"url": store_url, "delete_grace_days": 30, "max_fork_depth": 2}
     async with open_container(Settings(store=store, quotas=ROOM)) as container:
         yield container
 
@@ -70,6 +77,26 @@ async def test_members_of_all_conversations_of_the_owner(service: Service) -> No
     assert (await service.ask("PATCH", f"{paths[1]}/cem", {"accessLevel": "writer"})).status_code == 200
     await service.ask("DELETE", f"{paths[0]}/bob")
     assert (await service.post(paths[1], dan)).status_code == 201
+
+
+async def test_what_somebody_gives_away_needs_room(service: Service) -> None:
+    for _ in range(3):
+        await service.created()
+    ann = service.of("ann-who-gives")
+    given = f"/conversations/{await ann.created()}"
+    share = {"userId": service.user, "accessLevel": "manager"}
+    assert (await ann.post(f"{given}/memberships", share)).status_code == 201
+    offer = (await ann.post(f"{given}/transfer-ownership", {"newOwnerUserId": service.user})).json()
+    assert refused(await service.post(f"/ownership-transfers/{offer['id']}/accept"), 3)
+    assert (await service.get(given)).json()["accessLevel"] == "manager", "nothing is half done"
+
+
+async def test_what_was_deleted_needs_room_to_come_back(service: Service) -> None:
+    gone = await service.created()
+    await service.ask("DELETE", f"/conversations/{gone}")
+    for _ in range(3):
+        await service.created()
+    assert refused(await service.post(f"/conversations/{gone}/restore"), 3)
 
 
 async def test_tokens_of_summarizers_on_a_day(service: Service, container: Container) -> None:

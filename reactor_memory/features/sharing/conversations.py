@@ -171,7 +171,9 @@ class Conversations:
         )
         if conversation.session.deleted_at is not None:
             audit = self._audit.record(principal, conversation_id, "restore")
-            restored = await self._database.write(conversations.restore_conversation, conversation_id, audit)
+            restored = await self._database.write(
+                conversations.restore_conversation, conversation_id, audit, quotas=self._quotas
+            )
             for session in restored or ():
                 self._background.messages_saved(session.session_id, session.last_seq)
         return await self._shown(principal, conversation_id)

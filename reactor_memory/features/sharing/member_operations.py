@@ -21,7 +21,7 @@ from reactor_memory.errors import (
     SharingConflictError,
 )
 from reactor_memory.features.sharing.models import NO_QUOTAS, Quotas
-from reactor_memory.features.sharing.quotas import check_members
+from reactor_memory.features.sharing.quotas import check_everything, check_members
 from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer, Session
 
 # Members
@@ -122,9 +122,11 @@ def list_transfers(user_id: str) -> Steps[tuple[OwnershipTransfer, ...]]:
     return tuple(_transfer(row) for row in (yield Step("transfers_of_user", {"user_id": user_id})))
 
 
-def accept_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Steps[OwnershipTransfer | None]:
+def accept_ownership(
+    transfer_id: str, user_id: str, audit: AuditRecord, *, quotas: Quotas = NO_QUOTAS
+) -> Steps[OwnershipTransfer | None]:
     """Make the recipient the owner of all conversations of the group, and the owner a manager. None if there is no such
-    offer to `user_id`, or they are no member any more.
+    offer to `user_id`, or they are no member any more. Raises `QuotaExceededError` if they may not own so much.
     """
     transfer = yield from _locked_transfer(transfer_id)
     if transfer is None or transfer.to_user_id != user_id:
@@ -141,6 +143,7 @@ def accept_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Step
     )
     yield Step("add_membership", structs.asdict(before))
     yield Step("delete_transfers", key)
+    yield from check_everything(user_id, quotas)
     yield from add_audit(audit)
     return transfer
 

@@ -132,10 +132,14 @@ class Sharing:
         return tuple([each for each in found if not principal.is_agent or await self._is_granted(principal, each)])
 
     async def accept(self, principal: Principal, transfer_id: str) -> None:
-        """Own the group; who offered it becomes a manager. Raises `TransferNotFoundError`."""
+        """Own the group; who offered it becomes a manager. Raises `TransferNotFoundError`, and `QuotaExceededError` if
+        the caller may not own so much.
+        """
         transfer = await self._pending(principal, transfer_id)
         audit = self._audit.record(principal, transfer.group_id, "accept_ownership", target=transfer.from_user_id)
-        if not await self._database.write(member_operations.accept_ownership, transfer_id, user_of(principal), audit):
+        if not await self._database.write(
+            member_operations.accept_ownership, transfer_id, user_of(principal), audit, quotas=self._quotas
+        ):
             raise TransferNotFoundError(transfer_id)
 
     async def decline(self, principal: Principal, transfer_id: str) -> None:

@@ -35,7 +35,7 @@ from reactor_memory.features.sharing.models import (
     Quotas,
     title_from,
 )
-from reactor_memory.features.sharing.quotas import check_conversations, check_forks
+from reactor_memory.features.sharing.quotas import check_conversations, check_everything, check_forks
 from reactor_memory.models import AuditRecord, JsonObject, Message, Session
 
 SCANNED = 500
@@ -307,10 +307,12 @@ def delete_conversation(
     return went
 
 
-def restore_conversation(conversation_id: str, audit: AuditRecord) -> Steps[tuple[Session, ...] | None]:
+def restore_conversation(
+    conversation_id: str, audit: AuditRecord, *, quotas: Quotas = NO_QUOTAS
+) -> Steps[tuple[Session, ...] | None]:
     """Bring back a deleted conversation with what was deleted together with it, what is due among their background work
     included; those that are back. None if it was purged. Raises `SharingConflictError` if the one that it was forked
-    from is deleted, and was not deleted together with it.
+    from is deleted, and was not deleted together with it, and `QuotaExceededError` if the owner may not have so much.
     """
     session = yield from log.lock(conversation_id)
     if session is None or session.deleted_at is None:
@@ -325,6 +327,7 @@ def restore_conversation(conversation_id: str, audit: AuditRecord) -> Steps[tupl
     for each in together:
         for kind in (SUMMARIZE, INDEX_SEARCH):
             yield Step("make_due", key_of(each.session_id) | {"kind": kind, "now": audit.created_at})
+    yield from check_everything(session.owner_id, quotas)
     yield from add_audit(audit)
     return tuple(replace(each, deleted_at=None) for each in together)
 

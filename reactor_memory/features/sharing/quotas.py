@@ -12,6 +12,14 @@ from reactor_memory.errors import QuotaExceededError
 from reactor_memory.features.sharing.models import Quotas
 
 
+def check_everything(owner_id: str | None, quotas: Quotas) -> Steps[None]:
+    """When conversations come to the owner as they are."""
+    if owner_id is not None:
+        yield from check_conversations(owner_id, quotas)
+    yield from check_forks(owner_id, quotas)
+    yield from check_members(owner_id, quotas)
+
+
 def check_conversations(owner_id: str, quotas: Quotas) -> Steps[None]:
     limit = quotas.max_conversations
     if limit and (yield from _passes("count_roots", owner_id, limit)):
