@@ -12,6 +12,9 @@ from typing import Any, Literal, TypeAlias, cast, overload
 
 import msgspec
 
+LARGEST = 2**63 - 1
+"""No position, time or number that is stored is larger."""
+
 Role: TypeAlias = Literal["user", "assistant", "system", "tool", "agent", "summary"]
 Visibility: TypeAlias = Literal["user", "agent", "system"]
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]

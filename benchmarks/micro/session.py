@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from reactor_memory.cli.transcripts import read_lines
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.core.ports import ContextRows
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.merge import refold
-from reactor_memory.features.facts.strategies import Hierarchical, PlanRequest
+from reactor_memory.features.facts.strategies import Hierarchical
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import BranchRange, Fact, Ledger, Message, Segment, Session, Summary, ToolCall
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import reactor_memory
 from reactor_memory.cli.invocation import Invocation
+from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import ReactorMemoryError
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import Value, WorkState
 from reactor_memory.wiring.container import Container, conditions_of, open_container, scheme_of, sqlite_file
 from reactor_memory.wiring.plugins import ConditionReport
@@ -118,7 +118,7 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
 
 async def _opened_database(container: Container) -> _Database:
     health = await container.message_store().check()
-    work = await container.database().read(fact_operations.list_work, SUMMARIZE)
+    work = await container.database().read(background_work.list_work, SUMMARIZE)
     details = (
         (*health.details, *await _summarizer(container)) if container.settings().summary.enabled else health.details
     )

@@ -26,11 +26,15 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
     """
     from reactor_memory.cli import tables
     from reactor_memory.core.log.recounting import recount
+    from reactor_memory.features.tiers.operations import recount_range_summaries
 
     settings = invocation.settings(store={"auto_migrate": True})
     async with invocation.container(settings, creates=True) as container:
         counter = container.message_counter()
-        recounted = await recount(container.database(), counter.name, counter.counted) if recounting else 0
+        recounted = 0
+        if recounting:
+            ranges = [recount_range_summaries]
+            recounted = await recount(container.database(), counter.name, counter.counted, also=ranges)
         schema = dict((await container.message_store().check()).details).get("schema", "")
     invocation.show({"schema": schema, "recounted": recounted}, lambda: tables.migrated(schema, recounted))
 

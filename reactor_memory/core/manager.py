@@ -61,6 +61,7 @@ from reactor_memory.features.posted_summaries import operations as posted_summar
 from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import (
+    LARGEST,
     Archived,
     ErasedMessages,
     ErasedUser,
@@ -84,9 +85,6 @@ from reactor_memory.models import (
 logger = logging.getLogger(__name__)
 
 PAGE = 500
-
-MAX_POSITION = 2**63 - 1
-"""The largest number of a column of whole numbers."""
 
 
 class ManagerOptions(Value, frozen=True, kw_only=True):
@@ -1056,5 +1054,5 @@ def _check_position(field: str, value: object, *, least: int = 0) -> None:
     """A whole number that every store can hold."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInputError(field, f"must be a whole number, is a {type(value).__name__}")
-    if not least <= value <= MAX_POSITION:
-        raise InvalidInputError(field, f"must be at least {least} and at most {MAX_POSITION}")
+    if not least <= value <= LARGEST:
+        raise InvalidInputError(field, f"must be at least {least} and at most {LARGEST}")

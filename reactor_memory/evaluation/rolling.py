@@ -16,13 +16,13 @@ from dependency_injector import providers
 
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.newest_turns import newest_turns
+from reactor_memory.core.context.strategy import Plan, PlanRequest
 from reactor_memory.core.ports import Clock, MessageStore, Redactor, Summarizer, SummaryStore
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
 from reactor_memory.features.facts.jobs import put_successor, successor
 from reactor_memory.features.facts.rendering import render_narrative
-from reactor_memory.features.facts.strategies import Plan, PlanRequest
 from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Lease, Message, Summary, SummaryHead, Value
 from reactor_memory.text.spans import sentences

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import anyio
 
+from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import StoreError
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.search import operations as search
 from reactor_memory.wiring.container import Container
 
@@ -58,7 +58,7 @@ class Readings:
 
     async def _stored(self) -> dict[str, float]:
         due = await self._summaries.due([SUMMARIZE], now=self._clock(), limit=MOST_WORK)
-        work = await self._database.read(fact_operations.list_work, SUMMARIZE, limit=MOST_WORK)
+        work = await self._database.read(background_work.list_work, SUMMARIZE, limit=MOST_WORK)
         parked = sum(each.parked for each in work)
         return {
             "summary_work_due": len(due[SUMMARIZE]),

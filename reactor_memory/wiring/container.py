@@ -34,6 +34,7 @@ from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.strategy import Strategy, TakeLast
 from reactor_memory.core.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.queries import QUERIES
@@ -70,7 +71,7 @@ from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob, covered_in
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.facts.spending_caps import SpendingCaps
-from reactor_memory.features.facts.strategies import Hierarchical, Strategy, TakeLast
+from reactor_memory.features.facts.strategies import Hierarchical
 from reactor_memory.features.posted_summaries.block import PostedBlock
 from reactor_memory.features.recall.database_index import SqlRecallIndex
 from reactor_memory.features.recall.recaller import NoRecallIndex, Recaller, RecallOptions

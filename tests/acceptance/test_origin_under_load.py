@@ -12,7 +12,7 @@ import pytest
 from reactor_memory import Memory, SessionDeletedError, SessionNotFoundError
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
-from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.core.log import background_work
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio
@@ -170,7 +170,7 @@ async def test_ten_sessions_made_loaded_and_deleted_leave_no_summary(url: str) -
             assert await store.get_summary(session_id) is None
             ledger = await store.read_ledger(session_id, session.branch)
             assert (ledger.segments, ledger.facts) == ((), ())
-        assert await memory.container.database().read(fact_operations.list_work, "summarize") == ()
+        assert await memory.container.database().read(background_work.list_work, "summarize") == ()
 
 
 async def test_five_saves_and_five_loads_in_turn_while_a_summary_is_being_made(url: str) -> None:

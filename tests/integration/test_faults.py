@@ -17,9 +17,9 @@ from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, SessionDeletedError, open_container
 from reactor_memory.core.context.report import Context
+from reactor_memory.core.log import summaries
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
@@ -253,7 +253,7 @@ async def test_background_work_goes_on_after_a_fault_of_the_store() -> None:
 
 
 async def covers(database: Database, seq: int) -> bool:
-    summary = await database.read(fact_operations.get_summary, "s")
+    summary = await database.read(summaries.get_summary, "s")
     return summary is not None and summary.covered_seq >= seq
 
 

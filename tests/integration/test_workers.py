@@ -10,9 +10,9 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
+from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.database_store import SqlSummaryStore
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
@@ -91,7 +91,7 @@ async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
         await eventually(lambda: len(summarizer.calls) == 3)
         await manager.drain()
         state = await work_state(container)
-        (reported,) = await container.database().read(fact_operations.list_work, SUMMARIZE)
+        (reported,) = await container.database().read(background_work.list_work, SUMMARIZE)
         context = await manager.load_history("s", user_id=USER)
     assert (state.attempts, state.parked, state.last_error) == (3, True, "unavailable")
     assert reported == state

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import to_json
 from reactor_memory.database.operations import Step, Steps
-from reactor_memory.models import ArchivedRanges, BranchRange
-
-_OPEN_END = 2**63 - 1
+from reactor_memory.models import LARGEST, ArchivedRanges, BranchRange
 
 
 def read_archived(branch: Sequence[BranchRange]) -> Steps[ArchivedRanges]:
     """What callers archived of the branch. Costs what there is of it."""
-    parts = [[part.conversation_id, part.start_seq, part.end_seq or _OPEN_END] for part in branch]
+    parts = [[part.conversation_id, part.start_seq, part.end_seq or LARGEST] for part in branch]
     values = {"group_id": group_of(branch[0].conversation_id), "parts": to_json(parts)}
     rows = yield Step("archived_ranges", values)
     return ArchivedRanges(
         kept=tuple((start, end) for state, start, end in rows if state == "archived"),
         cleared=tuple((start, end) for state, start, end in rows if state == "cleared"),
     )
+
+
+Ranges: TypeAlias = Sequence[tuple[int, int]]
+"""Runs of seq, ends included."""
+
+
+def is_within(seq: int, ranges: Ranges) -> bool:
+    return any(start <= seq <= end for start, end in ranges)
+
+
+def overlaps(run: tuple[int, int], ranges: Ranges) -> bool:
+    return any(run[0] <= end and start <= run[1] for start, end in ranges)
+
+
+def is_inside(run: tuple[int, int], ranges: Ranges) -> bool:
+    """Whether one of the ranges holds all of the run."""
+    return any(start <= run[0] and run[1] <= end for start, end in ranges)

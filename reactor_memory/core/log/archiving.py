@@ -12,19 +12,17 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.archived_ranges import Ranges, is_inside, is_within, read_archived
 from reactor_memory.core.log.branches import posted_about
 from reactor_memory.core.log.rows import key_of, session_from
+from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.core.ports import SUMMARIZE, PostRequest, Refold
 from reactor_memory.database.operations import Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.facts.cleared import Ranges, is_inside, is_within
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.features.search import operations as search
-from reactor_memory.features.tiers.covered_ranges import check_border
-from reactor_memory.features.tiers.operations import turn_around
 from reactor_memory.models import Archived, BranchRange, Message, PostedSummary, Session
 
 

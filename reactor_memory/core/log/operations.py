@@ -11,8 +11,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from reactor_memory.core.log import context_layouts, summaries
 from reactor_memory.core.log.branches import branch_for_fork, clipped_between, group_of, is_fork
-from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
+from reactor_memory.core.log.paging import (
+    PREVIEW_SOURCE_LENGTH,
+    Cursor,
+    decode_cursor,
+    encode_cursor,
+    preview_of,
+    title_from,
+)
 from reactor_memory.core.log.rows import (
     branch_from,
     first_range,
@@ -49,8 +57,8 @@ from reactor_memory.features.pins.operations import find_pin, place_pin, with_co
 from reactor_memory.features.pins.placement import not_in_view
 from reactor_memory.features.responses import operations as responses
 from reactor_memory.features.search import operations as search
-from reactor_memory.features.sharing.models import title_from
 from reactor_memory.models import (
+    LARGEST,
     BranchRange,
     IdleGroup,
     Layout,
@@ -62,9 +70,6 @@ from reactor_memory.models import (
     SessionPreview,
     is_posted_summary,
 )
-
-EVERYTHING = 2**63 - 1
-"""Larger than any position, time or number of rows."""
 
 MessageKey: TypeAlias = tuple[str, str, int]
 """Group, conversation and seq of a stored message."""
@@ -223,7 +228,7 @@ def read_along(
     wanted: Wanted = "in view",
 ) -> Steps[tuple[Message, ...]]:
     if last is None:
-        most = EVERYTHING if limit is None else limit
+        most = LARGEST if limit is None else limit
         return (yield from _oldest(branch, most, after=after, until=until, wanted=wanted))
     newest = yield from _newest(branch, last, after=after, until=until, wanted=wanted)
     return newest[::-1][:limit]
@@ -246,15 +251,11 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     if query.trigger_message_count is None:
         newest = yield from _newest(session.branch, query.last_count)
         return ContextRows(session=session, pins=pins, messages=newest[::-1])
-    layout = yield from fact_operations.get_layout(query.session_id, query.budget, query.settings_fingerprint)
+    layout = yield from context_layouts.get_layout(query.session_id, query.budget, query.settings_fingerprint)
     return ContextRows(
         session=session,
         pins=pins,
-        summary=(
-            yield from (fact_operations.get_summary if query.facts else fact_operations.get_summary_head)(
-                query.session_id
-            )
-        ),
+        summary=(yield from (summaries.get_summary if query.facts else summaries.get_summary_head)(query.session_id)),
         layout=layout,
         messages=(yield from _newest_for(query, session, layout))[::-1],
     )
@@ -314,7 +315,7 @@ def stored_parts(
 
 
 def _or_everything(end_seq: int | None) -> int:
-    return EVERYTHING if end_seq is None else end_seq
+    return LARGEST if end_seq is None else end_seq
 
 
 def ranges_of(parts: Sequence[StoredPart]) -> str:
@@ -379,7 +380,7 @@ def _how_many_within(parts: Sequence[StoredPart], size: int) -> int:
 def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[tuple[Message, ...]]:
     """Newest first, up to the message that passes `max_tokens`; read in chunks, so that little is read in vain."""
     window: list[Message] = []
-    tokens, chunk, before = 0, _FIRST_CHUNK, EVERYTHING
+    tokens, chunk, before = 0, _FIRST_CHUNK, LARGEST
     while len(window) < query.max_messages:
         wanted = min(chunk, query.max_messages - len(window))
         newest = yield from _newest(branch, wanted, until=before - 1)
@@ -398,7 +399,7 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
 
 
 def list_sessions(user_id: str | None, *, limit: int, cursor: str | None) -> Steps[SessionPage]:
-    begin = Cursor(updated_at=EVERYTHING, session_id="") if cursor is None else decode_cursor(cursor)
+    begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
     values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
     if user_id is None:
         rows = yield Step("list_open", values)

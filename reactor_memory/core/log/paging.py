@@ -50,3 +50,12 @@ def preview_of(text: str) -> str:
     """The beginning of a message on one line, at most `PREVIEW_LENGTH` characters, cut with an ellipsis."""
     line = " ".join(text[:PREVIEW_SOURCE_LENGTH].split())
     return line if len(line) <= PREVIEW_LENGTH else line[: PREVIEW_LENGTH - 1].rstrip() + "…"
+
+
+TITLE_LENGTH = 40
+"""Characters that a conversation without a title takes from its first message."""
+
+
+def title_from(text: str) -> str | None:
+    """The title of a conversation whose first message is `text`; None if that is blank."""
+    return " ".join(text.split())[:TITLE_LENGTH].rstrip() or None

@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from reactor_memory.database.operations import Batch, Row, Step, Steps
-from reactor_memory.models import ActiveSession, Notes
-
-NEWEST = 2**63 - 1
-"""Above every version."""
+from reactor_memory.models import LARGEST, ActiveSession, Notes
 
 
 def name_user(user_id: str) -> Steps[None]:
@@ -86,14 +83,14 @@ def deactivate_active(*, before: int) -> Steps[int]:
 
 def read_notes(user_id: str, agent_name: str, *, version: int | None = None) -> Steps[Notes]:
     """The newest version, or the one asked for; version 0 if there is none."""
-    wanted = NEWEST if version is None else version
+    wanted = LARGEST if version is None else version
     found = yield from list_notes(user_id, agent_name, until=wanted, limit=1)
-    if found and wanted in (NEWEST, found[0].version):
+    if found and wanted in (LARGEST, found[0].version):
         return found[0]
     return Notes(user_id=user_id, agent_name=agent_name)
 
 
-def list_notes(user_id: str, agent_name: str, *, until: int = NEWEST, limit: int = 50) -> Steps[tuple[Notes, ...]]:
+def list_notes(user_id: str, agent_name: str, *, until: int = LARGEST, limit: int = 50) -> Steps[tuple[Notes, ...]]:
     """The newest versions up to `until`, newest first."""
     yield from name_user(user_id)
     values = {"user_id": user_id, "agent_name": agent_name, "version": until, "limit": limit}

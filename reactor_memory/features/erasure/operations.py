@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reactor_memory.core.log import background_work
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
 from reactor_memory.core.log.rows import key_of, session_from, to_json
@@ -71,10 +72,10 @@ def begin_withdrawal(
 
 
 def _lease(session_id: str, now: int, lease_microseconds: int) -> Steps[Lease | None]:
-    if (yield from fact_operations.work_state(session_id, ERASE)) is not None:
+    if (yield from background_work.work_state(session_id, ERASE)) is not None:
         yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
         return None
-    return (yield from fact_operations.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
+    return (yield from background_work.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
 
 
 def finish(lease: Lease) -> Steps[None]:

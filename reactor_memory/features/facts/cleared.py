@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from reactor_memory.core.log.archived_ranges import Ranges, is_within, overlaps
 from reactor_memory.models import Fact, Ledger, Segment
-
-Ranges: TypeAlias = Sequence[tuple[int, int]]
-"""Runs of seq, ends included."""
-
-
-def is_within(seq: int, ranges: Ranges) -> bool:
-    return any(start <= seq <= end for start, end in ranges)
-
-
-def overlaps(run: tuple[int, int], ranges: Ranges) -> bool:
-    return any(run[0] <= end and start <= run[1] for start, end in ranges)
-
-
-def is_inside(run: tuple[int, int], ranges: Ranges) -> bool:
-    """Whether one of the ranges holds all of the run."""
-    return any(start <= run[0] and run[1] <= end for start, end in ranges)
 
 
 def told(ledger: Ledger, cleared: Ranges) -> Ledger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reactor_memory.core.log import background_work, context_layouts, summaries
 from reactor_memory.core.ports import EVER, Ahead, ErasedBranch, Refold
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
@@ -33,16 +34,16 @@ class SqlSummaryStore:
         await self._database.close()
 
     async def get_summary(self, session_id: str) -> Summary | None:
-        return await self._database.read(fact_operations.get_summary, session_id)
+        return await self._database.read(summaries.get_summary, session_id)
 
     async def get_summary_head(self, session_id: str) -> SummaryHead | None:
-        return await self._database.read(fact_operations.get_summary_head, session_id)
+        return await self._database.read(summaries.get_summary_head, session_id)
 
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
-        return await self._database.read(fact_operations.get_layout, session_id, budget, settings_fingerprint)
+        return await self._database.read(context_layouts.get_layout, session_id, budget, settings_fingerprint)
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
-        await self._database.write_relaxed(fact_operations.put_layout, session_id, layout, budget, settings_fingerprint)
+        await self._database.write_relaxed(context_layouts.put_layout, session_id, layout, budget, settings_fingerprint)
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
         return await self._database.read(fact_operations.read_ledger, branch)
@@ -68,7 +69,7 @@ class SqlSummaryStore:
         self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
     ) -> Lease | None:
         return await self._database.write_relaxed(
-            fact_operations.claim,
+            background_work.claim,
             session_id,
             kind,
             now=now,
@@ -78,7 +79,7 @@ class SqlSummaryStore:
 
     async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
         return await self._database.write_relaxed(
-            fact_operations.renew, lease, now=now, lease_microseconds=lease_microseconds
+            background_work.renew, lease, now=now, lease_microseconds=lease_microseconds
         )
 
     async def release(
@@ -91,13 +92,13 @@ class SqlSummaryStore:
         error: str | None = None,
     ) -> None:
         await self._database.write_relaxed(
-            fact_operations.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
+            background_work.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
         )
 
     async def due(
         self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
     ) -> Mapping[str, tuple[str, ...]]:
-        return await self._database.read(fact_operations.due, kinds, now=now, limit=limit, ahead=ahead)
+        return await self._database.read(background_work.due, kinds, now=now, limit=limit, ahead=ahead)
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None:
-        return await self._database.read(fact_operations.work_state, session_id, kind)
+        return await self._database.read(background_work.work_state, session_id, kind)

@@ -15,9 +15,10 @@ import anyio.to_thread
 import msgspec
 
 from reactor_memory.background.kinds import RELEASE_SECONDS, LeaseLostError
+from reactor_memory.core.log.archived_ranges import is_within
 from reactor_memory.core.ports import SUMMARIZE, Amendments, Clock, MessageStore, SummaryStore
 from reactor_memory.core.validation import fingerprint
-from reactor_memory.features.facts.cleared import is_within, told, told_facts, told_segment
+from reactor_memory.features.facts.cleared import told, told_facts, told_segment
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.segments import archived_segment, next_segment

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from operator import itemgetter
-from typing import Any
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_archived
 from reactor_memory.core.log.branches import called, group_of, posted_about, ranges_between, segments_of_branch
 from reactor_memory.core.log.rows import (
     correction_about,
@@ -21,30 +19,26 @@ from reactor_memory.core.log.rows import (
     fact_from,
     fact_values,
     key_of,
-    layout_from,
-    layout_values,
     object_from,
     range_summary_from,
     segment_from,
     segment_values,
-    summary_from,
-    summary_head_from,
     summary_values,
     to_json,
-    work_state_from,
 )
-from reactor_memory.core.ports import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
+from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
+from reactor_memory.core.ports import SUMMARIZE, ErasedBranch, Refold
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.features.facts.amendment_fold import amended
-from reactor_memory.features.facts.cleared import is_inside, is_within, told, told_facts
+from reactor_memory.features.facts.cleared import told, told_facts
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.features.search import operations as search
 from reactor_memory.models import (
+    LARGEST,
     TITLE_KEY,
     BranchRange,
     Fact,
     FactCorrection,
-    Layout,
     Lease,
     Ledger,
     PostedSummary,
@@ -54,49 +48,12 @@ from reactor_memory.models import (
     Spending,
     Summary,
     SummaryHead,
-    WorkState,
 )
-
-LAST_POSITION = 2**63 - 1
-"""Larger than any position."""
 
 _FACT_COLUMNS = 12
 """Of a row of `facts_about`; then comes the position of a correction."""
 
 # Summaries and layouts
-
-
-def get_summary(session_id: str) -> Steps[Summary | None]:
-    rows = yield Step("summary", key_of(session_id))
-    return summary_from(rows[0]) if rows else None
-
-
-def get_summary_head(session_id: str) -> Steps[SummaryHead | None]:
-    rows = yield Step("summary_head", key_of(session_id))
-    return summary_head_from(rows[0]) if rows else None
-
-
-def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
-    rows = yield Step("layout", _layout_key(session_id, budget, settings_fingerprint))
-    return layout_from(rows[0]) if rows else None
-
-
-def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:
-    if not (yield from _hold(session_id)):
-        return
-    summary = yield from get_summary_head(session_id)
-    if layout.epoch == (summary.epoch if summary else 0):
-        yield Step("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
-
-
-def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict[str, Any]:
-    return key_of(session_id) | {"budget": budget, "settings_fingerprint": settings_fingerprint}
-
-
-def _hold(session_id: str) -> Steps[bool]:
-    """Whether the session lives; if so, it is neither deleted nor changed by an invalidation until we are done."""
-    rows = yield Step("hold_session", key_of(session_id))
-    return bool(rows) and rows[0][0] is None
 
 
 # The ledger
@@ -128,7 +85,7 @@ def _group(branch: Sequence[BranchRange]) -> dict[str, str]:
 
 def _up_to(ends: Iterable[tuple[str, int | None]]) -> str | None:
     """Conversations, each with the last seq that counts, as one value of a query."""
-    return to_json([(owner, LAST_POSITION if end is None else end) for owner, end in ends])
+    return to_json([(owner, LARGEST if end is None else end) for owner, end in ends])
 
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
@@ -156,10 +113,10 @@ def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, in
     rows = yield Step("first_segments", _group(branch) | {"parts": parts})
     firsts = {row[0]: (row[1], row[2]) for row in rows}
     ends: list[tuple[str, int | None]] = []
-    next_start = LAST_POSITION
+    next_start = LARGEST
     for part in reversed(branch):
-        last_end = min(next_start - 1, LAST_POSITION if part.end_seq is None else part.end_seq)
-        start, end = firsts.get(part.conversation_id, (0, LAST_POSITION))
+        last_end = min(next_start - 1, LARGEST if part.end_seq is None else part.end_seq)
+        start, end = firsts.get(part.conversation_id, (0, LARGEST))
         if end <= last_end:
             ends.append((part.conversation_id, last_end))
             next_start = start
@@ -182,7 +139,7 @@ def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summar
 
 
 def mark_outdated(session_id: str, *, now: int) -> Steps[int]:
-    if not (yield from _hold(session_id)):
+    if not (yield from hold(session_id)):
         return 0
     marked = yield Step("mark_outdated", key_of(session_id))
     yield Step("make_due", key_of(session_id) | {"kind": SUMMARIZE, "now": now})
@@ -202,7 +159,7 @@ def put_summary(lease: Lease, summary: Summary) -> Steps[bool]:
 
 def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
     """Whether this writer has the newest lease of a living session, and `summary` is the next version."""
-    if not (yield from _hold(lease.session_id)):
+    if not (yield from hold(lease.session_id)):
         return False
     newest = yield Step("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
     if not newest or newest[0][0] != lease.fence:
@@ -396,7 +353,7 @@ def put_correction(session: Session, correction: FactCorrection, *, now: int, re
     key = key_of(session.session_id)
     yield from _lock_all([session])
     source = ranges_between(session.branch, correction.source_seq - 1, correction.source_seq)
-    if not (yield from _hold(session.session_id)) or not source:
+    if not (yield from hold(session.session_id)) or not source:
         return False
     seen = yield Step("is_in_view", key_of(source[0].conversation_id) | {"seq": correction.source_seq})
     if not seen:
@@ -441,53 +398,3 @@ def spent_for_owner(session_id: str, *, day: int) -> Steps[int]:
 
 
 # Background work
-
-
-def claim(
-    session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
-) -> Steps[Lease | None]:
-    values = {
-        "kind": kind,
-        "now": now,
-        "lease_microseconds": lease_microseconds,
-        "by_name": int(wait_microseconds is None),
-        "wait_microseconds": wait_microseconds or 0,
-    }
-    rows = yield Step("claim", key_of(session_id) | values)
-    if not rows:
-        return None
-    fence, lease_until, attempts = rows[0]
-    return Lease(session_id=session_id, kind=kind, fence=fence, lease_until=lease_until, attempts=attempts)
-
-
-def renew(lease: Lease, *, now: int, lease_microseconds: int) -> Steps[bool]:
-    rows = yield Step("renew", _lease_key(lease) | {"now": now, "lease_microseconds": lease_microseconds})
-    return bool(rows)
-
-
-def release(lease: Lease, *, due_at: int | None, attempts: int, parked: bool, error: str | None) -> Steps[None]:
-    outcome = {"due_at": due_at, "attempts": attempts, "parked": int(parked), "last_error": error}
-    yield Step("release", _lease_key(lease) | outcome)
-
-
-def _lease_key(lease: Lease) -> dict[str, Any]:
-    return key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence}
-
-
-def due(kinds: Sequence[str], *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[dict[str, tuple[str, ...]]]:
-    """What is over, and what a wrong clock put off for longer than anything is put off: two ranges of each kind."""
-    ranges = ((-1, now), (now + 2 * ahead.wait_microseconds, LAST_POSITION))
-    wanted = to_json([[kind, *times] for kind in kinds for times in ranges])
-    values = {"wanted": wanted, "now": now, "limit": limit, "lease_microseconds": ahead.lease_microseconds}
-    rows = sorted((yield Step("due_work", values)), key=itemgetter(2, 1))
-    return {kind: tuple(row[1] for row in rows if row[0] == kind)[:limit] for kind in kinds}
-
-
-def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:
-    rows = yield Step("work_state", key_of(session_id) | {"kind": kind})
-    return work_state_from(rows[0]) if rows else None
-
-
-def list_work(kind: str, *, limit: int = 100) -> Steps[tuple[WorkState, ...]]:
-    rows = yield Step("troubled_work", {"kind": kind, "limit": limit})
-    return tuple(work_state_from(row) for row in rows)

@@ -1,22 +1,17 @@
-"""How a history becomes a draft: pure functions of what was read.
-
-A strategy may answer that it wants the facts of the summary, which a load does not read unasked, or that something is
-missing in the summary; then the manager waits for the background work. Either way it reads again and asks once more,
-and a strategy must accept what it is given then.
-"""
+"""The strategy ``hierarchical``: facts and narrative of what left the window. Pure functions of what was read."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from reactor_memory.core.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
-from reactor_memory.core.context.draft import ContextLimits, Draft, Freshness
+from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.newest_turns import total_cost
-from reactor_memory.core.context.selection import Count, newest, window_start
+from reactor_memory.core.context.selection import window_start
+from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, take_last
 from reactor_memory.core.context.turns import first_certain, units
-from reactor_memory.core.ports import ContextRows
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.rendering import render_facts, render_narrative
 from reactor_memory.features.facts.standing import still_told
@@ -29,7 +24,6 @@ from reactor_memory.models import (
     Session,
     Summary,
     SummaryHead,
-    Value,
     is_posted_summary,
 )
 
@@ -54,73 +48,6 @@ SOON_SHARE = 0.05
 
 
 LEFT_OUT = "lines of memory were left out when the window last moved"
-
-
-class PlanRequest(Value, frozen=True, kw_only=True):
-    """What a strategy decides on. `count` gives the tokens of a message with overhead, `count_text` those of a text,
-    `tokenizer` names what counts them. `current_tokens` is the size of the message to come.
-
-    `outcome` is None on the first try; after waiting it says how that ended (`BackgroundWork.ensure`, or
-    ``catching_up`` when nobody waited because too much is missing).
-    """
-
-    session_id: str
-    rows: ContextRows
-    limits: ContextLimits
-    count: Count
-    count_text: Callable[[str], int]
-    tokenizer: str = ""
-    current_tokens: int = 0
-    outcome: str | None = None
-
-
-class Missing(Value, frozen=True, kw_only=True):
-    """The summary should reach `until_seq`; about `segments` segments are not extracted yet."""
-
-    until_seq: int
-    segments: int
-
-
-class Plan(Value, frozen=True, kw_only=True):
-    """A draft, and the layout to keep when it is a new one.
-
-    With `missing` or `wants_facts` the draft does not count. `wants_facts`: the facts are needed, or messages before
-    the window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
-    """
-
-    draft: Draft
-    layout: Layout | None = None
-    missing: Missing | None = None
-    wants_facts: bool = False
-
-
-class Strategy(Protocol):
-    """`reads_summaries` says whether a load has to read them at all."""
-
-    @property
-    def reads_summaries(self) -> bool: ...
-
-    def __call__(self, request: PlanRequest) -> Plan: ...
-
-
-class TakeLast:
-    """The newest messages and nothing else."""
-
-    reads_summaries = False
-
-    def __call__(self, request: PlanRequest) -> Plan:
-        return take_last(request, "none")
-
-
-def take_last(request: PlanRequest, freshness: Freshness) -> Plan:
-    """The newest `take_last_count` messages; what lies before them is unread."""
-    window = tuple(newest(request.rows.messages, request.limits.take_last_count))
-    first = window[0].seq or 1 if window else 1
-    unread = ((1, first - 1),) if first > 1 else ()
-    draft = Draft(
-        strategy="take_last", session_id=request.session_id, window=window, unread=unread, freshness=freshness
-    )
-    return Plan(draft=draft)
 
 
 class Hierarchical:

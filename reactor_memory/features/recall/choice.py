@@ -15,7 +15,7 @@ from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.recall.days import asked_days
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.gate import Name, fold_text, holds
-from reactor_memory.models import BlockLine, Fact, Message, Value
+from reactor_memory.models import LARGEST, BlockLine, Fact, Message, Value
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 
 MAX_QUERY_TERMS = 32
@@ -54,8 +54,6 @@ LINE_SHARE = 0.25
 SIZE_WEIGHT = 0.3
 """A turn's score is divided by its tokens to this power: a long turn must be worth more."""
 
-NOTHING = 2**63 - 1
-"""Where the window of a context without one begins."""
 
 LAST_WORDS = 3
 """How many lines of memory, and how many messages of the window, are told again after what came back."""
@@ -90,7 +88,7 @@ class Shown(Value, frozen=True, kw_only=True):
 
     @property
     def start(self) -> int:
-        return (self.window[0].seq or 1) if self.window else NOTHING
+        return (self.window[0].seq or 1) if self.window else LARGEST
 
 
 class Recalled(Value, frozen=True, kw_only=True):
@@ -226,7 +224,7 @@ def _last_words(lines: Iterable[BlockLine], room: int) -> list[BlockLine]:
 
 def _since(again: Iterable[BlockLine], lines: Iterable[BlockLine], recalled: Sequence[Message]) -> Iterator[BlockLine]:
     """What is newer than the oldest thing that comes back: without it, something old would be the last word."""
-    oldest = min([*(message.seq or 0 for message in recalled), *map(_newest_source, lines)], default=NOTHING)
+    oldest = min([*(message.seq or 0 for message in recalled), *map(_newest_source, lines)], default=LARGEST)
     for line in again:
         if _newest_source(line) > oldest:
             yield line

@@ -29,12 +29,12 @@ from reactor_memory.core.ports import (
 )
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.recall.choice import NOTHING, Recalled, Shown, choose, joint, query_terms, wanted
+from reactor_memory.features.recall.choice import Recalled, Shown, choose, joint, query_terms, wanted
 from reactor_memory.features.recall.entries import attributed, message_entries, searchable
 from reactor_memory.features.recall.gate import Name, known, names, outside
 from reactor_memory.features.recall.ranking import Postings, joined, scored
 from reactor_memory.features.redaction import redacted, unredacted
-from reactor_memory.models import Fact, Lease, Message, SearchHit, Session, Value
+from reactor_memory.models import LARGEST, Fact, Lease, Message, SearchHit, Session, Value
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class NoRecallIndex:
         """Nothing to close."""
 
     async def indexed_until(self, conversation_id: str) -> int:
-        return NOTHING
+        return LARGEST
 
     async def extend(self, lease: Lease, part: IndexPart) -> bool:
         return False
@@ -253,8 +253,8 @@ def shown_by(context: Context, draft: Draft, room: int, *, count: Callable[[Mess
         excess -= count(window[safe])
         safe += 1
     kept = window[kept_start(window, len(window), context.report.budget, count) :]
-    newest = (kept[0].seq or 0) if kept else NOTHING
-    first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else NOTHING)
+    newest = (kept[0].seq or 0) if kept else LARGEST
+    first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else LARGEST)
     lines = frozenset(line.text for line in draft.fact_lines)
     return Shown(lines=lines, window=tuple(window), first_safe=first_safe)
 

@@ -32,19 +32,11 @@ PARENT_MESSAGE_ID = "reactor_memory.parent_message_id"
 RESERVED_METADATA = "reactor_memory."
 """How keys of metadata begin that nobody but the service may set."""
 
-TITLE_LENGTH = 40
-"""Characters that a conversation without a title takes from its first message."""
-
 
 def channel_of(message: Message) -> Channel:
     if message.role == "summary":
         return "SUMMARY"
     return "HISTORY" if message.visibility == "user" else "MEMORY"
-
-
-def title_from(text: str) -> str | None:
-    """The title of a conversation whose first message is `text`; None if that is blank."""
-    return " ".join(text.split())[:TITLE_LENGTH].rstrip() or None
 
 
 def reaches(level: AccessLevel | None, needed: AccessLevel) -> bool:

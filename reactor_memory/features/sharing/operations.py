@@ -12,7 +12,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of
+from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.core.ports import SUMMARIZE, Appended
@@ -33,10 +33,9 @@ from reactor_memory.features.sharing.models import (
     NewConversation,
     NewFork,
     Quotas,
-    title_from,
 )
 from reactor_memory.features.sharing.quotas import check_conversations, check_everything, check_forks
-from reactor_memory.models import AuditRecord, JsonObject, Message, Session
+from reactor_memory.models import LARGEST, AuditRecord, JsonObject, Message, Session
 
 SCANNED = 500
 """Conversations that are read at a time when only some of them count."""
@@ -63,7 +62,7 @@ def get_conversation(
 
 
 def list_group(
-    group_id: str, user_id: str | None, *, after: tuple[int, str] | None = None, limit: int = log.EVERYTHING
+    group_id: str, user_id: str | None, *, after: tuple[int, str] | None = None, limit: int = LARGEST
 ) -> Steps[tuple[Conversation, ...]]:
     """The conversations of a group, in the order of their creation, the root first, behind `after`: creation and id of
     the last one seen.
@@ -79,7 +78,7 @@ def list_group(
 def list_conversations(query: ConversationsQuery) -> Steps[tuple[Conversation, ...]]:
     yield from name_user(query.user_id)
     limit = query.limit if query.text is None and query.agent_names is None else SCANNED
-    after = query.after or (log.EVERYTHING, "")
+    after = query.after or (LARGEST, "")
     found: list[Conversation] = []
     while len(found) < query.limit:
         rows = yield from _page(query, after, limit)
@@ -168,7 +167,7 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
 def _is_wanting(conversation: Conversation, newest: Sequence[Row], asked: int) -> bool:
     """Whether older parts of the branch may show what is not known yet."""
     session = conversation.session
-    return asked < len(session.branch) and not any(row[1] < (session.forked_at_seq or log.EVERYTHING) for row in newest)
+    return asked < len(session.branch) and not any(row[1] < (session.forked_at_seq or LARGEST) for row in newest)
 
 
 def _newest_parts(number: int, session: Session, asked: int, count: int) -> list[list[object]]:

@@ -10,9 +10,8 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, Message, RangeSummary, Session, reasoned_runs
+from reactor_memory.models import BranchRange, RangeSummary, Session
 
 
 def shown(
@@ -83,30 +82,6 @@ def is_current(summary: RangeSummary, replaced: Sequence[RangeSummary], in_view:
         and not any(each.start_seq <= seq <= each.end_seq for each in replaced)
     }
     return uncovered == set(summary.message_ids)
-
-
-def check_border(turn: Sequence[Message], after: int) -> None:
-    """A summary begins or ends behind message `after`; `turn` is the turn around it, the user message that follows
-    included. `InvalidInputError` if the border parts a call from a result, or from one that may still come, or
-    reasoning from what it led to.
-    """
-    for run in reasoned_runs(turn, range(len(turn)), len(turn)):
-        start, last = turn[run[0]].seq or 0, turn[run[-1]].seq or 0
-        if start <= after < last:
-            raise InvalidInputError(
-                "end_seq", f"reasoning at {start} and what it led to stand on both sides of {after}"
-            )
-    for pair in find_pairs(turn):
-        call = turn[pair.call].seq or 0
-        last = max((turn[index].seq or 0 for index in pair.results), default=call)
-        waits = not (pair.complete or _is_given_up(turn, pair.call))
-        if call <= after and (last > after or waits):
-            raise InvalidInputError("end_seq", f"a tool call at {call} and its results stand on both sides of {after}")
-
-
-def _is_given_up(turn: Sequence[Message], call: int) -> bool:
-    """Whether the talk went on without all results of the calls at `call`."""
-    return any(message.role in ("assistant", "agent", "user") for message in turn[call + 1 :])
 
 
 def check_forks(summary: RangeSummary, conversation_id: str, group: Iterable[Session]) -> None:

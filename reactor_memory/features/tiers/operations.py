@@ -19,16 +19,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.archived_ranges import overlaps, read_archived
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, range_summary_values, session_from
 from reactor_memory.core.log.tombstones import entomb
+from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.facts.cleared import overlaps
 from reactor_memory.features.tiers.covered_ranges import (
-    check_border,
     check_forks,
     in_order,
     is_current,
@@ -37,8 +36,6 @@ from reactor_memory.features.tiers.covered_ranges import (
     shown,
 )
 from reactor_memory.models import BranchRange, Message, RangeSummary, Session
-
-_FIRST_CHUNK = 16
 
 
 def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:
@@ -126,35 +123,6 @@ def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
             check_forks(summary, session.session_id, [session_from(row) for row in group])
         for border in (summary.start_seq - 1, summary.end_seq):
             check_border((yield from turn_around(session.branch, border)), border)
-
-
-def turn_around(branch: Sequence[BranchRange], border: int) -> Steps[Sequence[Message]]:
-    """The turn that goes on behind message `border`, with the user message that ends it; () if none goes on."""
-    following = yield from _until_user(
-        lambda limit: log.read_along(branch, after=border, limit=limit, wanted="archived too")
-    )
-    if following and following[0].role == "user":
-        return ()
-    preceding = yield from _until_user(
-        lambda limit: log.read_along(branch, until=border, last=limit, wanted="archived too"), newest_first=True
-    )
-    return (*preceding, *following)
-
-
-def _until_user(
-    read: Callable[[int], Steps[tuple[Message, ...]]], *, newest_first: bool = False
-) -> Steps[tuple[Message, ...]]:
-    """What `read` gives, up to the first user message, or all if there is none. Most turns are short."""
-    limit = _FIRST_CHUNK
-    while True:
-        messages = yield from read(limit)
-        order = range(len(messages) - 1, -1, -1) if newest_first else range(len(messages))
-        found = next((place for place in order if messages[place].role == "user"), None)
-        if found is not None:
-            return messages[found:] if newest_first else messages[: found + 1]
-        if len(messages) < limit:
-            return messages
-        limit *= 4
 
 
 def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSummary]) -> Steps[None]:

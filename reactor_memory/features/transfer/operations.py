@@ -33,6 +33,7 @@ from reactor_memory.features.items import operations as items
 from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
 from reactor_memory.models import (
+    LARGEST,
     ActiveSession,
     AuditRecord,
     FactCorrection,
@@ -157,7 +158,7 @@ def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
         stored,
         memberships=(yield from memberships.members_of(group_id)),
         transfer=(yield from memberships.transfer_of(group_id)),
-        audit=(yield from memberships.list_audit(group_id, after="", limit=log.EVERYTHING)),
+        audit=(yield from memberships.list_audit(group_id, after="", limit=LARGEST)),
     )
 
 

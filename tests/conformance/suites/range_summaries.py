@@ -241,7 +241,12 @@ class Standing:
     async def test_their_tokens_are_counted_again(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await summarise(store, "s", 1, 2, name="a")
-        await recount(store.database, "doubling", lambda message: 2 * len(message.content))
+        await recount(
+            store.database,
+            "doubling",
+            lambda message: 2 * len(message.content),
+            also=[range_summaries.recount_range_summaries],
+        )
         (summary,) = await store.database.read(range_summaries.read_range_summaries, "s", None)
         assert (summary.token_count, summary.tokenizer) == (2 * len("text of a"), "doubling")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.work import Parked, sure_claim
 from tests.stores import SqlStore as Store
@@ -23,10 +23,10 @@ class TroubledWork:
         await append_messages(store, "fine", numbered(4), work_every=4)
         await append_messages(store, "done", numbered(4))
         await store.summaries.release(await sure_claim(store, "done"), due_at=None)
-        found = await store.database.read(fact_operations.list_work, SUMMARIZE)
+        found = await store.database.read(background_work.list_work, SUMMARIZE)
         assert {(each.session_id, each.attempts, each.parked, each.last_error) for each in found} == {
             ("parked", 5, True, "refused"),
             ("failing", 1, False, "timeout"),
         }
-        assert len(await store.database.read(fact_operations.list_work, SUMMARIZE, limit=1)) == 1
-        assert await store.database.read(fact_operations.list_work, "other") == ()
+        assert len(await store.database.read(background_work.list_work, SUMMARIZE, limit=1)) == 1
+        assert await store.database.read(background_work.list_work, "other") == ()

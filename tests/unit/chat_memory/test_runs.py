@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from reactor_memory.core.log.turn_borders import check_border
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.chat_memory.runs import next_run
-from reactor_memory.features.tiers.covered_ranges import check_border
 from reactor_memory.models import Message, ToolCall
 from tests.tables import each_row
 

@@ -10,7 +10,6 @@ from reactor_memory.features.recall.choice import (
     FRAME_TOKENS,
     MAX_QUERY_TERMS,
     MAX_TURN_MESSAGES,
-    NOTHING,
     Recalled,
     Shown,
     choose,
@@ -20,9 +19,9 @@ from reactor_memory.features.recall.choice import (
 from reactor_memory.features.recall.entries import fact_entries, message_entries
 from reactor_memory.features.recall.gate import names
 from reactor_memory.features.recall.ranking import Postings, scored
-from reactor_memory.models import Fact, Message
+from reactor_memory.models import LARGEST, Fact, Message
 
-NOTHING_SHOWN = Shown(lines=frozenset(), window=(), first_safe=NOTHING)
+NOTHING_SHOWN = Shown(lines=frozenset(), window=(), first_safe=LARGEST)
 
 
 def turn(number: int, question: str, answer: str) -> tuple[Message, Message]:
@@ -127,7 +126,7 @@ def test_what_holds_the_whole_name_wins_over_what_shares_more_words() -> None:
 
 
 def test_a_line_that_the_block_shows_comes_only_after_what_is_older_and_must_not_make_room() -> None:
-    shown = Shown(lines=frozenset({"bookTable: Blue Door; time=seven"}), window=(), first_safe=NOTHING)
+    shown = Shown(lines=frozenset({"bookTable: Blue Door; time=seven"}), window=(), first_safe=LARGEST)
     found = recalled("the table at Blue Door", shown=shown)
     assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
     assert found.answering == {"bookTable: Blue Door; time=seven"}
@@ -154,7 +153,7 @@ def test_facts_of_the_window_are_not_recalled_but_what_it_says_is_told_last() ->
 
 
 def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
-    shown = Shown(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=NOTHING)
+    shown = Shown(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=LARGEST)
     log = LOG[:4]
     found = recalled("the Blue Door", shown=shown, log=log, facts=FACTS[2:])
     assert seqs(found) == [1, 2]
@@ -162,7 +161,7 @@ def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
 
 
 def test_a_message_that_comes_back_is_told_again_behind_the_lines_of_what_it_corrects() -> None:
-    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=NOTHING)
+    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=LARGEST)
     found = recalled("the Blue Door", shown=shown)
     assert 5 in seqs(found)
     assert found.lines[-1].source_seqs == (5,)

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.selection import newest, window_start
+from reactor_memory.core.context.strategy import Plan, PlanRequest, TakeLast
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.ports import ContextRows
-from reactor_memory.features.facts.strategies import Hierarchical, Plan, PlanRequest, TakeLast
+from reactor_memory.features.facts.strategies import Hierarchical
 from reactor_memory.models import Fact, Layout, Message, Session, Summary, SummaryHead, ToolCall, facts_to_json
 from tests.tables import each_row
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.core.ports import ContextRows
 from reactor_memory.evaluation.rolling import RollingLimits, RollingStrategy
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STRATEGIES, replays_of, sections_of
-from reactor_memory.features.facts.strategies import PlanRequest
 from reactor_memory.models import Message, Session, Summary, ToolCall
 from reactor_memory.wiring.settings import Settings
 
