@@ -18,12 +18,14 @@ CREATE TABLE conversations (
     updated_at BIGINT NOT NULL, 
     deleted_at BIGINT, 
     purged_at BIGINT, 
-    erase_epoch BIGINT DEFAULT '0' NOT NULL, vectorized_at BIGINT, 
+    erase_epoch BIGINT DEFAULT '0' NOT NULL, 
+    stored_bytes BIGINT DEFAULT '0' NOT NULL, 
+    vectorized_at BIGINT, 
     CONSTRAINT conversations_pkey PRIMARY KEY (group_id, conversation_id)
 )
  WITHOUT ROWID;
 
-CREATE INDEX conversations_by_activity ON conversations (owner_id, updated_at DESC, conversation_id) WHERE deleted_at IS NULL;
+CREATE INDEX conversations_by_activity ON conversations (owner_id, updated_at DESC, conversation_id, stored_bytes) WHERE deleted_at IS NULL;
 
 CREATE INDEX conversations_to_purge ON conversations (deleted_at) WHERE deleted_at IS NOT NULL AND purged_at IS NULL;
 
@@ -48,27 +50,46 @@ CREATE TABLE messages (
     batch_fingerprint TEXT, 
     batch_size BIGINT, 
     state TEXT, 
-    created_at BIGINT NOT NULL, archived_by TEXT, archived_until BIGINT, 
+    created_at BIGINT NOT NULL, 
+    archived_by TEXT, 
+    archived_until BIGINT, 
     CONSTRAINT messages_pkey PRIMARY KEY (group_id, conversation_id, seq)
 );
 
 CREATE UNIQUE INDEX messages_batch_key ON messages (group_id, conversation_id, batch_key) WHERE batch_key IS NOT NULL;
 
-CREATE TABLE pins (
+CREATE INDEX messages_archived ON messages (group_id, conversation_id, seq, archived_until, state, archived_by) WHERE archived_until IS NOT NULL;
+
+CREATE TABLE context_layouts (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 
-    ordinal BIGINT NOT NULL, 
+    budget BIGINT NOT NULL, 
+    settings_fingerprint TEXT NOT NULL, 
     seq BIGINT NOT NULL, 
-    anchor TEXT, 
-    "key" TEXT, 
-    role TEXT NOT NULL, 
-    text TEXT NOT NULL, 
-    sha256 TEXT NOT NULL, 
-    token_count BIGINT NOT NULL, 
-    tokenizer TEXT NOT NULL, 
-    created_at BIGINT NOT NULL, 
-    CONSTRAINT pins_pkey PRIMARY KEY (group_id, conversation_id, ordinal)
+    window_start_seq BIGINT NOT NULL, 
+    fact_lines TEXT NOT NULL, 
+    narrative TEXT NOT NULL, 
+    covered_seq BIGINT NOT NULL, 
+    epoch BIGINT NOT NULL, 
+    CONSTRAINT context_layouts_pkey PRIMARY KEY (group_id, conversation_id, budget, settings_fingerprint)
 );
+
+CREATE TABLE background_work (
+    group_id TEXT NOT NULL, 
+    conversation_id TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    due_at BIGINT, 
+    lease_until BIGINT NOT NULL, 
+    fence BIGINT NOT NULL, 
+    attempts BIGINT NOT NULL, 
+    parked BIGINT DEFAULT '0' NOT NULL, 
+    touched BIGINT DEFAULT '0' NOT NULL, 
+    last_error TEXT, 
+    CONSTRAINT background_work_pkey PRIMARY KEY (group_id, conversation_id, kind)
+)
+ WITHOUT ROWID;
+
+CREATE INDEX background_work_due ON background_work (kind, due_at, conversation_id) WHERE due_at IS NOT NULL;
 
 CREATE TABLE segments (
     group_id TEXT NOT NULL, 
@@ -128,20 +149,6 @@ CREATE TABLE conversation_summaries (
     CONSTRAINT conversation_summaries_pkey PRIMARY KEY (group_id, conversation_id)
 );
 
-CREATE TABLE context_layouts (
-    group_id TEXT NOT NULL, 
-    conversation_id TEXT NOT NULL, 
-    budget BIGINT NOT NULL, 
-    settings_fingerprint TEXT NOT NULL, 
-    seq BIGINT NOT NULL, 
-    window_start_seq BIGINT NOT NULL, 
-    fact_lines TEXT NOT NULL, 
-    narrative TEXT NOT NULL, 
-    covered_seq BIGINT NOT NULL, 
-    epoch BIGINT NOT NULL, 
-    CONSTRAINT context_layouts_pkey PRIMARY KEY (group_id, conversation_id, budget, settings_fingerprint)
-);
-
 CREATE TABLE summary_spending (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 
@@ -153,22 +160,19 @@ CREATE TABLE summary_spending (
 
 CREATE INDEX summary_spending_by_day ON summary_spending (day, tokens);
 
-CREATE TABLE background_work (
+CREATE TABLE fact_corrections (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 
-    kind TEXT NOT NULL, 
-    due_at BIGINT, 
-    lease_until BIGINT NOT NULL, 
-    fence BIGINT NOT NULL, 
-    attempts BIGINT NOT NULL, 
-    parked BIGINT DEFAULT '0' NOT NULL, 
-    touched BIGINT DEFAULT '0' NOT NULL, 
-    last_error TEXT, 
-    CONSTRAINT background_work_pkey PRIMARY KEY (group_id, conversation_id, kind)
-)
- WITHOUT ROWID;
-
-CREATE INDEX background_work_due ON background_work (kind, due_at, conversation_id) WHERE due_at IS NOT NULL;
+    ordinal BIGINT NOT NULL, 
+    anchor TEXT NOT NULL, 
+    "key" TEXT NOT NULL, 
+    value TEXT, 
+    seq BIGINT NOT NULL, 
+    source_seq BIGINT NOT NULL, 
+    author_id TEXT, 
+    created_at BIGINT NOT NULL, 
+    CONSTRAINT fact_corrections_pkey PRIMARY KEY (group_id, conversation_id, ordinal)
+);
 
 CREATE TABLE recall_ranges (
     group_id TEXT NOT NULL, 
@@ -180,6 +184,22 @@ CREATE TABLE recall_ranges (
  WITHOUT ROWID;
 
 CREATE VIRTUAL TABLE recall_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, seq UNINDEXED, anchor UNINDEXED, turn_start UNINDEXED, turn_end UNINDEXED, length UNINDEXED, terms, tokenize = 'ascii', detail = none, columnsize = 0);
+
+CREATE TABLE pins (
+    group_id TEXT NOT NULL, 
+    conversation_id TEXT NOT NULL, 
+    ordinal BIGINT NOT NULL, 
+    seq BIGINT NOT NULL, 
+    anchor TEXT, 
+    "key" TEXT, 
+    role TEXT NOT NULL, 
+    text TEXT NOT NULL, 
+    sha256 TEXT NOT NULL, 
+    token_count BIGINT NOT NULL, 
+    tokenizer TEXT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    CONSTRAINT pins_pkey PRIMARY KEY (group_id, conversation_id, ordinal)
+);
 
 CREATE TABLE range_summaries (
     group_id TEXT NOT NULL, 
@@ -201,15 +221,6 @@ CREATE TABLE range_summaries (
     CONSTRAINT range_summaries_pkey PRIMARY KEY (group_id, conversation_id, summary_id)
 );
 
-CREATE TABLE active_sessions (
-    user_id TEXT NOT NULL, 
-    agent_name TEXT NOT NULL, 
-    active_session_id TEXT, 
-    last_active_at BIGINT NOT NULL, 
-    created_at BIGINT NOT NULL, 
-    CONSTRAINT active_sessions_pkey PRIMARY KEY (user_id, agent_name)
-);
-
 CREATE TABLE long_term_notes (
     user_id TEXT NOT NULL, 
     agent_name TEXT NOT NULL, 
@@ -220,18 +231,13 @@ CREATE TABLE long_term_notes (
     CONSTRAINT long_term_notes_pkey PRIMARY KEY (user_id, agent_name, version)
 );
 
-CREATE TABLE fact_corrections (
-    group_id TEXT NOT NULL, 
-    conversation_id TEXT NOT NULL, 
-    ordinal BIGINT NOT NULL, 
-    anchor TEXT NOT NULL, 
-    "key" TEXT NOT NULL, 
-    value TEXT, 
-    seq BIGINT NOT NULL, 
-    source_seq BIGINT NOT NULL, 
-    author_id TEXT, 
+CREATE TABLE active_sessions (
+    user_id TEXT NOT NULL, 
+    agent_name TEXT NOT NULL, 
+    active_session_id TEXT, 
+    last_active_at BIGINT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    CONSTRAINT fact_corrections_pkey PRIMARY KEY (group_id, conversation_id, ordinal)
+    CONSTRAINT active_sessions_pkey PRIMARY KEY (user_id, agent_name)
 );
 
 CREATE TABLE items (
@@ -240,7 +246,8 @@ CREATE TABLE items (
     "key" TEXT NOT NULL, 
     value TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    updated_at BIGINT NOT NULL, terms TEXT DEFAULT '' NOT NULL, 
+    updated_at BIGINT NOT NULL, 
+    terms TEXT NOT NULL, 
     CONSTRAINT items_pkey PRIMARY KEY (user_id, namespace, "key")
 );
 
@@ -289,43 +296,41 @@ CREATE INDEX audit_records_by_actor_id ON audit_records (actor_id) WHERE actor_i
 
 CREATE INDEX audit_records_by_target ON audit_records (target) WHERE target IS NOT NULL;
 
-CREATE TABLE api_keys (
-    key_prefix TEXT NOT NULL, 
-    client_id TEXT NOT NULL, 
-    secret_hash TEXT NOT NULL, 
-    agent_names TEXT NOT NULL, 
-    operations TEXT NOT NULL, 
-    created_at BIGINT NOT NULL, 
-    expires_at BIGINT, 
-    revoked_at BIGINT, 
-    CONSTRAINT api_keys_pkey PRIMARY KEY (key_prefix)
-);
-
-CREATE INDEX api_keys_by_client ON api_keys (client_id);
-
-CREATE TABLE answered_requests (
-    principal_id TEXT NOT NULL, 
-    request_key TEXT NOT NULL, 
-    user_id TEXT, 
-    group_id TEXT, 
-    fingerprint TEXT NOT NULL, 
-    status BIGINT, 
-    body TEXT, 
-    lease_until BIGINT NOT NULL, 
-    created_at BIGINT NOT NULL, 
-    CONSTRAINT answered_requests_pkey PRIMARY KEY (principal_id, request_key)
-);
-
-CREATE INDEX answered_requests_by_age ON answered_requests (created_at);
-
-CREATE INDEX answered_requests_by_group ON answered_requests (group_id);
-
 CREATE TABLE posted_summaries (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 
     seq BIGINT NOT NULL, 
     until_seq BIGINT NOT NULL, 
     CONSTRAINT posted_summaries_pkey PRIMARY KEY (group_id, conversation_id, seq)
+)
+ WITHOUT ROWID;
+
+CREATE TABLE search_progress (
+    group_id TEXT NOT NULL, 
+    conversation_id TEXT NOT NULL, 
+    number BIGINT NOT NULL, 
+    scope TEXT NOT NULL, 
+    indexed_seq BIGINT NOT NULL, 
+    embedded_seq BIGINT NOT NULL, 
+    model TEXT, 
+    parked BIGINT NOT NULL, 
+    CONSTRAINT search_progress_pkey PRIMARY KEY (group_id, conversation_id)
+)
+ WITHOUT ROWID;
+
+CREATE INDEX search_progress_by_number ON search_progress (number);
+
+CREATE VIRTUAL TABLE search_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, seq UNINDEXED, length UNINDEXED, sent_at UNINDEXED, created_at UNINDEXED, terms, tokenize = 'ascii', detail = none, columnsize = 0);
+
+CREATE TABLE embeddings (
+    group_id TEXT NOT NULL, 
+    conversation_id TEXT NOT NULL, 
+    seq BIGINT NOT NULL, 
+    model TEXT NOT NULL, 
+    sent_at BIGINT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    vector BLOB NOT NULL, 
+    CONSTRAINT embeddings_pkey PRIMARY KEY (group_id, conversation_id, seq)
 )
  WITHOUT ROWID;
 
@@ -359,34 +364,36 @@ CREATE TABLE response_pieces (
 )
  WITHOUT ROWID;
 
-CREATE TABLE search_progress (
-    group_id TEXT NOT NULL, 
-    conversation_id TEXT NOT NULL, 
-    number BIGINT NOT NULL, 
-    scope TEXT NOT NULL, 
-    indexed_seq BIGINT NOT NULL, 
-    embedded_seq BIGINT NOT NULL, 
-    model TEXT, 
-    parked BIGINT NOT NULL, 
-    CONSTRAINT search_progress_pkey PRIMARY KEY (group_id, conversation_id)
-)
- WITHOUT ROWID;
-
-CREATE INDEX search_progress_by_number ON search_progress (number);
-
-CREATE VIRTUAL TABLE search_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, seq UNINDEXED, length UNINDEXED, sent_at UNINDEXED, created_at UNINDEXED, terms, tokenize = 'ascii', detail = none, columnsize = 0);
-
-CREATE TABLE embeddings (
-    group_id TEXT NOT NULL, 
-    conversation_id TEXT NOT NULL, 
-    seq BIGINT NOT NULL, 
-    model TEXT NOT NULL, 
-    sent_at BIGINT NOT NULL, 
+CREATE TABLE api_keys (
+    key_prefix TEXT NOT NULL, 
+    client_id TEXT NOT NULL, 
+    secret_hash TEXT NOT NULL, 
+    agent_names TEXT NOT NULL, 
+    operations TEXT NOT NULL, 
     created_at BIGINT NOT NULL, 
-    vector BLOB NOT NULL, 
-    CONSTRAINT embeddings_pkey PRIMARY KEY (group_id, conversation_id, seq)
-)
- WITHOUT ROWID;
+    expires_at BIGINT, 
+    revoked_at BIGINT, 
+    CONSTRAINT api_keys_pkey PRIMARY KEY (key_prefix)
+);
+
+CREATE INDEX api_keys_by_client ON api_keys (client_id);
+
+CREATE TABLE answered_requests (
+    principal_id TEXT NOT NULL, 
+    request_key TEXT NOT NULL, 
+    user_id TEXT, 
+    group_id TEXT, 
+    fingerprint TEXT NOT NULL, 
+    status BIGINT, 
+    body TEXT, 
+    lease_until BIGINT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    CONSTRAINT answered_requests_pkey PRIMARY KEY (principal_id, request_key)
+);
+
+CREATE INDEX answered_requests_by_age ON answered_requests (created_at);
+
+CREATE INDEX answered_requests_by_group ON answered_requests (group_id);
 
 CREATE TABLE service_secrets (
     name TEXT NOT NULL, 
@@ -394,7 +401,5 @@ CREATE TABLE service_secrets (
     CONSTRAINT service_secrets_pkey PRIMARY KEY (name)
 );
 
-CREATE INDEX messages_archived ON messages (group_id, conversation_id, seq, archived_until, state, archived_by) WHERE archived_until IS NOT NULL;
-
-INSERT INTO reactor_memory_revision VALUES ('0008');
+INSERT INTO reactor_memory_revision VALUES ('0001');
 

@@ -88,11 +88,11 @@ class LimitExceededError(InvalidInputError):
 
 
 class QuotaExceededError(InvalidInputError):
-    """The user has as many of `unit` as the setting `setting` allows: `left` more are possible, until some go."""
+    """The user has as much of `unit` as the setting `setting` allows: `left` more are possible, until some go."""
 
     def __init__(self, field: str, *, limit: int, left: int, unit: str, setting: str) -> None:
         super().__init__(
-            field, f"is one too many: {left} of {limit} {unit} are left; delete some, or raise the setting {setting}"
+            field, f"is more than there is room for: {left} of {limit} {unit} are left; delete some, or raise {setting}"
         )
         self.limit = limit
         self.left = left

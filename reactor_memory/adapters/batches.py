@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
@@ -57,13 +58,13 @@ class Joined(Generic[A, R]):
             results = await self._run([each for asked, _ in some for each in asked]) if some else ()
         except BaseException as error:
             for _, answer in some:
-                if not answer.done():
+                with suppress(asyncio.InvalidStateError):
                     answer.set_exception(error) if isinstance(error, Exception) else answer.cancel()
             if not isinstance(error, Exception):
                 raise
             return
         start = 0
         for asked, answer in some:
-            if not answer.done():
+            with suppress(asyncio.InvalidStateError):
                 answer.set_result(results[start : start + len(asked)])
             start += len(asked)

@@ -24,6 +24,7 @@ SERVICE_DEFAULTS = {
     "quotas.max_conversations": 10_000,
     "quotas.max_forks": 10_000,
     "quotas.max_members": 10_000,
+    "quotas.max_stored_bytes": 4 * 1024**3,
     "quotas.max_summary_tokens_per_day": 2_000_000,
 }
 """What a service does unless the settings say otherwise."""

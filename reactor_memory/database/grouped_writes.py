@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from reactor_memory.database.deadlines import seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, timed_out
 from reactor_memory.database.operations import GroupedWrite, R, T
-from reactor_memory.database.sqlite_thread import Claim
+from reactor_memory.database.sqlite_thread import Claim, unless_settled
 
 MAX_BATCH = 64
 """Writes in one commit. More would make the first of them wait for the last."""
@@ -44,12 +44,11 @@ class Waiting:
         return self.has_begun
 
     def settle(self, outcome: object) -> None:
-        if self.future.done():
-            return
-        if isinstance(outcome, Exception):
-            self.future.set_exception(outcome)
-        else:
-            self.future.set_result(outcome)
+        with unless_settled():
+            if isinstance(outcome, Exception):
+                self.future.set_exception(outcome)
+            else:
+                self.future.set_result(outcome)
 
     def leave(self) -> None:
         """At the deadline: `OutcomeUnknownError` if it is being written."""

@@ -149,10 +149,17 @@ def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:
 
 
 def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
-    if not future.done():
+    with unless_settled():
         future.set_exception(error)
 
 
 def _succeed(future: asyncio.Future[T], answer: T) -> None:
-    if not future.done():
+    with unless_settled():
         future.set_result(answer)
+
+
+def unless_settled() -> suppress:
+    """To settle a future that may be settled already. Asking first is not enough: Ctrl-C cancels from the handler of a
+    signal, between any two lines.
+    """
+    return suppress(asyncio.InvalidStateError)

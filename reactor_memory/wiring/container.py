@@ -1319,6 +1319,7 @@ class Container(containers.DeclarativeContainer):
         max_conversations=settings.provided.quotas.max_conversations,
         max_forks=settings.provided.quotas.max_forks,
         max_members=settings.provided.quotas.max_members,
+        max_stored_bytes=settings.provided.quotas.max_stored_bytes,
     )
     conversations: providers.Singleton[Conversations] = providers.Singleton(
         imported("reactor_memory.features.sharing.conversations:Conversations"),
@@ -1339,12 +1340,14 @@ class Container(containers.DeclarativeContainer):
         access=access,
         database=database,
         manager=conversation_manager,
+        quotas=quotas,
     )
     posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
         imported("reactor_memory.features.sharing.summaries:Summaries"),
         access=access,
         database=database,
         manager=conversation_manager,
+        quotas=quotas,
     )
     sharing: providers.Singleton[Sharing] = providers.Singleton(
         imported("reactor_memory.features.sharing.members:Sharing"),

@@ -655,6 +655,7 @@ class QuotaSettings(Section):
     max_conversations: NonNegativeInt = 0
     max_forks: NonNegativeInt = 0
     max_members: NonNegativeInt = 0
+    max_stored_bytes: NonNegativeInt = 0
     max_summary_tokens_per_day: NonNegativeInt = 0
 
 

@@ -7,16 +7,27 @@ from typing import Any
 
 import pytest
 
+from reactor_memory import Message, ToolCall
 from reactor_memory.cli.serve import SERVICE_DEFAULTS
+from reactor_memory.database.database import Database
+from reactor_memory.database.operations import Step, Steps
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
+from reactor_memory.features.transfer.copy import SessionCopier
+from reactor_memory.models import JsonObject
 from reactor_memory.wiring.container import Container, open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service
 
 pytestmark = pytest.mark.anyio
 
-ROOM = {"max_conversations": 3, "max_forks": 2, "max_members": 2, "max_summary_tokens_per_day": 100}
+ROOM = {
+    "max_conversations": 3,
+    "max_forks": 2,
+    "max_members": 2,
+    "max_stored_bytes": 5000,
+    "max_summary_tokens_per_day": 100,
+}
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -97,6 +108,56 @@ async def test_what_was_deleted_needs_room_to_come_back(service: Service) -> Non
     for _ in range(3):
         await service.created()
     assert refused(await service.post(f"/conversations/{gone}/restore"), 3)
+
+
+async def test_stored_bytes_of_all_conversations_of_the_owner(service: Service) -> None:
+    one, other = [await service.created() for _ in range(2)]
+    kept, last = await service.said(one, "a" * 2000, "\u00e9" * 1000)
+    posted = await service.post(f"/conversations/{other}/messages", {"content": "b" * 1001}, key="too-much")
+    body = posted.json()
+    assert (posted.status_code, body["code"], body["left"], body["limit"]) == (413, "quota_exceeded", 1000, 5000)
+    assert (await service.get(f"/conversations/{other}/messages")).json()["data"] == []
+    fork = await service.post(f"/conversations/{one}/messages/{last}/fork", {"newMessage": {"content": "b" * 1001}})
+    assert fork.status_code == 413
+    assert (await service.post(f"/conversations/{other}/messages", {"content": "b" * 1000}, key="fits")).is_success
+    assert (await service.post(f"/conversations/{other}/messages", {"content": "b" * 1000}, key="fits")).is_success
+    await service.ask("DELETE", f"/conversations/{one}")
+    await service.said(other, "c" * 4000)
+    assert (await service.post(f"/conversations/{one}/restore")).status_code == 413
+    assert kept
+
+
+async def test_stored_bytes_of_messages_and_what_erasing_and_copying_makes_of_them(
+    service: Service, container: Container
+) -> None:
+    conversation = await service.created()
+    await service.said(conversation, "a" * 1000, "\u00e9" * 1000)
+    memory, database = container.conversation_manager(), container.needed_database()
+    call = ToolCall(id="1", name="find", arguments={"at": "\u00e9"})
+    image: JsonObject = {"type": "image", "data": "b" * 500}
+    answer = Message(role="assistant", parts=(image,), tool_calls=(call,))
+    await memory.save_history(conversation, [answer], user_id=service.user)
+    stored = await bytes_of(database, service.user)
+    assert 3500 < stored < 3800
+    async with open_container(Settings(store={"url": "memory://"})) as other:
+        target = other.needed_database()
+        await SessionCopier(database, target, clock=container.clock()).copy(lambda _: None)
+        assert await bytes_of(target, service.user) == stored
+    await memory.erase(conversation, seq=2, user_id=service.user)
+    assert await bytes_of(database, service.user) == stored - 2000
+    await memory.erase(conversation, seq=3, user_id=service.user)
+    assert await bytes_of(database, service.user) == 1000
+    await memory.erase(conversation, seq=3, user_id=service.user)
+    assert await bytes_of(database, service.user) == 1000
+    await memory.delete(conversation, user_id=service.user)
+    assert await bytes_of(database, service.user) == 0
+
+
+async def bytes_of(database: Database, owner_id: str | None) -> int:
+    def stored() -> Steps[int]:
+        return (yield Step("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
+
+    return await database.read(stored)
 
 
 async def test_tokens_of_summarizers_on_a_day(service: Service, container: Container) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of
@@ -36,11 +37,12 @@ def _append_one(request: AppendRequest) -> Steps[Appended | None]:
 
 def append_values(request: AppendRequest) -> Values:
     """The parameters of `append`: one array for each column of the messages."""
+    rows = [message_values(message) for message in request.messages]
     return {
         **key_of(request.session_id),
-        **log.advance_values(request),
+        **log.advance_values(request, rows),
         **log.batch_values(request),
-        **_message_arrays([request]),
+        **_arrays(rows, _MESSAGE_ARRAYS),
         "kind": SUMMARIZE,
         "work_every": request.work_every,
     }
@@ -48,26 +50,23 @@ def append_values(request: AppendRequest) -> Values:
 
 def append_many_values(requests: Sequence[AppendRequest]) -> Values:
     """The parameters of `append_many`: arrays of the appends too, and to which of them a message belongs."""
+    batches = [[message_values(message) for message in request.messages] for request in requests]
     appends = [
         {
             **key_of(request.session_id),
-            **log.advance_values(request),
+            **log.advance_values(request, rows),
             **log.batch_values(request),
             "work_every": request.work_every,
         }
-        for request in requests
+        for request, rows in zip(requests, batches, strict=True)
     ]
     return {
         **_arrays(appends, _APPEND_ARRAYS),
         "numbers": [number for number, request in enumerate(requests, start=1) for _ in request.messages],
         "positions": [position for request in requests for position, _ in enumerate(request.messages, start=1)],
-        **_message_arrays(requests),
+        **_arrays(list(chain.from_iterable(batches)), _MESSAGE_ARRAYS),
         "kind": SUMMARIZE,
     }
-
-
-def _message_arrays(requests: Sequence[AppendRequest]) -> Values:
-    return _arrays([message_values(message) for request in requests for message in request.messages], _MESSAGE_ARRAYS)
 
 
 def _arrays(rows: Sequence[Values], arrays: Mapping[str, str]) -> Values:
@@ -80,6 +79,7 @@ _APPEND_ARRAYS = {
     "owner_ids": "owner_id",
     "agent_names": "agent_name",
     "counts": "count",
+    "stored_bytes": "stored_bytes",
     "nows": "now",
     "batch_keys": "batch_key",
     "batch_fingerprints": "batch_fingerprint",

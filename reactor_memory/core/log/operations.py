@@ -5,7 +5,7 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -30,6 +30,7 @@ from reactor_memory.core.log.rows import (
     pin_from,
     pin_values,
     session_from,
+    stored_bytes,
     to_json,
 )
 from reactor_memory.core.log.tombstones import branches_showing, entomb
@@ -144,11 +145,12 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
 
 def append(request: AppendRequest) -> Steps[Appended]:
     key = key_of(request.session_id)
-    advanced = yield Step("advance", key | advance_values(request) | {"batch_key": request.idempotency_key})
+    rows = [message_values(message) for message in request.messages]
+    advanced = yield Step("advance", key | advance_values(request, rows) | {"batch_key": request.idempotency_key})
     if not advanced:
         return (yield from _not_advanced(request))
     appended = appended_until(request, int(advanced[0][0]))
-    yield Batch("insert_message", list(_message_rows(request, appended.first_seq)))
+    yield Batch("insert_message", list(_placed(request, rows, appended.first_seq)))
     if _passes_multiple(appended, request.work_every):
         yield Step("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
@@ -161,11 +163,13 @@ def _not_advanced(request: AppendRequest) -> Steps[Appended]:
     return replay(request, *known[0])
 
 
-def advance_values(request: AppendRequest) -> dict[str, object]:
+def advance_values(request: AppendRequest, rows: Iterable[Mapping[str, Any]]) -> dict[str, object]:
+    """`rows`: the `message_values` of the batch."""
     return {
         "owner_id": request.user_id,
         "agent_name": request.agent_name,
         "count": len(request.messages),
+        "stored_bytes": stored_bytes(rows),
         "now": request.now,
     }
 
@@ -195,11 +199,11 @@ def batch_values(request: AppendRequest) -> dict[str, object]:
 _NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
 
 
-def _message_rows(request: AppendRequest, first_seq: int) -> Iterator[dict[str, object]]:
+def _placed(request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int) -> Iterator[dict[str, object]]:
     key = key_of(request.session_id)
-    for seq, message in enumerate(request.messages, start=first_seq):
+    for seq, row in enumerate(rows, start=first_seq):
         batch = batch_values(request) if seq == first_seq else _NO_BATCH
-        yield {**key, "seq": seq, **message_values(message), **batch}
+        yield {**key, "seq": seq, **row, **batch}
 
 
 def _passes_multiple(appended: Appended, every: int | None) -> bool:

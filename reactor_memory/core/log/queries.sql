@@ -62,7 +62,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at
 RETURNING conversation_id
 
 -- name: mark_purged
-UPDATE conversations SET purged_at = :now, title = NULL, metadata = NULL
+UPDATE conversations SET purged_at = :now, title = NULL, metadata = NULL, stored_bytes = 0
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND purged_at IS NULL AND deleted_at IS NOT NULL
 RETURNING conversation_id
 
@@ -103,8 +103,9 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key 
 -- name: advance
 -- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues. Gives no row
 -- if it may not, or if the session has the batch of the key.
-INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
-SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :now, :now
+INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
+                           updated_at)
+SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :stored_bytes, :now, :now
 WHERE NOT EXISTS (
     SELECT 1 FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key)
@@ -112,6 +113,7 @@ WHERE NOT EXISTS (
     SELECT 1 FROM conversations AS own WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id))
 ON CONFLICT (group_id, conversation_id) DO UPDATE
 SET last_seq = conversations.last_seq + excluded.last_seq,
+    stored_bytes = conversations.stored_bytes + excluded.stored_bytes,
     updated_at = CASE WHEN conversations.updated_at > excluded.updated_at
                       THEN conversations.updated_at ELSE excluded.updated_at END
 WHERE conversations.deleted_at IS NULL
@@ -132,15 +134,17 @@ WITH known AS (
     SELECT seq, batch_fingerprint, batch_size FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
 ), advanced AS (
-    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
+    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
+                               updated_at)
     SELECT :group_id::text, :conversation_id::text, :owner_id::text, :agent_name::text, :count::bigint,
-           :now::bigint, :now::bigint
+           :stored_bytes::bigint, :now::bigint, :now::bigint
     WHERE NOT EXISTS (SELECT 1 FROM known)
       AND (:group_id::text = :conversation_id::text OR EXISTS (
           SELECT 1 FROM conversations AS own
           WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id))
     ON CONFLICT (group_id, conversation_id) DO UPDATE
     SET last_seq = conversations.last_seq + excluded.last_seq,
+        stored_bytes = conversations.stored_bytes + excluded.stored_bytes,
         updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
     WHERE conversations.deleted_at IS NULL
       AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
@@ -186,7 +190,7 @@ WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 WITH given AS MATERIALIZED (
     SELECT :group_ids::text[] AS group_ids, :conversation_ids::text[] AS conversation_ids,
            :owner_ids::text[] AS owner_ids, :agent_names::text[] AS agent_names, :counts::bigint[] AS counts,
-           :nows::bigint[] AS nows, :batch_keys::text[] AS batch_keys,
+           :stored_bytes::bigint[] AS stored_bytes, :nows::bigint[] AS nows, :batch_keys::text[] AS batch_keys,
            :batch_fingerprints::text[] AS batch_fingerprints, :work_everys::bigint[] AS work_everys,
            :numbers::bigint[] AS numbers, :positions::bigint[] AS positions,
            :message_ids::text[] AS message_ids, :roles::text[] AS roles, :visibilities::text[] AS visibilities,
@@ -196,13 +200,14 @@ WITH given AS MATERIALIZED (
            :tokenizers::text[] AS tokenizers, :created_ats::bigint[] AS created_ats
 ), item AS (
     SELECT item.*
-    FROM given, unnest(group_ids, conversation_ids, owner_ids, agent_names, counts, nows, batch_keys,
-                       batch_fingerprints, work_everys)
-        WITH ORDINALITY AS item (group_id, conversation_id, owner_id, agent_name, count, now, batch_key,
+    FROM given, unnest(group_ids, conversation_ids, owner_ids, agent_names, counts, given.stored_bytes, nows,
+                       batch_keys, batch_fingerprints, work_everys)
+        WITH ORDINALITY AS item (group_id, conversation_id, owner_id, agent_name, count, stored_bytes, now, batch_key,
                                  batch_fingerprint, work_every, number)
 ), advanced AS (
-    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, created_at, updated_at)
-    SELECT group_id, conversation_id, owner_id, agent_name, count, now, now
+    INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
+                               updated_at)
+    SELECT group_id, conversation_id, owner_id, agent_name, count, stored_bytes, now, now
     FROM item
     WHERE (SELECT known.seq FROM messages AS known
            WHERE known.group_id = item.group_id AND known.conversation_id = item.conversation_id
@@ -213,6 +218,7 @@ WITH given AS MATERIALIZED (
     ORDER BY group_id, conversation_id
     ON CONFLICT (group_id, conversation_id) DO UPDATE
     SET last_seq = conversations.last_seq + excluded.last_seq,
+        stored_bytes = conversations.stored_bytes + excluded.stored_bytes,
         updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
     WHERE conversations.deleted_at IS NULL
       AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
@@ -1214,6 +1220,25 @@ UPDATE messages SET batch_fingerprint = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key IS NOT NULL
   AND seq <= :end_seq AND seq + batch_size > :start_seq
 
+-- name: give_bytes_back
+-- What these messages hold no longer counts.
+UPDATE conversations SET stored_bytes = stored_bytes - (
+    SELECT COALESCE(SUM(LENGTH(CAST(content AS BLOB)) + COALESCE(LENGTH(CAST(parts AS BLOB)), 0)
+                        + COALESCE(LENGTH(CAST(tool_calls AS BLOB)), 0) + COALESCE(LENGTH(CAST(metadata AS BLOB)), 0)), 0)
+    FROM messages AS message
+    WHERE message.group_id = :group_id AND message.conversation_id = :conversation_id
+      AND message.seq >= :start_seq AND message.seq <= :end_seq)
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: give_bytes_back [postgres]
+UPDATE conversations SET stored_bytes = stored_bytes - (
+    SELECT COALESCE(SUM(OCTET_LENGTH(content) + COALESCE(OCTET_LENGTH(parts), 0)
+                        + COALESCE(OCTET_LENGTH(tool_calls), 0) + COALESCE(OCTET_LENGTH(metadata), 0)), 0)
+    FROM messages AS message
+    WHERE message.group_id = :group_id AND message.conversation_id = :conversation_id
+      AND message.seq >= :start_seq AND message.seq <= :end_seq)
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
 -- name: messages_taken_away
 SELECT conversation_id, seq, message_id FROM messages
 WHERE group_id = :group_id AND state IN ('erased', 'withdrawn')
@@ -1490,7 +1515,7 @@ INSERT INTO background_work (group_id, conversation_id, kind, lease_until, fence
 VALUES (:group_id, :conversation_id, :kind, 0, 0, 0)
 
 -- name: advance_import
-UPDATE conversations SET last_seq = :last_seq
+UPDATE conversations SET last_seq = :last_seq, stored_bytes = stored_bytes + :stored_bytes
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq = :before AND deleted_at IS NULL
 RETURNING last_seq
 
@@ -1818,6 +1843,11 @@ SELECT COUNT(*) FROM (
     WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id = group_id
     LIMIT :limit
 ) AS best
+
+-- name: stored_bytes_of_owner
+-- across groups
+SELECT CAST(COALESCE(SUM(stored_bytes), 0) AS BIGINT) FROM conversations
+WHERE owner_id = :owner_id AND deleted_at IS NULL
 
 -- name: count_forks
 -- across groups

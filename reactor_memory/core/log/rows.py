@@ -7,7 +7,7 @@ the stores turn it into `StoreCorruptError`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -144,6 +144,15 @@ def message_values(message: Message) -> dict[str, Any]:
         "tokenizer": message.tokenizer,
         "created_at": message.created_at,
     }
+
+
+_CONTENT = ("content", "parts", "tool_calls", "metadata")
+
+
+def stored_bytes(values: Iterable[Mapping[str, Any]]) -> int:
+    """How many bytes of UTF-8 the content of these messages takes, of which `message_values` made the columns."""
+    texts = (row[column] for row in values for column in _CONTENT)
+    return sum(len(text) if text.isascii() else len(text.encode()) for text in texts if text)
 
 
 def pin_from(row: Row) -> Pin:

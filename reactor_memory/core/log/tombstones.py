@@ -36,6 +36,7 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int
     for start, end in ranges:
         yield from search.forget_range(conversation_id, start, end)
     yield Batch("blank_batches", values)
+    yield Batch("give_bytes_back", values)
     destroyed = 0
     for (start, end), each in zip(ranges, values, strict=True):
         yield from responses.forget_answers_between(conversation_id, start, end)

@@ -20,8 +20,10 @@ from reactor_memory.features.sharing.models import (
     Channel,
     Conversation,
     MessagesQuery,
+    Quotas,
 )
 from reactor_memory.features.sharing.principals import Operation, Principal
+from reactor_memory.features.sharing.quotas import check_room
 from reactor_memory.features.sharing.repeated_requests import batch_key
 from reactor_memory.models import (
     JsonObject,
@@ -71,10 +73,11 @@ class SharedContext(Value, frozen=True, kw_only=True):
 class Messages:
     """Reads and appends for members and agents; each call checks the access of its caller first (`Access`)."""
 
-    def __init__(self, *, access: Access, database: Database, manager: ConversationManager) -> None:
+    def __init__(self, *, access: Access, database: Database, manager: ConversationManager, quotas: Quotas) -> None:
         self._access = access
         self._database = database
         self._manager = manager
+        self._quotas = quotas
 
     async def list_for_user(
         self, principal: Principal, conversation_id: str, *, after: int = 0, limit: int = 50, inherit: bool = True
@@ -157,6 +160,7 @@ class Messages:
         batch = await self._manager.prepare_batch(
             session.session_id, messages, user_id=session.owner_id, idempotency_key=key
         )
+        await self._database.read(check_room, session, batch.messages, key, self._quotas)
         appended = await self._manager.save_batch(batch)
         if session.title is None and any(map(_may_be_title, messages)):
             await self._database.write(conversations.title_conversation, session.session_id)

@@ -71,6 +71,7 @@ class Quotas(Value, frozen=True, kw_only=True):
     max_conversations: int = 0
     max_forks: int = 0
     max_members: int = 0
+    max_stored_bytes: int = 0
 
 
 NO_QUOTAS = Quotas()

@@ -15,7 +15,7 @@ from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import SUMMARIZE, Appended
+from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest
 from reactor_memory.database.operations import Row, Rows, Step, Steps
 from reactor_memory.errors import (
     InvalidInputError,
@@ -34,7 +34,12 @@ from reactor_memory.features.sharing.models import (
     NewFork,
     Quotas,
 )
-from reactor_memory.features.sharing.quotas import check_conversations, check_everything, check_forks
+from reactor_memory.features.sharing.quotas import (
+    check_conversations,
+    check_everything,
+    check_forks,
+    check_stored_bytes,
+)
 from reactor_memory.models import LARGEST, AuditRecord, JsonObject, Message, Session
 
 SCANNED = 500
@@ -250,9 +255,15 @@ def fork_conversation(
         yield from add_audit(audit)
     elif (known.forked_from_id, known.forked_at_seq) != (new.parent_id, new.at_seq):
         raise InvalidInputError("fork_id", "is the one of another fork")
-    appended = None if new.first is None else (yield from log.append(new.first))
+    appended = None if new.first is None else (yield from _append_first(new.first, quotas))
     yield from title_conversation(new.fork_id)
     return (yield from _present(new.fork_id, parent.owner_id)), appended
+
+
+def _append_first(first: AppendRequest, quotas: Quotas) -> Steps[Appended]:
+    appended = yield from log.append(first)
+    yield from check_stored_bytes(first.user_id, quotas)
+    return appended
 
 
 def _fork(new: NewFork, parent: Session) -> Steps[None]:

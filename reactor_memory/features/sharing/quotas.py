@@ -1,15 +1,19 @@
-"""What a user may have at most (`Quotas`), checked in the transaction of a write, behind it.
+"""What a user may have at most (`Quotas`), checked in the transaction of a write, behind it; for messages before it.
 
-What is refused is undone with its transaction. On PostgreSQL writes at the same moment do not see each other: they may
-go beyond a quota by as many as there are.
+What is refused is undone with its transaction. Writes at the same moment may not see each other: they may go beyond a
+quota by as many as there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from reactor_memory.core.log.rows import key_of, message_values, stored_bytes
 from reactor_memory.core.log.user_rows import name_all_users
 from reactor_memory.database.operations import Step, Steps
 from reactor_memory.errors import QuotaExceededError
 from reactor_memory.features.sharing.models import Quotas
+from reactor_memory.models import Message, Session
 
 
 def check_everything(owner_id: str | None, quotas: Quotas) -> Steps[None]:
@@ -18,6 +22,7 @@ def check_everything(owner_id: str | None, quotas: Quotas) -> Steps[None]:
         yield from check_conversations(owner_id, quotas)
     yield from check_forks(owner_id, quotas)
     yield from check_members(owner_id, quotas)
+    yield from check_stored_bytes(owner_id, quotas)
 
 
 def check_conversations(owner_id: str, quotas: Quotas) -> Steps[None]:
@@ -42,10 +47,29 @@ def check_members(owner_id: str | None, quotas: Quotas) -> Steps[None]:
         raise _exceeded("member", limit, "members", "max_members")
 
 
+def check_stored_bytes(owner_id: str | None, quotas: Quotas, more: int = 0) -> Steps[None]:
+    """`more`: bytes that are to be stored beside those of all conversations of the owner."""
+    limit = quotas.max_stored_bytes
+    if not limit or owner_id is None:
+        return
+    stored = (yield Step("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
+    if stored + more > limit:
+        raise _exceeded("content", limit, "bytes", "max_stored_bytes", left=limit - stored)
+
+
+def check_room(session: Session, messages: Sequence[Message], key: str | None, quotas: Quotas) -> Steps[None]:
+    """For messages of one batch; a repetition, known by its `key`, needs none."""
+    try:
+        yield from check_stored_bytes(session.owner_id, quotas, stored_bytes(map(message_values, messages)))
+    except QuotaExceededError:
+        if not (yield Step("find_batch", key_of(session.session_id) | {"batch_key": key})):
+            raise
+
+
 def _passes(query: str, owner_id: str, limit: int) -> Steps[bool]:
     rows = yield Step(query, {"owner_id": owner_id, "limit": limit + 1})
     return rows[0][0] > limit
 
 
-def _exceeded(field: str, limit: int, unit: str, setting: str) -> QuotaExceededError:
-    return QuotaExceededError(field, limit=limit, left=0, unit=unit, setting=f"quotas.{setting}")
+def _exceeded(field: str, limit: int, unit: str, setting: str, *, left: int = 0) -> QuotaExceededError:
+    return QuotaExceededError(field, limit=limit, left=max(0, left), unit=unit, setting=f"quotas.{setting}")

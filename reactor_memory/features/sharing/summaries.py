@@ -11,8 +11,9 @@ from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.features.facts.rendering import visible
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.access import Access, client_of
-from reactor_memory.features.sharing.models import Conversation
+from reactor_memory.features.sharing.models import Conversation, Quotas
 from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.features.sharing.quotas import check_room
 from reactor_memory.features.sharing.repeated_requests import batch_key
 from reactor_memory.models import Message
 
@@ -20,10 +21,11 @@ from reactor_memory.models import Message
 class Summaries:
     """Posts summaries for agents; each call checks the access of its caller first (`Access`)."""
 
-    def __init__(self, *, access: Access, database: Database, manager: ConversationManager) -> None:
+    def __init__(self, *, access: Access, database: Database, manager: ConversationManager, quotas: Quotas) -> None:
         self._access = access
         self._database = database
         self._manager = manager
+        self._quotas = quotas
 
     async def post(
         self,
@@ -46,6 +48,9 @@ class Summaries:
         made_at = _in_utc(summarized_at)
 
         async def act(conversation: Conversation) -> Message:
+            key = batch_key(principal, request_key)
+            said = [Message(role="summary", content=text)]
+            await self._database.read(check_room, conversation.session, said, key, self._quotas)
             posted = await self._manager.post_summary(
                 conversation_id,
                 text=text,
@@ -57,7 +62,7 @@ class Summaries:
                     "untilMessageId": until_message_id,
                     "summarizedAt": made_at,
                 },
-                idempotency_key=batch_key(principal, request_key),
+                idempotency_key=key,
             )
             if not posted.content:
                 raise MessageNotFoundError(conversation_id)

@@ -23,6 +23,7 @@ from reactor_memory.core.log.rows import (
     pin_values,
     range_summary_values,
     session_from,
+    stored_bytes,
     to_json,
 )
 from reactor_memory.core.log.tombstones import tombstone
@@ -237,10 +238,11 @@ def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> 
     the conversation, or if that was deleted.
     """
     key = key_of(conversation_id)
-    advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq}
+    rows = [_stored_values(stored) for stored in messages]
+    advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq, "stored_bytes": stored_bytes(rows)}
     if not (yield Step("advance_import", key | advance)):
         return False
-    yield Batch("import_message", [key | _stored_values(stored) for stored in messages])
+    yield Batch("import_message", [key | row for row in rows])
     posted = [stored for stored in messages if stored.posted_until is not None]
     yield Batch("insert_posted", [key | {"seq": each.seq, "until_seq": each.posted_until} for each in posted])
     return True

@@ -1,15 +1,17 @@
 """Migrations: one history, the same schema on both engines, safe when several processes begin at once."""
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
 import pytest
 
-from reactor_memory.database import sqlite
+from reactor_memory.database import migrations, schema, sqlite
 from reactor_memory.database.migrations import migration_statements, schema_of_migrations
 from reactor_memory.database.schema import REVISION_TABLE, newest_revision, prepared_schema
 from reactor_memory.errors import SchemaError
@@ -222,34 +224,58 @@ class TestPostgres:
             await postgres_store(empty_postgres_dsn, auto_migrate=True).open()
 
 
-BEFORE_TERMS = (
-    "DROP INDEX messages_archived",
-    "ALTER TABLE items DROP COLUMN terms",
-    f"UPDATE {REVISION_TABLE} SET version_num = '0006'",
-    """INSERT INTO items (user_id, namespace, key, value, created_at, updated_at)
-    VALUES ('u1', 'a', 'k', '{"text":"Window seat; 7:30"}', 1, 1)""",
-)
-TERMS = "SELECT terms FROM items"
-WORDS = ["text", "window", "seat", "7", "30"]
+LATER = '''"""What a later version adds."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
 
 
-class TestWordsOfItemsThatWereThere:
-    async def test_on_sqlite(self, tmp_path: Path) -> None:
+def upgrade() -> None:
+    op.add_column("items", sa.Column("colour", sa.Text(), nullable=False, server_default="red"))
+'''
+KEPT = """INSERT INTO items (user_id, namespace, key, value, created_at, updated_at, terms)
+VALUES ('u', '', 'k', '{}', 1, 1, '')"""
+COLOURS = "SELECT key, colour FROM items"
+
+
+class TestAnOlderDatabase:
+    """What is in it stays, and gets what a later migration adds."""
+
+    @pytest.fixture
+    def later(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+        folder = tmp_path / "migrations"
+        shutil.copytree(schema.migrations_folder(), folder)
+        (folder / "versions" / "0002_colours.py").write_text(LATER)
+
+        def come() -> None:
+            monkeypatch.setattr(migrations, "migrations_folder", lambda: folder)
+            for module in (schema, migrations):
+                monkeypatch.setattr(module, "newest_revision", lambda: "0002")
+            monkeypatch.setattr(migrations, "migration_statements", migration_statements.__wrapped__)
+
+        return come
+
+    async def test_on_sqlite(self, tmp_path: Path, later: Callable[[], None]) -> None:
         path = tmp_path / "memory.db"
         await opened_and_closed(sqlite_store(path))
-        for statement in BEFORE_TERMS:
-            query(path, statement)
+        query(path, KEPT)
+        later()
         await opened_and_closed(sqlite_store(path))
-        assert query(path, TERMS)[0][0].split() == WORDS
+        assert query(path, COLOURS) == [("k", "red")]
 
     @pytest.mark.postgres
-    async def test_on_postgres(self, postgres_dsn: str) -> None:
+    async def test_on_postgres(self, postgres_dsn: str, later: Callable[[], None]) -> None:
+        await asyncio.to_thread(execute, postgres_dsn, KEPT)
+        later()
+        await opened_and_closed(postgres_store(postgres_dsn, auto_migrate=True))
         connection = await asyncpg.connect(postgres_dsn)
         try:
-            for statement in BEFORE_TERMS:
-                await connection.execute(statement)
-            await opened_and_closed(postgres_store(postgres_dsn, auto_migrate=True))
-            assert (await connection.fetchval(TERMS)).split() == WORDS
+            assert [tuple(row) for row in await connection.fetch(COLOURS)] == [("k", "red")]
         finally:
             await connection.close()
 
@@ -260,4 +286,4 @@ def test_the_prepared_schema_is_the_one_that_the_migrations_make() -> None:
 
 
 def test_the_newest_revision_is_the_last_one_of_the_history() -> None:
-    assert f"SET version_num='{newest_revision()}'" in migration_statements("sqlite", None)[-1]
+    assert f"'{newest_revision()}'" in migration_statements("sqlite", None)[-1]

@@ -293,6 +293,28 @@ class TestFaults:
         assert (await store.check()).problems == ("session 's': its counter and its messages disagree",)
 
 
+@pytest.mark.parametrize("outcome", ["written", StoreUnavailableError("store: gone")])
+async def test_ctrl_c_cancels_between_any_two_lines(outcome: object) -> None:
+    for wanted in range(5):
+        waiting = Waiting(APPENDS, request("s"), float("inf"))
+        lines = count()
+
+        def trace(
+            frame: Any, event: str, _: object, future: Any = waiting.future, lines: Any = lines, at: int = wanted
+        ) -> Any:
+            if frame.f_code.co_name == "settle" and event == "line" and next(lines) == at:
+                future.cancel()
+            return trace
+
+        sys.settrace(trace)
+        try:
+            waiting.settle(outcome)
+        finally:
+            sys.settrace(None)
+        assert waiting.future.done()
+        assert waiting.future.cancelled() or waiting.future.exception() or waiting.future.result() == "written"
+
+
 class TestGroupCommit:
     async def test_waiting_appends_share_a_commit(self) -> None:
         batches: list[int] = []

@@ -1,0 +1,698 @@
+"""The schema: the log of conversations, what is derived from it, and what each feature keeps beside it.
+
+Keys start with the group, so that a group lives on one shard; those of a user's own rows with the user. Times are
+microseconds UTC. What is large or rare is JSON text, NULL when empty.
+
+On PostgreSQL rows are fenced. Rows of users are seen and written by a transaction that names the user
+(`reactor_memory.user_id`), and by none that names nobody; maintenance names all of them (`reactor_memory.all_users`).
+Messages are fenced against whoever reads for a user.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import postgresql
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    _conversations()
+    _messages()
+    _context_layouts()
+    _background_work()
+    _segments()
+    _facts()
+    _conversation_summaries()
+    _summary_spending()
+    _fact_corrections()
+    _recall_ranges()
+    _recall_entries()
+    _pins()
+    _range_summaries()
+    _long_term_notes()
+    _active_sessions()
+    _items()
+    _memberships()
+    _ownership_transfers()
+    _audit_records()
+    _posted_summaries()
+    _search_progress()
+    _search_entries()
+    _embeddings()
+    _responses()
+    _api_keys()
+    _answered_requests()
+    _service_secrets()
+    if op.get_context().dialect.name == "postgresql":
+        _pgvector()
+        _no_samples()
+        _fences()
+
+
+def _conversations() -> None:
+    """`stored_bytes`: of the content that the conversation holds itself, for quotas."""
+    op.create_table(
+        "conversations",
+        _id("group_id"),
+        _id("conversation_id"),
+        _id("owner_id", nullable=True),
+        _text("agent_name", nullable=True),
+        _text("title", nullable=True),
+        _text("metadata", nullable=True),
+        _number("last_seq"),
+        _text("path", nullable=True),
+        _id("forked_from_id", nullable=True),
+        _number("forked_at_seq", nullable=True),
+        _number("created_at"),
+        _number("updated_at"),
+        _number("deleted_at", nullable=True),
+        _number("purged_at", nullable=True),
+        _number("erase_epoch", default=0),
+        _number("stored_bytes", default=0),
+        _number("vectorized_at", nullable=True),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversations_pkey"),
+        sqlite_with_rowid=False,
+    )
+    _partial_index(
+        "conversations_by_activity",
+        "conversations",
+        "owner_id, updated_at DESC, conversation_id, stored_bytes",
+        "deleted_at IS NULL",
+    )
+    _partial_index(
+        "conversations_to_purge", "conversations", "deleted_at", "deleted_at IS NOT NULL AND purged_at IS NULL"
+    )
+
+
+def _messages() -> None:
+    """`archived_by` names the summary that took a message out of view, `archived_until` where that summary ends: a
+    branch in which it does not stand shows the message.
+    """
+    op.create_table(
+        "messages",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("seq"),
+        _id("message_id"),
+        _text("role"),
+        _text("visibility"),
+        _text("author_id", nullable=True),
+        _text("client_id", nullable=True),
+        _text("content"),
+        _text("parts", nullable=True),
+        _text("tool_calls", nullable=True),
+        _text("tool_call_id", nullable=True),
+        _text("name", nullable=True),
+        _text("metadata", nullable=True),
+        _number("token_count", nullable=True),
+        _text("tokenizer", nullable=True),
+        _id("batch_key", nullable=True),
+        _text("batch_fingerprint", nullable=True),
+        _number("batch_size", nullable=True),
+        _text("state", nullable=True),
+        _number("created_at"),
+        _id("archived_by", nullable=True),
+        _number("archived_until", nullable=True),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", name="messages_pkey"),
+    )
+    _partial_index(
+        "messages_batch_key", "messages", "group_id, conversation_id, batch_key", "batch_key IS NOT NULL", unique=True
+    )
+    _partial_index(
+        "messages_archived",
+        "messages",
+        "group_id, conversation_id, seq, archived_until, state, archived_by",
+        "archived_until IS NOT NULL",
+    )
+
+
+def _context_layouts() -> None:
+    op.create_table(
+        "context_layouts",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("budget"),
+        _text("settings_fingerprint"),
+        _number("seq"),
+        _number("window_start_seq"),
+        _text("fact_lines"),  # JSON: [tokens, number of lines, their text, the rest of each, lines left out, ...]
+        _text("narrative"),  # the same
+        _number("covered_seq"),
+        _number("epoch"),
+        sa.PrimaryKeyConstraint(
+            "group_id", "conversation_id", "budget", "settings_fingerprint", name="context_layouts_pkey"
+        ),
+    )
+
+
+def _background_work() -> None:
+    op.create_table(
+        "background_work",
+        _id("group_id"),
+        _id("conversation_id"),
+        _id("kind"),
+        _number("due_at", nullable=True),
+        _number("lease_until"),
+        _number("fence"),
+        _number("attempts"),
+        _flag("parked"),
+        _flag("touched"),
+        _text("last_error", nullable=True),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "kind", name="background_work_pkey"),
+        sqlite_with_rowid=False,
+    )
+    _partial_index("background_work_due", "background_work", "kind, due_at, conversation_id", "due_at IS NOT NULL")
+
+
+def _segments() -> None:
+    op.create_table(
+        "segments",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("end_seq"),
+        _number("start_seq"),
+        _text("source_hash"),
+        _text("summarizer"),
+        _text("prompt_version"),
+        _text("narrative"),
+        _text("headline"),
+        _number("tokens_read"),
+        _number("tokens_written"),
+        _number("created_at"),
+        _flag("stale"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "end_seq", name="segments_pkey"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _facts() -> None:
+    op.create_table(
+        "facts",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("end_seq"),
+        _number("ordinal"),
+        _text("anchor"),
+        _text("key"),
+        _text("value"),
+        _text("category"),
+        _number("source_seq"),
+        _number("span_start"),
+        _number("span_end"),
+        _text("said_by"),
+        _text("act"),
+        _flag("failed"),
+        _flag("verified"),
+        _number("salience"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "end_seq", "ordinal", name="facts_pkey"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("facts_by_anchor", "facts", ["group_id", "conversation_id", "anchor"])
+
+
+def _conversation_summaries() -> None:
+    """Large columns come last: SQLite reads those before them without reading the pages that these fill."""
+    op.create_table(
+        "conversation_summaries",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("covered_seq"),
+        _number("version"),
+        _number("epoch"),
+        _number("fence"),
+        _flag("truncated"),
+        _text("stale_ranges", nullable=True),
+        _number("created_at"),
+        _number("updated_at"),
+        _text("narrative"),
+        _text("facts_json"),
+        _text("spare_json"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversation_summaries_pkey"),
+    )
+
+
+def _summary_spending() -> None:
+    """Tokens that models read and wrote, by conversation and day (UTC). They stay when the conversation goes."""
+    op.create_table(
+        "summary_spending",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("day"),
+        _number("tokens"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "day", name="summary_spending_pkey"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("summary_spending_by_day", "summary_spending", ["day", "tokens"])
+
+
+def _fact_corrections() -> None:
+    """What a person says of a fact; without a value it is retracted. The highest ordinal of a fact holds."""
+    op.create_table(
+        "fact_corrections",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("ordinal"),
+        _text("anchor"),
+        _text("key"),
+        _text("value", nullable=True),
+        _number("seq"),
+        _number("source_seq"),
+        _id("author_id", nullable=True),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "ordinal", name="fact_corrections_pkey"),
+    )
+
+
+def _recall_ranges() -> None:
+    """The run of messages of each conversation that its index holds."""
+    op.create_table(
+        "recall_ranges",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("start_seq"),
+        _number("end_seq"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", name="recall_ranges_pkey"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _recall_entries() -> None:
+    """Full text: FTS5 on SQLite, a `tsvector` on PostgreSQL. The terms come ready made, so neither takes them apart."""
+    if op.get_context().dialect.name == "sqlite":
+        op.execute(
+            "CREATE VIRTUAL TABLE recall_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, "
+            "seq UNINDEXED, anchor UNINDEXED, turn_start UNINDEXED, turn_end UNINDEXED, length UNINDEXED, terms, "
+            "tokenize = 'ascii', detail = none, columnsize = 0)"
+        )
+        return
+    op.create_table(
+        "recall_entries",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("seq"),
+        _text("anchor"),
+        _number("turn_start"),
+        _number("turn_end"),
+        _number("length"),
+        sa.Column("terms", postgresql.TSVECTOR(), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", "anchor", name="recall_entries_pkey"),
+    )
+    op.create_index("recall_entries_by_term", "recall_entries", ["terms"], postgresql_using="gin")
+
+
+def _pins() -> None:
+    op.create_table(
+        "pins",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("ordinal"),
+        _number("seq"),
+        _text("anchor", nullable=True),
+        _text("key", nullable=True),
+        _text("role"),
+        _text("text"),
+        _text("sha256"),
+        _number("token_count"),
+        _text("tokenizer"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "ordinal", name="pins_pkey"),
+    )
+
+
+def _range_summaries() -> None:
+    """A text that stands for a run of messages. What a later one took the place of stays, so that it can be undone."""
+    op.create_table(
+        "range_summaries",
+        _id("group_id"),
+        _id("conversation_id"),
+        _id("summary_id"),
+        _text("kind"),
+        _number("start_seq"),
+        _number("end_seq"),
+        _number("message_count"),
+        _text("message_ids", nullable=True),
+        _text("retention"),
+        _id("replaced_by", nullable=True),
+        _number("started_at"),
+        _number("ended_at"),
+        _text("text"),
+        _number("token_count"),
+        _text("tokenizer"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "summary_id", name="range_summaries_pkey"),
+    )
+
+
+def _long_term_notes() -> None:
+    """Versions of the notes of an agent about a user: the highest one holds."""
+    op.create_table(
+        "long_term_notes",
+        _id("user_id"),
+        _id("agent_name"),
+        _number("version"),
+        _text("notes"),
+        _text("author", nullable=True),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("user_id", "agent_name", "version", name="long_term_notes_pkey"),
+    )
+
+
+def _active_sessions() -> None:
+    """The session in which a user talks to an agent now; none while it is NULL."""
+    op.create_table(
+        "active_sessions",
+        _id("user_id"),
+        _id("agent_name"),
+        _id("active_session_id", nullable=True),
+        _number("last_active_at"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("user_id", "agent_name", name="active_sessions_pkey"),
+    )
+
+
+def _items() -> None:
+    """JSON objects of applications. What belongs to nobody in particular has the empty user. `terms`: the words of the
+    value, with spaces around and between.
+    """
+    op.create_table(
+        "items",
+        _id("user_id"),
+        _id("namespace"),
+        _id("key"),
+        _text("value"),
+        _number("created_at"),
+        _number("updated_at"),
+        _text("terms"),
+        sa.PrimaryKeyConstraint("user_id", "namespace", "key", name="items_pkey"),
+    )
+
+
+def _memberships() -> None:
+    """Everybody but the owner, who is named in the conversations themselves."""
+    op.create_table(
+        "memberships",
+        _id("group_id"),
+        _id("user_id"),
+        _text("access_level"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", "user_id", name="memberships_pkey"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("memberships_by_user", "memberships", ["user_id", "group_id"])
+
+
+def _ownership_transfers() -> None:
+    """Offers that wait for an answer; a group has one at most."""
+    op.create_table(
+        "ownership_transfers",
+        _id("group_id"),
+        _id("transfer_id"),
+        _id("from_user_id"),
+        _id("to_user_id"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", name="ownership_transfers_pkey"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ownership_transfers_by_id", "ownership_transfers", ["transfer_id"])
+    op.create_index("ownership_transfers_to_user", "ownership_transfers", ["to_user_id"])
+    op.create_index("ownership_transfers_from_user", "ownership_transfers", ["from_user_id"])
+
+
+def _audit_records() -> None:
+    """Without names, once a user was erased: that is what the indexes are for."""
+    op.create_table(
+        "audit_records",
+        _id("group_id"),
+        _id("record_id"),
+        _id("conversation_id"),
+        _id("actor_id", nullable=True),
+        _id("client_id", nullable=True),
+        _text("action"),
+        _text("target", nullable=True),
+        _text("details", nullable=True),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", "record_id", name="audit_records_pkey"),
+        sqlite_with_rowid=False,
+    )
+    for column in ("actor_id", "target"):
+        _partial_index(f"audit_records_by_{column}", "audit_records", column, f"{column} IS NOT NULL")
+
+
+def _posted_summaries() -> None:
+    """Which messages are summaries that an agent posted, and of which messages they tell: 1..until_seq."""
+    op.create_table(
+        "posted_summaries",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("seq"),
+        _number("until_seq"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", name="posted_summaries_pkey"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _search_progress() -> None:
+    """Up to which message a conversation was indexed, and behind which key its terms stand."""
+    op.create_table(
+        "search_progress",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("number"),
+        _text("scope"),
+        _number("indexed_seq"),
+        _number("embedded_seq"),
+        _text("model", nullable=True),
+        _number("parked"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", name="search_progress_pkey"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("search_progress_by_number", "search_progress", ["number"])
+
+
+def _search_entries() -> None:
+    """Full text: FTS5 on SQLite, a `tsvector` on PostgreSQL. The terms come ready made, so neither takes them apart."""
+    if op.get_context().dialect.name == "sqlite":
+        op.execute(
+            "CREATE VIRTUAL TABLE search_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, "
+            "seq UNINDEXED, length UNINDEXED, sent_at UNINDEXED, created_at UNINDEXED, terms, "
+            "tokenize = 'ascii', detail = none, columnsize = 0)"
+        )
+        return
+    op.create_table(
+        "search_entries",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("seq"),
+        _number("length"),
+        _number("sent_at"),
+        _number("created_at"),
+        sa.Column("terms", postgresql.TSVECTOR(), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", name="search_entries_pkey"),
+    )
+    # Without the list of what is pending, which every search would have to read through
+    op.execute("CREATE INDEX search_entries_by_term ON search_entries USING gin (terms) WITH (fastupdate = off)")
+
+
+def _embeddings() -> None:
+    """What a message means. A vector says what its text says, so it goes when the text goes."""
+    op.create_table(
+        "embeddings",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("seq"),
+        _text("model"),
+        _number("sent_at"),
+        _number("created_at"),
+        sa.Column("vector", sa.LargeBinary().with_variant(postgresql.ARRAY(sa.REAL), "postgresql"), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", name="embeddings_pkey"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _responses() -> None:
+    """Responses that are being written, and their pieces; both go when they expire."""
+    op.create_table(
+        "responses",
+        _id("group_id"),
+        _id("conversation_id"),
+        _id("response_id"),
+        _number("fence"),
+        _id("client_id"),
+        _text("producer", nullable=True),
+        _text("state"),
+        _number("last_event"),
+        _number("size"),
+        _number("stop_requested"),
+        _id("message_id", nullable=True),
+        _number("created_at"),
+        _number("updated_at"),
+        _number("expires_at"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "response_id", name="responses_pkey"),
+    )
+    op.create_index("responses_by_expiry", "responses", ["expires_at"])
+    op.create_table(
+        "response_pieces",
+        _id("group_id"),
+        _id("conversation_id"),
+        _id("response_id"),
+        _number("event"),
+        _text("text"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "response_id", "event", name="response_pieces_pkey"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _api_keys() -> None:
+    """Keys of agents: only a hash of each, found by its public prefix."""
+    op.create_table(
+        "api_keys",
+        _id("key_prefix"),
+        _id("client_id"),
+        _text("secret_hash"),
+        _text("agent_names"),
+        _text("operations"),
+        _number("created_at"),
+        _number("expires_at", nullable=True),
+        _number("revoked_at", nullable=True),
+        sa.PrimaryKeyConstraint("key_prefix", name="api_keys_pkey"),
+    )
+    op.create_index("api_keys_by_client", "api_keys", ["client_id"])
+
+
+def _answered_requests() -> None:
+    """What was answered to a request with an idempotency key; without a status it is being worked on. An answer is
+    erased with its user, and with anything of its group.
+    """
+    op.create_table(
+        "answered_requests",
+        _id("principal_id"),
+        _id("request_key"),
+        _id("user_id", nullable=True),
+        _id("group_id", nullable=True),
+        _text("fingerprint"),
+        _number("status", nullable=True),
+        _text("body", nullable=True),
+        _number("lease_until"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("principal_id", "request_key", name="answered_requests_pkey"),
+    )
+    op.create_index("answered_requests_by_age", "answered_requests", ["created_at"])
+    op.create_index("answered_requests_by_group", "answered_requests", ["group_id"])
+
+
+def _service_secrets() -> None:
+    """Secrets that the service makes once and all its processes share, such as the one that signs page tokens."""
+    op.create_table(
+        "service_secrets",
+        _text("name"),
+        _text("secret"),
+        sa.PrimaryKeyConstraint("name", name="service_secrets_pkey"),
+    )
+
+
+CONTENT = {
+    "conversations": "title metadata",
+    "messages": "content parts tool_calls tool_call_id name metadata author_id client_id batch_fingerprint",
+    "pins": "anchor key text sha256",
+    "segments": "source_hash narrative headline",
+    "facts": "anchor key value",
+    "conversation_summaries": "narrative facts_json spare_json",
+    "context_layouts": "fact_lines narrative",
+    "fact_corrections": "anchor key value",
+    "recall_entries": "anchor terms",
+    "range_summaries": "text",
+    "long_term_notes": "notes",
+    "items": "value terms",
+    "audit_records": "details",
+    "search_entries": "terms",
+    "embeddings": "vector",
+    "response_pieces": "text",
+    "answered_requests": "body",
+    "service_secrets": "secret",
+}
+
+
+def _no_samples() -> None:
+    """The statistics of PostgreSQL hold samples of values, which would outlive them; no plan needs those of content."""
+    for table, columns in CONTENT.items():
+        changes = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in columns.split())
+        op.execute(f"ALTER TABLE {table} {changes}")
+
+
+def _pgvector() -> None:
+    """A server without it, and a role that may not create it, do without it."""
+    op.execute(
+        "DO $$ BEGIN CREATE EXTENSION IF NOT EXISTS vector; EXCEPTION WHEN insufficient_privilege "
+        "OR feature_not_supported OR undefined_file THEN NULL; END $$"
+    )
+
+
+NAMED_USER = "current_setting('reactor_memory.user_id', true)"
+
+OF_USERS = {
+    "active_sessions": f"user_id = {NAMED_USER}",
+    "long_term_notes": f"user_id = {NAMED_USER}",
+    "items": f"user_id = {NAMED_USER}",
+    "memberships": f"user_id = {NAMED_USER}",
+    "ownership_transfers": f"{NAMED_USER} IN (from_user_id, to_user_id)",
+}
+"""Tables of which a transaction sees the rows of the user that it names, and without a name none."""
+
+OF_GROUPS = ("messages", "responses", "response_pieces")
+"""Tables of which a transaction that names a user sees the groups that this user owns or is a member of. One that names
+nobody sees all: the log checks by itself, and must not become slower.
+"""
+
+
+SHOWS = """\
+CREATE FUNCTION reactor_memory_shows(asked text) RETURNS boolean LANGUAGE sql STABLE AS $$
+SELECT EXISTS (
+    SELECT 1 FROM memberships
+    WHERE group_id = asked AND user_id = current_setting('reactor_memory.user_id', true))
+OR EXISTS (
+    SELECT 1 FROM conversations
+    WHERE group_id = asked AND conversation_id = asked
+      AND owner_id = current_setting('reactor_memory.user_id', true))
+$$"""
+
+
+def _fences() -> None:
+    """Whether a user is named is found out once for a statement, who they may see for each row, if one is named."""
+    op.execute(SHOWS)
+    for table, rule in OF_USERS.items():
+        _fence(table, f"{rule} OR current_setting('reactor_memory.all_users', true) = 'yes'")
+    for table in OF_GROUPS:
+        _fence(table, f"(SELECT COALESCE({NAMED_USER}, '') = '') OR reactor_memory_shows(group_id)")
+
+
+def _fence(table: str, rule: str) -> None:
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    op.execute(f"CREATE POLICY own_rows ON {table} USING ({rule})")
+
+
+def _id(name: str, *, nullable: bool = False) -> sa.Column[str]:
+    """Ids sort by code point on both engines, whatever the locale of the database."""
+    by_code_point = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+    return sa.Column(name, by_code_point, nullable=nullable)
+
+
+def _text(name: str, *, nullable: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.Text(), nullable=nullable)
+
+
+def _number(name: str, *, nullable: bool = False, default: int | None = None) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger(), nullable=nullable, server_default=None if default is None else str(default))
+
+
+def _flag(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger(), nullable=False, server_default="0")
+
+
+def _partial_index(name: str, table: str, columns: str, where: str, *, unique: bool = False) -> None:
+    condition = sa.text(where)
+    parts = [sa.text(column) for column in columns.split(", ")]
+    op.create_index(name, table, parts, unique=unique, sqlite_where=condition, postgresql_where=condition)
