@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.sharing.conversations import Conversations
     from reactor_memory.features.sharing.members import Sharing
     from reactor_memory.features.sharing.messages import Messages
+    from reactor_memory.features.sharing.models import Quotas
     from reactor_memory.features.sharing.summaries import Summaries
     from reactor_memory.features.tiers.classification import Level
     from reactor_memory.features.tiers.ranges import Ranges
@@ -596,6 +597,18 @@ def stream_backend_of(store: ResponseStore | None, settings: Settings) -> Stream
     streams = settings.streams
     polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
     return StreamBackend(store, Watches(polled))
+
+
+def quotas_of(settings: Settings) -> Quotas:
+    from reactor_memory.features.sharing.models import Quotas
+
+    asked = settings.quotas
+    return Quotas(
+        max_conversations=asked.max_conversations,
+        max_forks=asked.max_forks,
+        max_members=asked.max_members,
+        max_stored_bytes=asked.max_stored_bytes,
+    )
 
 
 def stream_options(settings: Settings) -> StreamOptions:
@@ -1314,13 +1327,7 @@ class Container(containers.DeclarativeContainer):
     access: providers.Singleton[Access] = providers.Singleton(
         imported("reactor_memory.features.sharing.access:Access"), database=database, audit=audit
     )
-    quotas = providers.Callable(
-        imported("reactor_memory.features.sharing.models:Quotas"),
-        max_conversations=settings.provided.quotas.max_conversations,
-        max_forks=settings.provided.quotas.max_forks,
-        max_members=settings.provided.quotas.max_members,
-        max_stored_bytes=settings.provided.quotas.max_stored_bytes,
-    )
+    quotas = providers.Callable(quotas_of, settings)
     conversations: providers.Singleton[Conversations] = providers.Singleton(
         imported("reactor_memory.features.sharing.conversations:Conversations"),
         access=access,

@@ -97,7 +97,7 @@ async def test_others_write_while_migrations_are_imported(tmp_path: Path, monkey
 
 def make_older(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("UPDATE reactor_memory_revision SET version_num = '0001'")
+        connection.execute("UPDATE reactor_memory_revision SET version_num = '0000'")
 
 
 # -- reads on the thread of the event loop ----------------------------------------------------------------------------
