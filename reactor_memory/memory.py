@@ -23,6 +23,7 @@ from urllib.parse import quote
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import ConfigurationError, InvalidInputError
+from reactor_memory.features.facts.corrector import Corrector
 from reactor_memory.wiring.container import Container, is_progressive, open_container
 from reactor_memory.wiring.settings import Settings
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
     from reactor_memory.features.chat_memory.service import ChatMemoryService
     from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.pins.pins import Pins
     from reactor_memory.features.search.conversations import MessageSearchService
     from reactor_memory.features.tiers.service import ProgressiveTiers
 
@@ -46,7 +48,7 @@ _URLS = {
 
 
 class _Calls:
-    """Calls of the manager under names of their own."""
+    """Calls of the manager, and of other parts, under names of their own."""
 
     def __init__(self, manager: ConversationManager) -> None:
         self.manager = manager
@@ -58,8 +60,8 @@ class _Calls:
                 call.__qualname__ = f"{cls.__qualname__}.{name}"
 
 
-def _of_manager(method: Callable[Concatenate[ConversationManager, P], T]) -> Callable[Concatenate[_Calls, P], T]:
-    """The call of the manager. Wrong arguments are refused under the name that it has here."""
+def _call_of(method: Callable[Concatenate[Any, P], T], part: str = "manager") -> Callable[Concatenate[_Calls, P], T]:
+    """The call of a part. Wrong arguments are refused under the name that it has here."""
     taken = signature(method)
     positional = [each.name for each in taken.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD][1:]
     named = [each for each in taken.parameters.values() if each.kind is each.KEYWORD_ONLY]
@@ -73,35 +75,31 @@ def _of_manager(method: Callable[Concatenate[ConversationManager, P], T]) -> Cal
                 taken.bind(self, *args, **kwargs)
             except TypeError as fault:
                 raise TypeError(f"{call.__qualname__}(): {fault}") from None
-        return getattr(self.manager, method.__name__)(*args, **kwargs)
+        return getattr(getattr(self, part), method.__name__)(*args, **kwargs)
 
     return call
-
-
-class Pins(_Calls):
-    """Messages and facts that every context of a session shows."""
-
-    add = _of_manager(ConversationManager.pin)
-    remove = _of_manager(ConversationManager.unpin)
-    list = _of_manager(ConversationManager.read_pins)
 
 
 class Facts(_Calls):
     """What the messages of a session state: read, traced to their words, corrected, extracted anew."""
 
-    list = _of_manager(ConversationManager.read_facts)
-    trace = _of_manager(ConversationManager.trace_facts)
-    correct = _of_manager(ConversationManager.correct_fact)
-    retract = _of_manager(ConversationManager.retract_fact)
-    segments = _of_manager(ConversationManager.read_segments)
-    rebuild = _of_manager(ConversationManager.rebuild)
+    def __init__(self, manager: ConversationManager, corrector: Corrector) -> None:
+        super().__init__(manager)
+        self.corrector = corrector
+
+    list = _call_of(ConversationManager.read_facts)
+    trace = _call_of(ConversationManager.trace_facts)
+    correct = _call_of(Corrector.correct, part="corrector")
+    retract = _call_of(Corrector.retract, part="corrector")
+    segments = _call_of(ConversationManager.read_segments)
+    rebuild = _call_of(ConversationManager.rebuild)
 
 
 class Erasure(_Calls):
     """Messages and users that are to be forgotten, with everything that was made of them."""
 
-    erase = _of_manager(ConversationManager.erase)
-    erase_user = _of_manager(ConversationManager.erase_user)
+    erase = _call_of(ConversationManager.erase)
+    erase_user = _call_of(ConversationManager.erase_user)
 
 
 class Memory(_Calls):
@@ -124,38 +122,38 @@ class Memory(_Calls):
         self.container = container
         self.loop = asyncio.get_running_loop()
 
-    load_history = _of_manager(ConversationManager.load_history)
-    save_history = _of_manager(ConversationManager.save_history)
-    turn = _of_manager(ConversationManager.turn)
+    load_history = _call_of(ConversationManager.load_history)
+    save_history = _call_of(ConversationManager.save_history)
+    turn = _call_of(ConversationManager.turn)
 
-    get_session = _of_manager(ConversationManager.get_session)
-    list_sessions = _of_manager(ConversationManager.list_sessions)
-    read_messages = _of_manager(ConversationManager.read_messages)
-    stream_messages = _of_manager(ConversationManager.stream_messages)
-    recall = _of_manager(ConversationManager.search)
-    explain = _of_manager(ConversationManager.explain)
+    get_session = _call_of(ConversationManager.get_session)
+    list_sessions = _call_of(ConversationManager.list_sessions)
+    read_messages = _call_of(ConversationManager.read_messages)
+    stream_messages = _call_of(ConversationManager.stream_messages)
+    recall = _call_of(ConversationManager.search)
+    explain = _call_of(ConversationManager.explain)
 
-    summarize = _of_manager(ConversationManager.summarize)
-    get_summary = _of_manager(ConversationManager.get_summary)
-    post_summary = _of_manager(ConversationManager.post_summary)
-    work_state = _of_manager(ConversationManager.work_state)
-    drain = _of_manager(ConversationManager.drain)
+    summarize = _call_of(ConversationManager.summarize)
+    get_summary = _call_of(ConversationManager.get_summary)
+    post_summary = _call_of(ConversationManager.post_summary)
+    work_state = _call_of(ConversationManager.work_state)
+    drain = _call_of(ConversationManager.drain)
 
-    fork = _of_manager(ConversationManager.fork)
-    withdraw = _of_manager(ConversationManager.withdraw)
-    archive = _of_manager(ConversationManager.archive)
-    restore = _of_manager(ConversationManager.restore)
-    delete = _of_manager(ConversationManager.delete)
+    fork = _call_of(ConversationManager.fork)
+    withdraw = _call_of(ConversationManager.withdraw)
+    archive = _call_of(ConversationManager.archive)
+    restore = _call_of(ConversationManager.restore)
+    delete = _call_of(ConversationManager.delete)
 
     @property
     def pins(self) -> Pins:
         """Messages and facts that every context of a session shows."""
-        return Pins(self.manager)
+        return self.container.pins()
 
     @property
     def facts(self) -> Facts:
         """What the messages of a session state."""
-        return Facts(self.manager)
+        return Facts(self.manager, self.container.corrector())
 
     @property
     def erasure(self) -> Erasure:

@@ -33,9 +33,10 @@ from reactor_memory.features.active_sessions.directory import SessionDirectory
 from reactor_memory.features.chat_memory.service import ChatMemoryService
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.features.pins.pins import Pins
 from reactor_memory.features.search.conversations import MessageSearchService
 from reactor_memory.features.tiers.service import ProgressiveTiers
-from reactor_memory.memory import Erasure, Facts, Memory, Pins
+from reactor_memory.memory import Erasure, Facts, Memory
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.settings import Settings

@@ -26,6 +26,7 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
     """
     from reactor_memory.cli import tables
     from reactor_memory.core.log.recounting import recount
+    from reactor_memory.features.pins.operations import recount_pins
     from reactor_memory.features.tiers.operations import recount_range_summaries
 
     settings = invocation.settings(store={"auto_migrate": True})
@@ -33,8 +34,8 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
         counter = container.message_counter()
         recounted = 0
         if recounting:
-            ranges = [recount_range_summaries]
-            recounted = await recount(container.database(), counter.name, counter.counted, also=ranges)
+            also = [recount_pins, recount_range_summaries]
+            recounted = await recount(container.database(), counter.name, counter.counted, also=also)
         schema = dict((await container.message_store().check()).details).get("schema", "")
     invocation.show({"schema": schema, "recounted": recounted}, lambda: tables.migrated(schema, recounted))
 

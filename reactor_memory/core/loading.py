@@ -13,6 +13,7 @@ import msgspec
 from reactor_memory.core.context.budget import assemble, trim
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.pinned import pins_cost
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.log import user_rows
@@ -28,7 +29,6 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
-from reactor_memory.features.pins.placement import pins_cost
 from reactor_memory.features.recall.recaller import Recaller, question_of
 from reactor_memory.models import (
     Layout,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Literal, cast
 
 import anyio
 import msgspec
@@ -19,7 +18,6 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.loading import ContextLoader, LoadRequest, characters_of, in_thread_if_long
 from reactor_memory.core.log import archiving
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import check_fork_depth
 from reactor_memory.core.ports import (
     SUMMARIZE,
@@ -40,28 +38,27 @@ from reactor_memory.core.validation import (
     check_idempotency_key,
     check_message,
     check_messages,
+    check_position,
     check_session_id,
     check_user_id,
+    checked_target,
     fingerprint,
     new_message_id,
 )
 from reactor_memory.database.database import Database
-from reactor_memory.database.deadlines import within
+from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.features.erasure.eraser import Aftermath, Eraser, Positions, ranges_of
 from reactor_memory.features.explain.explainer import Explainer, TracedFact
 from reactor_memory.features.explain.explanation import Explanation
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended, until
-from reactor_memory.features.facts.corrector import Corrector, check_value
 from reactor_memory.features.facts.merge import as_of, fold
-from reactor_memory.features.pins.operations import find_pin, place_pin
-from reactor_memory.features.pins.placement import check_pinnable, fact_text, not_in_view, pinnable_facts, text_hash
+from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import (
-    LARGEST,
     Archived,
     ErasedMessages,
     ErasedUser,
@@ -69,10 +66,7 @@ from reactor_memory.models import (
     JsonObject,
     Ledger,
     Message,
-    Pin,
-    PinTarget,
     PostedShown,
-    Role,
     SearchHit,
     Segment,
     Session,
@@ -96,26 +90,8 @@ class ManagerOptions(Value, frozen=True, kw_only=True):
     work_every: int = 10
     delete_grace_days: int = 0
     max_fork_depth: int = 200
-    max_pins: int = 20
-    max_pin_tokens: int = 2000
     timeout_seconds: float = 10.0
     lease_seconds: float = 120.0
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-Method: TypeAlias = Callable[Concatenate["ConversationManager", P], Coroutine[Any, Any, T]]
-
-
-def _in_time(method: Method[P, T]) -> Method[P, T]:
-    """One deadline for all that the method asks of databases, ``store.timeout_seconds`` after it was called."""
-
-    @wraps(method)
-    async def call(manager: ConversationManager, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with within(manager._options.timeout_seconds):  # pyright: ignore[reportPrivateUsage] (a method but for its place)
-            return await method(manager, *args, **kwargs)
-
-    return call
 
 
 class ConversationManager:
@@ -168,14 +144,14 @@ class ConversationManager:
             clock=clock,
             lease_seconds=options.lease_seconds,
         )
-        self._corrector = Corrector(database=database, summaries=summaries, refold=refold, clock=clock)
         self._clock = clock
         self._random = random
         self._options = options
+        self.timeout_seconds = options.timeout_seconds
 
     # -- the two calls of a turn --------------------------------------------------------------------------------
 
-    @_in_time
+    @in_time
     async def load_history(
         self,
         session_id: str,
@@ -229,7 +205,7 @@ class ConversationManager:
         loaded = await self._loader.load(request)
         return await self._loader.context(loaded, request.current)
 
-    @_in_time
+    @in_time
     async def save_history(
         self,
         session_id: str,
@@ -279,7 +255,7 @@ class ConversationManager:
             agent_name=agent_name,
         )
 
-    @_in_time
+    @in_time
     async def save_batch(self, batch: AppendRequest) -> Appended:
         """Append what `prepare_batch` gave, as `save_history` does."""
         appended = await self._messages.append(batch)
@@ -370,7 +346,7 @@ class ConversationManager:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    @_in_time
+    @in_time
     async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:
         """The session. Raises `SessionNotFoundError` if nothing was saved under this id."""
         check_session_id(session_id, creating=False)
@@ -379,7 +355,7 @@ class ConversationManager:
             raise SessionNotFoundError(session_id)
         return session
 
-    @_in_time
+    @in_time
     async def list_sessions(
         self, *, user_id: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> SessionPage:
@@ -390,7 +366,7 @@ class ConversationManager:
             _check_text("cursor", cursor)
         return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
 
-    @_in_time
+    @in_time
     async def read_messages(
         self,
         session_id: str,
@@ -413,7 +389,7 @@ class ConversationManager:
                 _check_positive(name, value)
         for name, value in (("after", after), ("until", until)):
             if value is not None:
-                _check_position(name, value)
+                check_position(name, value)
         if archived:
             return await self._database.read(
                 range_summaries.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
@@ -429,7 +405,7 @@ class ConversationManager:
                 yield message
             after = page[-1].seq or 0
 
-    @_in_time
+    @in_time
     async def search(
         self, session_id: str, query: str, *, user_id: str | None = None, limit: int = 20
     ) -> tuple[SearchHit, ...]:
@@ -441,13 +417,13 @@ class ConversationManager:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    @_in_time
+    @in_time
     async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:
         """The current summary, or None if nothing was summarized yet."""
         await self.get_session(session_id, user_id=user_id)
         return await self._summaries.get_summary(session_id)
 
-    @_in_time
+    @in_time
     async def read_facts(
         self,
         session_id: str,
@@ -460,14 +436,14 @@ class ConversationManager:
         that were cleared, too.
         """
         if as_of_seq is not None:
-            _check_position("as_of_seq", as_of_seq)
+            check_position("as_of_seq", as_of_seq)
         session = await self.get_session(session_id, user_id=user_id)
-        ledger = await (self._whole_ledger(session) if cleared else self._explainer.ledger(session))
+        ledger = await (self._whole_ledger(session) if cleared else ledger_of(self._summaries, session))
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
         return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
 
-    @_in_time
+    @in_time
     async def trace_facts(
         self,
         session_id: str,
@@ -480,11 +456,11 @@ class ConversationManager:
         each with the one that holds, and those that were not verified. Reads the messages that facts come from.
         """
         if as_of_seq is not None:
-            _check_position("as_of_seq", as_of_seq)
+            check_position("as_of_seq", as_of_seq)
         session = await self.get_session(session_id, user_id=user_id)
         return await self._explainer.trace(session, user_id, until=as_of_seq, everything=everything)
 
-    @_in_time
+    @in_time
     async def read_segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
         """The segments that were extracted, oldest first, with what each cost."""
         return (await self._ledger(session_id, user_id)).segments
@@ -516,7 +492,7 @@ class ConversationManager:
         """
         if seq is not None and fact is not None:
             raise InvalidInputError("seq", "give either seq or fact, not both")
-        target = None if seq is None and fact is None else _checked_target(seq, fact)
+        target = None if seq is None and fact is None else checked_target(seq, fact)
         request = self._load_request(
             session_id,
             user_id,
@@ -546,7 +522,7 @@ class ConversationManager:
             raise SummarizationError(report.failed, f"failed after {report.steps} steps, which are stored")
         return await self._summaries.get_summary(session_id)
 
-    @_in_time
+    @in_time
     async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:
         """Extract the segments that the session owns anew, each once, in the background: after a change of the
         summarizer, of its prompt or of the redactor. How many there are.
@@ -559,7 +535,7 @@ class ConversationManager:
         self._background.request(session_id)
         return marked
 
-    @_in_time
+    @in_time
     async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
         """Where the background work of the session stands."""
         await self.get_session(session_id, user_id=user_id)
@@ -576,7 +552,7 @@ class ConversationManager:
     async def _whole_ledger(self, session: Session) -> Ledger:
         return await self._database.read(fact_operations.read_ledger, session.branch, cleared_too=True)
 
-    @_in_time
+    @in_time
     async def post_summary(
         self,
         session_id: str,
@@ -608,7 +584,7 @@ class ConversationManager:
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
         check_idempotency_key(idempotency_key)
-        _check_position("until_seq", until_seq, least=1)
+        check_position("until_seq", until_seq, least=1)
         title = None if title is None else one_line_title(title)
         summary = summary_message(text, title, author_id, metadata)
         request = await self._post_request(session_id, user_id, summary, until_seq, title, idempotency_key)
@@ -641,161 +617,31 @@ class ConversationManager:
             title=title,
         )
 
-    @_in_time
-    async def correct_fact(
-        self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None
-    ) -> Fact:
-        """Say what a fact (anchor and key) that was extracted really is; how it stands now.
-
-        It holds instead of everything that was said of this fact so far, through re-extraction and in forks made from
-        now on, until a later message states another value. The next load shows it, in every context of the session; a
-        pin of the fact follows. The messages and the narrative stay as they are.
-
-        Raises `InvalidInputError` for a fact that the session does not have now or that was extracted in ``full`` mode,
-        where no ledger can keep the correction, and for an empty value, and `LimitExceededError` for one that the
-        pin of the fact has no room for; then nothing was stored.
-        """
-        session, name = await self._session_with_fact(session_id, user_id, fact)
-        check_value(value)
-        pins = await self._database.read(log.read_pins, session_id, user_id)
-        pinned = find_pin(pins, name) is not None
-        if pinned:
-            self._check_room(pins, await self._pin_of_fact(session_id, user_id, name, value))
-        await self._corrector.correct(session, user_id, name, value)
-        if pinned:
-            await self.pin(session_id, fact=name, user_id=user_id)
-        facts = await self._ledger(session_id, user_id)
-        return next(
-            each for each in amended(facts.facts, facts.corrections) if each.amended and (each.anchor, each.key) == name
-        )
-
-    @_in_time
-    async def retract_fact(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
-        """Say that what was extracted as this fact (anchor and key) is none: no context shows it, and its pin goes,
-        until a later message states it again. Raises `InvalidInputError` for a fact that the session does not have now.
-        """
-        session, name = await self._session_with_fact(session_id, user_id, fact)
-        await self._corrector.correct(session, user_id, name, None)
-
-    async def _session_with_fact(
-        self, session_id: str, user_id: str | None, fact: object
-    ) -> tuple[Session, tuple[str, str]]:
-        return await self.get_session(session_id, user_id=user_id), _checked_fact(fact)
-
-    # -- pins ---------------------------------------------------------------------------------------------------
-
-    @_in_time
-    async def pin(
-        self,
-        session_id: str,
-        *,
-        seq: int | None = None,
-        fact: tuple[str, str] | None = None,
-        user_id: str | None = None,
-    ) -> Pin:
-        """Let every context of the session show a message, or a fact, byte for byte as it is now.
-
-        `seq` is a message of plain text by the user, the model or the system; `fact` the anchor and key of a verified
-        fact that no tool said. Pinning the same again changes nothing, unless the fact reads differently by now: then
-        its pin does, too. A pin is never given up to a budget, so there may be ``context.max_pins`` of them, of
-        ``context.max_pin_tokens`` together (`LimitExceededError`).
-
-        Raises `InvalidInputError` for what cannot be pinned and `SessionNotFoundError` for an unknown session.
-        """
-        target = _checked_target(seq, fact)
-        check_session_id(session_id, creating=False)
-        if isinstance(target, int):
-            pin = await self._pin_of_message(session_id, user_id, target)
-        else:
-            pin = await self._pin_of_fact(session_id, user_id, target)
-        options = self._options
-        return await self._database.write(
-            log.pin, session_id, user_id, pin, max_pins=options.max_pins, max_pin_tokens=options.max_pin_tokens
-        )
-
-    @_in_time
-    async def unpin(
-        self,
-        session_id: str,
-        *,
-        seq: int | None = None,
-        fact: tuple[str, str] | None = None,
-        user_id: str | None = None,
-    ) -> bool:
-        """Remove the pin of a message or a fact; whether there was one. Pins of forks stay."""
-        check_session_id(session_id, creating=False)
-        return await self._database.write(log.unpin, session_id, user_id, _checked_target(seq, fact))
-
-    @_in_time
-    async def read_pins(self, session_id: str, *, user_id: str | None = None) -> tuple[Pin, ...]:
-        """The pins of a session in the order in which they were made, which is their order in a context.
-
-        Raises `SessionNotFoundError` for an unknown session.
-        """
-        check_session_id(session_id, creating=False)
-        return await self._database.read(log.read_pins, session_id, user_id)
-
-    async def _pin_of_message(self, session_id: str, user_id: str | None, seq: int) -> Pin:
-        found = await self._messages.read(session_id, user_id, after=seq - 1, until=seq)
-        if not found:
-            await self.get_session(session_id, user_id=user_id)
-            raise not_in_view(seq)
-        check_pinnable(found[0])
-        return await self._new_pin(found[0].content, seq=seq, role=found[0].role)
-
-    async def _pin_of_fact(
-        self, session_id: str, user_id: str | None, target: tuple[str, str], value: str | None = None
-    ) -> Pin:
-        """A pin of the fact as it stands now, or with this value."""
-        ledger = await self._explainer.ledger(await self.get_session(session_id, user_id=user_id))
-        fact = fold(pinnable_facts(amended(ledger.facts, ledger.corrections), *target))[-1]
-        if value is not None:
-            fact = msgspec.structs.replace(fact, value=value)
-        return await self._new_pin(fact_text(fact), seq=fact.source_seq, fact=target)
-
-    def _check_room(self, pins: Sequence[Pin], new: Pin) -> None:
-        place_pin(pins, new, max_pins=self._options.max_pins, max_pin_tokens=self._options.max_pin_tokens)
-
-    async def _new_pin(self, text: str, *, seq: int, role: Role = "system", fact: tuple[str, str] | None = None) -> Pin:
-        return Pin(
-            seq=seq,
-            fact=fact,
-            role=role,
-            text=text,
-            sha256=text_hash(text),
-            token_count=await self._tokens_of(text),
-            tokenizer=self._counter.name,
-            created_at=self._clock(),
-        )
-
-    async def _tokens_of(self, text: str) -> int:
-        return await in_thread_if_long(len(text), lambda: self._counter.of_text(text))
-
     # -- changing a session -------------------------------------------------------------------------------------
 
-    @_in_time
+    @in_time
     async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
         """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`.
 
         Raises `LimitExceededError` for more forks of forks than `store.max_fork_depth`.
         """
-        _check_position("at_seq", at_seq)
+        check_position("at_seq", at_seq)
         parent = await self.get_session(session_id, user_id=user_id)
         check_fork_depth(parent, at_seq, self._options.max_fork_depth)
         fork_id = f"{parent.group_id}~{self._random(12)}"
         return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
 
-    @_in_time
+    @in_time
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
         """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
         drawn from it go with it.
         """
         check_session_id(session_id, creating=False)
         if seq is not None:
-            _check_position("seq", seq)
+            check_position("seq", seq)
         return await self._eraser.withdraw(session_id, user_id, seq)
 
-    @_in_time
+    @in_time
     async def archive(
         self,
         session_id: str,
@@ -825,7 +671,7 @@ class ConversationManager:
         check_user_id(user_id)
         check_idempotency_key(idempotency_key)
         if until_seq is not None:
-            _check_position("until_seq", until_seq, least=1)
+            check_position("until_seq", until_seq, least=1)
         if idempotency_key is not None and summary is None:
             raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
         archived = await self._database.write(
@@ -846,7 +692,7 @@ class ConversationManager:
             self._background.request(session_id)
         return archived
 
-    @_in_time
+    @in_time
     async def restore(self, session_id: str, *, user_id: str | None = None, from_seq: int = 1) -> int:
         """Bring back what `archive` took out of view, from message `from_seq` on: into contexts, and what was cleared
         into memory, too. How many messages. What a summary of tiers or of chat memory archived comes back with that.
@@ -855,7 +701,7 @@ class ConversationManager:
         """
         check_session_id(session_id, creating=False)
         check_user_id(user_id)
-        _check_position("from_seq", from_seq, least=1)
+        check_position("from_seq", from_seq, least=1)
         count = await self._database.write(
             archiving.restore, session_id, user_id, from_seq=from_seq, now=self._clock(), refold=self._refold
         )
@@ -863,7 +709,7 @@ class ConversationManager:
             self._background.request(session_id)
         return count
 
-    @_in_time
+    @in_time
     async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:
         """Delete a session with everything derived from it: a root with all its forks, a fork with those below it.
 
@@ -875,7 +721,7 @@ class ConversationManager:
         await self.forget_deleted(gone)
         return gone
 
-    @_in_time
+    @in_time
     async def forget_deleted(self, session_ids: Sequence[str]) -> None:
         """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
         time what is kept elsewhere goes, too.
@@ -884,7 +730,7 @@ class ConversationManager:
         if self._options.delete_grace_days == 0:
             await self._aftermath.of_sessions(session_ids)
 
-    @_in_time
+    @in_time
     async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
         """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
 
@@ -1024,35 +870,10 @@ def _checked_tools(tools: Any) -> tuple[Any, ...]:
     return checked
 
 
-def _checked_target(seq: int | None, fact: tuple[str, str] | None) -> PinTarget:
-    if (seq is None) == (fact is None):
-        raise InvalidInputError("seq", "give either seq or fact, and only one of them")
-    if seq is not None:
-        _check_position("seq", seq, least=1)
-        return seq
-    return _checked_fact(fact)
-
-
-def _checked_fact(fact: object) -> tuple[str, str]:
-    match fact:
-        case (str(anchor), str(key)):
-            return anchor, key
-        case _:
-            raise InvalidInputError("fact", "must be the anchor and the key of a fact: (fact.anchor, fact.key)")
-
-
 def _check_text(field: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
 
 
 def _check_positive(field: str, value: int) -> None:
-    _check_position(field, value, least=1)
-
-
-def _check_position(field: str, value: object, *, least: int = 0) -> None:
-    """A whole number that every store can hold."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidInputError(field, f"must be a whole number, is a {type(value).__name__}")
-    if not least <= value <= LARGEST:
-        raise InvalidInputError(field, f"must be at least {least} and at most {LARGEST}")
+    check_position(field, value, least=1)

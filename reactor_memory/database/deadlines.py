@@ -7,10 +7,13 @@ own (``store.timeout_seconds``).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, Token
+from functools import wraps
 from math import inf
 from time import monotonic
 from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 _ends_at: ContextVar[float | None] = ContextVar("reactor_memory_deadline", default=None)
 
@@ -35,6 +38,30 @@ class within:  # noqa: N801 (it reads as what it is: a block)
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _ends_at.reset(self._token)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class HasTimeout(Protocol):
+    timeout_seconds: float
+
+
+S = TypeVar("S", bound=HasTimeout)
+
+
+def in_time(
+    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """One deadline for all that the method asks of databases, `timeout_seconds` of its object after it was called."""
+
+    @wraps(method)
+    async def call(part: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with within(part.timeout_seconds):
+            return await method(part, *args, **kwargs)
+
+    return call
 
 
 def restart_deadline(seconds: float) -> None:

@@ -111,7 +111,7 @@ class StrategyConformance:
             await talk(container, "s")
             manager = container.conversation_manager()
             newest = (await manager.read_messages("s", user_id=OWNER, last=1))[0]
-            await manager.pin("s", seq=newest.seq, user_id=OWNER)
+            await container.pins().add("s", seq=newest.seq, user_id=OWNER)
             for budget in BUDGETS[2:]:
                 context = await load_or_least(container, "s", budget)
                 assert [message.content for message in context.part("pins")] == [newest.content]
@@ -169,7 +169,7 @@ async def load(container: Container, session_id: str, *, budget: int | None = No
     """A context against which the verifier has nothing to say."""
     manager = container.conversation_manager()
     context = await manager.load_history(session_id, user_id=OWNER, message=CURRENT, budget=budget)
-    pins = await manager.read_pins(session_id, user_id=OWNER) if context.report.pins else ()
+    pins = await container.pins().list(session_id, user_id=OWNER) if context.report.pins else ()
     assert verify(context, count=container.message_counter().of, pins=pins) == []
     return context
 

@@ -90,7 +90,9 @@ if TYPE_CHECKING:
     from reactor_memory.features.chat_memory.service import ChatMemoryService
     from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
     from reactor_memory.features.erasure.eraser import Aftermath
+    from reactor_memory.features.facts.corrector import Corrector
     from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.responses.models import ResponseStore
     from reactor_memory.features.responses.service import ResponseStreams, StreamBackend, StreamOptions
     from reactor_memory.features.retention.pruner import Pruner
@@ -856,8 +858,6 @@ def manager_options(settings: Settings) -> ManagerOptions:
         lease_seconds=settings.background.lease_seconds,
         delete_grace_days=settings.store.delete_grace_days,
         max_fork_depth=settings.store.max_fork_depth,
-        max_pins=settings.context.max_pins,
-        max_pin_tokens=settings.context.max_pin_tokens,
     )
 
 
@@ -1270,6 +1270,33 @@ class Container(containers.DeclarativeContainer):
         notes=shown_notes,
         posted=providers.Callable(posted_block_of, in_database, database, message_counter),
     )
+    timeout_seconds = settings.provided.store.timeout_seconds
+    pin_writer: providers.Singleton[PinWriter] = providers.Singleton(
+        imported("reactor_memory.features.pins.pins:PinWriter"),
+        database=database,
+        messages=message_store,
+        summaries=summary_store,
+        counter=message_counter,
+        clock=clock,
+        max_pins=settings.provided.context.max_pins,
+        max_tokens=settings.provided.context.max_pin_tokens,
+    )
+    pins: providers.Singleton[Pins] = providers.Singleton(
+        imported("reactor_memory.features.pins.pins:Pins"),
+        database=database,
+        writer=pin_writer,
+        timeout_seconds=timeout_seconds,
+    )
+    corrector: providers.Singleton[Corrector] = providers.Singleton(
+        imported("reactor_memory.features.facts.corrector:Corrector"),
+        database=database,
+        messages=message_store,
+        summaries=summary_store,
+        refold=fold.provided.whole,
+        clock=clock,
+        hooks=providers.List(pin_writer),
+        timeout_seconds=timeout_seconds,
+    )
     conversation_manager = providers.Singleton(
         ConversationManager,
         messages=message_store,
@@ -1377,6 +1404,7 @@ class Container(containers.DeclarativeContainer):
     chat: providers.Factory[Chat] = providers.Factory(
         imported("reactor_memory.features.chat.conversation:Chat"),
         manager=conversation_manager,
+        pins=pins,
         model=chat_model,
         summaries=providers.Selector(
             providers.Callable(progressive_or_not, settings),
@@ -1388,6 +1416,7 @@ class Container(containers.DeclarativeContainer):
             off=providers.Factory(
                 imported("reactor_memory.features.chat.summaries:HierarchicalSummaries"),
                 manager=conversation_manager,
+                pins=pins,
                 summaries=summary_store,
                 background=background_work,
                 options=providers.Callable(hierarchy_options, settings),

@@ -267,7 +267,7 @@ async def test_pins_are_made_listed_and_taken_back(talking: Scene) -> None:
     assert (await talking.do("/pin")).text == "nothing is pinned"
     assert (await talking.do("/pin 1")).text == "pinned: message 1: my order number is A-0001"
     assert (await talking.do("/pin")).text == "message 1: my order number is A-0001"
-    assert [pin.seq for pin in await talking.manager.read_pins("s", user_id=USER)] == [1]
+    assert [pin.seq for pin in await talking.container.pins().list("s", user_id=USER)] == [1]
     assert (await talking.do("/unpin 1")).text == "unpinned"
     assert (await talking.do("/unpin 1")).text == "it was not pinned"
 
@@ -282,7 +282,7 @@ async def test_what_names_no_target_is_told_how(talking: Scene, line: str) -> No
 async def test_a_pin_that_is_refused_changes_nothing(talking: Scene) -> None:
     reply = await talking.do("/pin 99")
     assert (reply.failed, reply.text) == (True, "seq: message 99 is not in this session: pin one of its messages")
-    assert await talking.manager.read_pins("s", user_id=USER) == ()
+    assert await talking.container.pins().list("s", user_id=USER) == ()
 
 
 async def test_a_fork_is_where_the_chat_goes_on(talking: Scene) -> None:

@@ -100,7 +100,7 @@ async def test_what_is_nearly_a_url_makes_no_file(folder: Path, given: Any, reme
 @each_row(
     ("call", "problem"),
     [
-        (lambda memory: memory.pins.add("s", sequence=1), "Pins.add(): got an unexpected keyword argument 'sequence'"),
+        (lambda memory: memory.pins.add("s", sequence=1), "Pins.add() got an unexpected keyword argument 'sequence'"),
         (lambda memory: memory.recall("s"), "Memory.recall(): missing a required argument: 'query'"),
         (lambda memory: memory.fork("s"), "Memory.fork(): missing a required"),
         (lambda memory: memory.turn("s", "hello", user="u"), "Memory.turn(): got an unexpected keyword argument"),

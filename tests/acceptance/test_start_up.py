@@ -31,11 +31,9 @@ UNUSED = (
         "rich",
         "sqlalchemy",
     ),
-    *(f"reactor_memory.{part}" for part in ("chat", "chat_memory", "cli", "http", "notes", "pruning", "service")),
-    *(
-        f"reactor_memory.{part}"
-        for part in ("sessions", "database.sqlite_memory", "database.postgres", "streams", "tiers")
-    ),
+    *(f"reactor_memory.{part}" for part in ("cli", "server", "database.sqlite_memory", "database.postgres")),
+    *(f"reactor_memory.features.{part}" for part in ("active_sessions", "chat", "chat_memory", "items", "pins.pins")),
+    *(f"reactor_memory.features.{part}" for part in ("retention.pruner", "sharing.access", "transfer")),
 )
 
 A_TURN = """

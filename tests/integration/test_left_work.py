@@ -143,7 +143,7 @@ async def test_of_a_deleted_conversation_no_row_stays_but_that_it_was(tmp_path: 
             await save(manager, session_id, talk(40))
             fork = await manager.fork(session_id, at_seq=21, user_id=USER)
             await save(manager, fork.session_id, talk(20, start=21))
-            await manager.pin(session_id, seq=1, user_id=USER)
+            await container.pins().add(session_id, seq=1, user_id=USER)
             await manager.load_history(session_id, user_id=USER, message=Message.user("A-0001?"))
             await manager.erase(session_id, seq=5, user_id=USER)
         await manager.drain()

@@ -84,12 +84,13 @@ def seqs_of(marked: range) -> range:
     return range(4 * marked.start + 1, 4 * marked.stop + 1)
 
 
-async def pin_and_fork(manager: ConversationManager, session_id: str, marked: range) -> str:
+async def pin_and_fork(container: Container, session_id: str, marked: range) -> str:
+    manager = container.conversation_manager()
     first = seqs_of(marked)[0]
-    await manager.pin(session_id, seq=first, user_id=USER)
+    await container.pins().add(session_id, seq=first, user_id=USER)
     facts = await manager.read_facts(session_id, user_id=USER)
     said = next(each for each in facts if each.source_seq == first + 4)
-    await manager.pin(session_id, fact=(said.anchor, said.key), user_id=USER)
+    await container.pins().add(session_id, fact=(said.anchor, said.key), user_id=USER)
     fork = await manager.fork(session_id, at_seq=250, user_id=USER)
     await manager.save_history(fork.session_id, talk(250), user_id=USER)
     await manager.summarize(fork.session_id, user_id=USER)
@@ -111,7 +112,7 @@ async def test_no_byte_of_sqlite_holds_what_was_erased(tmp_path: Path) -> None:
     async with memory(f"sqlite:///{tmp_path}/memory.db") as container:
         manager = container.conversation_manager()
         await fill(manager, "s", marked)
-        await pin_and_fork(manager, "s", marked)
+        await pin_and_fork(container, "s", marked)
         assert traces_in(tmp_path)
         erased = await manager.erase("s", seq=seqs_of(marked), user_id=USER)
         assert erased.message_count == len(seqs_of(marked)) + 2
@@ -130,7 +131,7 @@ async def test_no_byte_of_a_rewritten_postgres_database_holds_what_was_erased(po
     async with memory(postgres_dsn) as container:
         manager = container.conversation_manager()
         await fill(manager, "s", marked)
-        await pin_and_fork(manager, "s", marked)
+        await pin_and_fork(container, "s", marked)
         assert await tables_with_traces(postgres_dsn)
         await manager.erase("s", seq=seqs_of(marked), user_id=USER)
         await manager.drain()
@@ -164,7 +165,7 @@ async def leave_everything(container: Container) -> None:
     manager, database = container.conversation_manager(), container.database()
     marked = range(10, 20)
     await fill(manager, "s", marked)
-    await pin_and_fork(manager, "s", marked)
+    await pin_and_fork(container, "s", marked)
     await manager.save_history("ranged", talk(1, mark=MARKER), user_id=USER)
     ranged = RangeSummary(
         summary_id="r",

@@ -61,6 +61,7 @@ class RandomHistory:
 
     def __init__(self, container: Container, chance: Random) -> None:
         self.manager: ConversationManager = container.conversation_manager()
+        self.pins = container.pins()
         self.store = container.summary_store()
         self.count = container.message_counter().counted
         self.summaries = container.settings().summary
@@ -107,12 +108,12 @@ class RandomHistory:
             session = await self.manager.get_session(session_id, user_id=USER)
             target = {"seq": self.chance.randint(1, session.last_seq + 1)}
         with suppress(InvalidInputError):
-            await self.manager.pin(session_id, user_id=USER, **target)
+            await self.pins.add(session_id, user_id=USER, **target)
 
     async def unpin(self, session_id: str) -> None:
-        for pin in (await self.manager.read_pins(session_id, user_id=USER))[:1]:
+        for pin in (await self.pins.list(session_id, user_id=USER))[:1]:
             name = "seq" if pin.fact is None else "fact"
-            assert await self.manager.unpin(session_id, user_id=USER, **{name: pin.target})  # type: ignore[arg-type]
+            assert await self.pins.remove(session_id, user_id=USER, **{name: pin.target})  # type: ignore[arg-type]
 
     async def delete(self, session_id: str) -> None:
         if session_id != "root":
@@ -138,7 +139,7 @@ class RandomHistory:
         return await self.manager.load_history(session_id, user_id=USER, **request)
 
     async def check(self, session_id: str, context: Context, request: dict[str, Any]) -> None:
-        pins = await self.manager.read_pins(session_id, user_id=USER)
+        pins = await self.pins.list(session_id, user_id=USER)
         visible = await self.manager.read_messages(session_id, user_id=USER)
         assert verify(context, count=self.count, pins=pins) == []
         assert provider_problems(context) == []

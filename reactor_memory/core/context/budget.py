@@ -38,9 +38,9 @@ from reactor_memory.core.context.blocks import (
 from reactor_memory.core.context.current_turn import Count, CountText, FittedTurn, TurnClamp
 from reactor_memory.core.context.draft import BlockLine, ContextLimits, Draft
 from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
+from reactor_memory.core.context.pinned import check_pins, pinned_message
 from reactor_memory.core.context.report import Context, Part, Reason
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.features.pins.placement import check_pins, pinned_message
 from reactor_memory.models import Message, is_posted_summary
 
 

@@ -134,6 +134,7 @@ def _check_roles(context: Context) -> Iterator[str]:
 
 def _check_pairs(messages: Sequence[Message]) -> Iterator[str]:
     waiting: dict[str, tuple[int, bool]] = {}
+    just_made = _just_made(messages)
     for index, message in enumerate(messages):
         if message.role == "user":
             yield from _unanswered(waiting)
@@ -146,9 +147,8 @@ def _check_pairs(messages: Sequence[Message]) -> Iterator[str]:
                 waiting[message.tool_call_id or ""] = call[0], True
         else:
             ids = {call.id for call in message.tool_calls}
-            yield from _unanswered({key: value for key, value in waiting.items() if key in ids})
+            yield from _unanswered({key: v for key, v in waiting.items() if key in ids and v[0] < just_made})
             waiting.update(dict.fromkeys(ids, (index, False)))
-    just_made = _just_made(messages)
     yield from _unanswered({key: value for key, value in waiting.items() if value[0] < just_made})
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from msgspec.structs import replace
-
 from reactor_memory.core.log import context_layouts, summaries
 from reactor_memory.core.log.branches import branch_for_fork, clipped_between, group_of, is_fork
 from reactor_memory.core.log.paging import (
@@ -28,7 +26,6 @@ from reactor_memory.core.log.rows import (
     message_from,
     message_values,
     pin_from,
-    pin_values,
     session_from,
     stored_bytes,
     to_json,
@@ -54,8 +51,6 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.pins.operations import find_pin, place_pin, with_count
-from reactor_memory.features.pins.placement import not_in_view
 from reactor_memory.features.responses import operations as responses
 from reactor_memory.features.search import operations as search
 from reactor_memory.models import (
@@ -65,7 +60,6 @@ from reactor_memory.models import (
     Layout,
     Message,
     Pin,
-    PinTarget,
     Session,
     SessionPage,
     SessionPreview,
@@ -131,7 +125,7 @@ def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
     return session and check_access(session, user_id)
 
 
-def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
+def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
     rows = yield Step("session_with_pins", key_of(session_id))
     if not rows:
         return None, ()
@@ -249,7 +243,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
 
 @bounded
 def read_context(query: ContextQuery) -> Steps[ContextRows]:
-    session, pins = yield from _find_with_pins(query.session_id, query.user_id)
+    session, pins = yield from find_with_pins(query.session_id, query.user_id)
     if session is None:
         return ContextRows()
     if query.trigger_message_count is None:
@@ -564,42 +558,6 @@ def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) 
     return newest[0], position
 
 
-# Pins
-
-
-def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
-    session, pins = yield from _find_with_pins(session_id, user_id)
-    if session is None:
-        raise SessionNotFoundError(session_id)
-    return pins
-
-
-def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
-    session = yield from lock_required(session_id, user_id)
-    if not (yield from _newest(session.branch, 1, after=new.seq - 1, until=new.seq)):
-        raise not_in_view(new.seq)
-    pins = yield from read_pins(session_id, user_id)
-    placed = place_pin(pins, new, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
-    if placed not in pins:
-        if all(placed.ordinal != each.ordinal for each in pins):
-            placed = replace(placed, ordinal=(yield from _next_place(session_id)))
-        yield Step("store_pin", key_of(session_id) | pin_values(placed))
-    return placed
-
-
-def _next_place(session_id: str) -> Steps[int]:
-    """Behind all pins, those of cleared messages, too."""
-    return max((row[0] for row in (yield Step("pins", key_of(session_id)))), default=0) + 1
-
-
-def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
-    yield from lock_required(session_id, user_id)
-    known = find_pin((yield from read_pins(session_id, user_id)), target)
-    if known is not None:
-        yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
-    return known is not None
-
-
 # Deleting
 
 
@@ -710,14 +668,6 @@ def recount_page(
         return len(rows), None
     group_id, session_id, message = counted[-1]
     return len(rows), (group_id, session_id, message.seq or 0)
-
-
-def recount_pins(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
-    """Recount some pins that another tokenizer counted; whether there may be more."""
-    rows = yield Step("pins_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
-    counted = [(row[1], with_count(pin_from(row[2:]), tokenizer, count)) for row in rows]
-    yield Batch("store_pin", [key_of(session_id) | pin_values(pin) for session_id, pin in counted])
-    return len(rows) == limit
 
 
 # Checking

@@ -23,14 +23,14 @@ class RecountPage(Protocol):
 async def recount(
     database: Database, tokenizer: str, count: Callable[[Message], int], *, also: Sequence[RecountPage] = ()
 ) -> int:
-    """Store new counts where another tokenizer made them: of messages, pins, and the rows of features (`also`). How
+    """Store new counts where another tokenizer made them: of messages, and of the rows of features (`also`). How
     many messages were counted.
     """
     rewritten, after = 0, log.BEFORE_ALL
     while after is not None:
         page, after = await database.write(log.recount_page, tokenizer, count, after=after, limit=PAGE)
         rewritten += page
-    for recount_page in (log.recount_pins, *also):
+    for recount_page in also:
         while await database.write(recount_page, tokenizer, count, limit=PAGE):
             pass
     return rewritten

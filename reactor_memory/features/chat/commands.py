@@ -14,6 +14,7 @@ from reactor_memory.features.chat.columns import columns, count, excerpt
 from reactor_memory.features.chat.replies import Progress, Reply, Unseen
 from reactor_memory.features.chat.summaries import ChatSummaries
 from reactor_memory.features.explain.explainer import TracedFact
+from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Message, Pin
 
 MARK = "/"
@@ -34,6 +35,7 @@ class ChatCommands:
         self,
         *,
         manager: ConversationManager,
+        pins: Pins,
         summaries: ChatSummaries,
         session_id: str,
         user_id: str | None,
@@ -42,6 +44,7 @@ class ChatCommands:
     ) -> None:
         self.session_id = session_id
         self._manager = manager
+        self._pins = pins
         self._summaries = summaries
         self._user_id = user_id
         self._budget = budget
@@ -124,19 +127,19 @@ class ChatCommands:
 
     async def _pin(self, arguments: str, progress: Progress) -> Reply:
         if not arguments:
-            pins = await self._manager.read_pins(self.session_id, user_id=self._user_id)
+            pins = await self._pins.list(self.session_id, user_id=self._user_id)
             return Reply(text="\n".join(map(_pin_text, pins)) or "nothing is pinned", report=pins)
         target = _target(arguments)
         if target is None:
             return _usage("pin", self._commands)
-        pin = await self._manager.pin(self.session_id, user_id=self._user_id, seq=target.seq, fact=target.fact)
+        pin = await self._pins.add(self.session_id, user_id=self._user_id, seq=target.seq, fact=target.fact)
         return Reply(text=f"pinned: {_pin_text(pin)}", report=(pin,))
 
     async def _unpin(self, arguments: str, progress: Progress) -> Reply:
         target = _target(arguments)
         if target is None:
             return _usage("unpin", self._commands)
-        gone = await self._manager.unpin(self.session_id, user_id=self._user_id, seq=target.seq, fact=target.fact)
+        gone = await self._pins.remove(self.session_id, user_id=self._user_id, seq=target.seq, fact=target.fact)
         return Reply(text="unpinned" if gone else "it was not pinned", report=gone)
 
     async def _fork(self, arguments: str, progress: Progress) -> Reply:

@@ -12,6 +12,7 @@ from reactor_memory.features.chat.columns import count
 from reactor_memory.features.chat.commands import ChatCommands, text_of
 from reactor_memory.features.chat.replies import Progress, Reply
 from reactor_memory.features.chat.summaries import ChatSummaries
+from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Message
 
 
@@ -25,6 +26,7 @@ class Chat:
         self,
         *,
         manager: ConversationManager,
+        pins: Pins,
         model: ChatModel,
         summaries: ChatSummaries,
         session_id: str,
@@ -40,6 +42,7 @@ class Chat:
         self._system = system or None
         self._commands = ChatCommands(
             manager=manager,
+            pins=pins,
             summaries=summaries,
             session_id=session_id,
             user_id=user_id,

@@ -9,6 +9,7 @@ from reactor_memory.core.ports import SUMMARIZE, BackgroundWork, SummaryStore
 from reactor_memory.features.chat.columns import columns, count
 from reactor_memory.features.chat.coverage import CoverageWatch
 from reactor_memory.features.chat.replies import Progress, Reply
+from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Session, Summary, SummaryHead, Value
 
 PROGRESS_SECONDS = 0.5
@@ -78,11 +79,13 @@ class HierarchicalSummaries:
         self,
         *,
         manager: ConversationManager,
+        pins: Pins,
         summaries: SummaryStore,
         background: BackgroundWork,
         options: HierarchyOptions,
     ) -> None:
         self._manager = manager
+        self._pins = pins
         self._summaries = summaries
         self._background = background
         self._options = options
@@ -108,7 +111,7 @@ class HierarchicalSummaries:
     async def stats(self, session: Session, user_id: str | None) -> Reply:
         asked, options = session.session_id, self._options
         segments = await self._manager.read_segments(asked, user_id=user_id)
-        pins = await self._manager.read_pins(asked, user_id=user_id)
+        pins = await self._pins.list(asked, user_id=user_id)
         summary = await self._summary(asked)
         stats = HierarchyStats(
             session_id=asked,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 import anyio.to_thread
-from msgspec.structs import replace
 
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.core.ports import MessageStore, Redactor, Refold, SummaryStore
@@ -15,6 +14,7 @@ from reactor_memory.features.facts.amendment_fold import amended, overruled
 from reactor_memory.features.facts.amendment_fold import until as made_until
 from reactor_memory.features.facts.evidence import evidence_text, quote
 from reactor_memory.features.facts.merge import fold, position, successors
+from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Fact, Ledger, Message, PinTarget, Session, Summary, Value
 
@@ -76,7 +76,7 @@ class Explainer:
             problem = f"message {target} is not in this session, which ends with {session.last_seq}"
             raise InvalidInputError("seq", problem)
         loaded = await self._loader.load(request, keep_layout=False)
-        ledger = await self.ledger(session)
+        ledger = await ledger_of(self._summaries, session)
         facts = _asked(tuple(dict.fromkeys([*ledger.facts, *amended(ledger.facts, ledger.corrections)])), target)
         seqs = _messages_asked(facts, target, session)
         view = _View(facts, self._redactor)
@@ -91,7 +91,7 @@ class Explainer:
         self, session: Session, user_id: str | None, *, until: int | None, everything: bool
     ) -> tuple[TracedFact, ...]:
         """The facts of messages up to `until`: those that hold, or `everything` in the ledger."""
-        ledger = await self.ledger(session)
+        ledger = await ledger_of(self._summaries, session)
         said = [fact for fact in ledger.facts if until is None or fact.source_seq <= until]
         corrections = ledger.corrections if until is None else made_until(ledger.corrections, until)
         holding = amended(said, corrections)
@@ -136,14 +136,6 @@ class Explainer:
             posted=ledger.posted,
         )
         return explain(self._loader.assemble(loaded, request.current), loaded.draft, evidence)
-
-    async def ledger(self, session: Session) -> Ledger:
-        """The ledger, each fact once; in `full` mode, where there is none, the facts of the summary."""
-        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
-        if ledger.segments:
-            return replace(ledger, facts=tuple(dict.fromkeys(ledger.facts)))
-        summary = await self._summaries.get_summary(session.session_id)
-        return Ledger(facts=summary.facts(), posted=ledger.posted) if summary else ledger
 
     def _memory(self, ledger: Ledger, covered_seq: int) -> Summary:
         """The summary as it was when it covered no more than the memory of the context does."""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import block_text
 from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.pinned import PINNED_FACT_HEADER
 from reactor_memory.core.context.report import Context, LineFate, MessageFate, Part, Reason
 from reactor_memory.features.facts.line_choice import Rank, rank
 from reactor_memory.features.facts.rendering import (
@@ -23,7 +24,6 @@ from reactor_memory.features.facts.rendering import (
     render_lines,
     render_narrative,
 )
-from reactor_memory.features.pins.placement import PINNED_FACT_HEADER
 from reactor_memory.models import BlockLine, Fact, Pin, PostedSummary, Segment, Value
 
 LineReason: TypeAlias = (

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import Clock, Refold, SummaryStore
-from reactor_memory.core.validation import check_text
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from reactor_memory.core.ports import Clock, MessageStore, Refold, SummaryStore
+from reactor_memory.core.validation import check_session_id, check_text, checked_fact_name
 from reactor_memory.database.database import Database
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.database.deadlines import in_time
+from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.merge import fold, position
@@ -14,19 +18,94 @@ from reactor_memory.models import Fact, FactCorrection, Session
 MAX_VALUE_CHARACTERS = 2000
 
 
-class Corrector:
-    """Stores corrections; the fold of the ledger applies them from then on."""
+AfterCorrection: TypeAlias = Callable[[], Awaitable[None]]
+"""What is to be done when the correction is stored."""
 
-    def __init__(self, *, database: Database, summaries: SummaryStore, refold: Refold, clock: Clock) -> None:
+
+class CorrectionHook(Protocol):
+    """What another feature does when a fact is corrected."""
+
+    async def before_correction(
+        self, session: Session, user_id: str | None, fact: tuple[str, str], value: str
+    ) -> AfterCorrection:
+        """Called before anything is stored: what it raises refuses the correction."""
+        ...
+
+
+async def nothing_follows() -> None:
+    """The `AfterCorrection` of a hook that has nothing to do."""
+
+
+class Corrector:
+    """Stores corrections; the fold of the ledger applies them from then on.
+
+    Each call has one deadline, ``store.timeout_seconds``. `user_id` is who asks; who is not the owner gets a
+    `SessionOwnershipError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        messages: MessageStore,
+        summaries: SummaryStore,
+        refold: Refold,
+        clock: Clock,
+        hooks: Sequence[CorrectionHook],
+        timeout_seconds: float,
+    ) -> None:
         self._database = database
+        self._messages = messages
         self._summaries = summaries
         self._refold = refold
         self._clock = clock
+        self._hooks = hooks
+        self.timeout_seconds = timeout_seconds
 
-    async def correct(self, session: Session, user_id: str | None, fact: tuple[str, str], value: str | None) -> None:
-        """Say what this fact of the session is; None: it is none. Raises `InvalidInputError` for an unknown fact."""
-        if value is not None:
-            check_value(value)
+    @in_time
+    async def correct(self, session_id: str, *, fact: tuple[str, str], value: str, user_id: str | None = None) -> Fact:
+        """Say what a fact (anchor and key) that was extracted really is; how it stands now.
+
+        It holds instead of everything that was said of this fact so far, through re-extraction and in forks made from
+        now on, until a later message states another value. The next load shows it, in every context of the session; a
+        pin of the fact follows. The messages and the narrative stay as they are.
+
+        Raises `InvalidInputError` for a fact that the session does not have now or that was extracted in ``full`` mode,
+        where no ledger can keep the correction, and for an empty value, and `LimitExceededError` for one that the
+        pin of the fact has no room for; then nothing was stored.
+        """
+        session, name = await self._session_with(session_id, user_id, fact)
+        check_value(value)
+        following = [await hook.before_correction(session, user_id, name, value) for hook in self._hooks]
+        await self._put(session, user_id, name, value)
+        for follow in following:
+            await follow()
+        ledger = await self._summaries.read_ledger(session_id, session.branch)
+        return next(
+            each
+            for each in amended(ledger.facts, ledger.corrections)
+            if each.amended and (each.anchor, each.key) == name
+        )
+
+    @in_time
+    async def retract(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
+        """Say that what was extracted as this fact (anchor and key) is none: no context shows it, and its pin goes,
+        until a later message states it again. Raises `InvalidInputError` for a fact that the session does not have now.
+        """
+        session, name = await self._session_with(session_id, user_id, fact)
+        await self._put(session, user_id, name, None)
+
+    async def _session_with(
+        self, session_id: str, user_id: str | None, fact: object
+    ) -> tuple[Session, tuple[str, str]]:
+        check_session_id(session_id, creating=False)
+        session = await self._messages.get_session(session_id, user_id)
+        if session is None:
+            raise SessionNotFoundError(session_id)
+        return session, checked_fact_name(fact)
+
+    async def _put(self, session: Session, user_id: str | None, fact: tuple[str, str], value: str | None) -> None:
+        """None: the fact is none."""
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         known = amended((each for each in ledger.facts if each.verified), ledger.corrections)
         stated = [each for each in known if (each.anchor, each.key) == fact]

@@ -1,50 +1,55 @@
-"""The pins of a session as values: where a new one stands, what it may take. Pure functions."""
+"""The operations on the pins of a session. Each generator is one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from reactor_memory.errors import LimitExceededError
-from reactor_memory.features.pins.placement import pinned_message
+from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.rows import key_of, pin_from, pin_values
+from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.features.pins.placement import find_pin, not_in_view, place_pin, with_count
 from reactor_memory.models import Message, Pin, PinTarget
 
-INSTEAD = "unpin something"
+
+def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
+    session, pins = yield from log.find_with_pins(session_id, user_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    return pins
 
 
-def find_pin(pins: Sequence[Pin], target: PinTarget) -> Pin | None:
-    return next((pin for pin in pins if pin.target == target), None)
+def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pin_tokens: int) -> Steps[Pin]:
+    session = yield from log.lock_required(session_id, user_id)
+    if not (yield from log.read_along(session.branch, after=new.seq - 1, until=new.seq, limit=1)):
+        raise not_in_view(new.seq)
+    pins = yield from read_pins(session_id, user_id)
+    placed = place_pin(pins, new, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
+    if placed not in pins:
+        if all(placed.ordinal != each.ordinal for each in pins):
+            placed = replace(placed, ordinal=(yield from _next_place(session_id)))
+        yield Step("store_pin", key_of(session_id) | pin_values(placed))
+    return placed
 
 
-def place_pin(pins: Sequence[Pin], pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
-    """`pin` as it is to be kept beside `pins`: the one that says the same already, in the place of the one that says
-    something else of the same fact, or behind all of them.
-
-    Raises `LimitExceededError`.
-    """
-    known = find_pin(pins, pin.target)
-    if known is not None and (known.seq, known.text) == (pin.seq, pin.text):
-        return known
-    others = [each for each in pins if each is not known]
-    _check_limits([*others, pin], max_pins, max_pin_tokens)
-    last = max((each.ordinal for each in others), default=0)
-    return replace(pin, ordinal=last + 1 if known is None else known.ordinal)
+def _next_place(session_id: str) -> Steps[int]:
+    """Behind all pins, those of cleared messages, too."""
+    return max((row[0] for row in (yield Step("pins", key_of(session_id)))), default=0) + 1
 
 
-def with_count(pin: Pin, tokenizer: str, count: Callable[[Message], int]) -> Pin:
-    """`pin` with the count of this tokenizer."""
-    return replace(pin, token_count=count(pinned_message(pin, pin.role)), tokenizer=tokenizer)
+def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
+    yield from log.lock_required(session_id, user_id)
+    known = find_pin((yield from read_pins(session_id, user_id)), target)
+    if known is not None:
+        yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
+    return known is not None
 
 
-def _check_limits(pins: Sequence[Pin], max_pins: int, max_pin_tokens: int) -> None:
-    if len(pins) > max_pins:
-        raise LimitExceededError(
-            "pins", actual=len(pins), limit=max_pins, unit="pins", setting="context.max_pins", instead=INSTEAD
-        )
-    tokens = sum(pin.token_count for pin in pins)
-    if tokens > max_pin_tokens:
-        setting = "context.max_pin_tokens"
-        raise LimitExceededError(
-            "pins", actual=tokens, limit=max_pin_tokens, unit="tokens", setting=setting, instead=INSTEAD
-        )
+def recount_pins(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
+    """Recount some pins that another tokenizer counted; whether there may be more."""
+    rows = yield Step("pins_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
+    counted = [(row[1], with_count(pin_from(row[2:]), tokenizer, count)) for row in rows]
+    yield Batch("store_pin", [key_of(session_id) | pin_values(pin) for session_id, pin in counted])
+    return len(rows) == limit

@@ -6,15 +6,17 @@ a mail that an agent once read must not get into one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
-from reactor_memory.core.context.blocks import block_text
-from reactor_memory.errors import InvalidInputError, StoreCorruptError
-from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.models import Fact, Message, Pin, Role
+from msgspec.structs import replace
 
-PINNED_FACT_HEADER = "Pinned Fact:"
+from reactor_memory.core.context.blocks import block_text
+from reactor_memory.core.context.pinned import PINNED_FACT_HEADER, pinned_message
+from reactor_memory.errors import InvalidInputError, LimitExceededError
+from reactor_memory.features.facts.rendering import render_facts
+from reactor_memory.models import Fact, Message, Pin, PinTarget, Role
+
+INSTEAD = "unpin something"
 
 PINNABLE_ROLES = frozenset[Role]({"user", "assistant", "agent", "system"})
 
@@ -64,31 +66,38 @@ def fact_text(fact: Fact) -> str:
     return block_text(PINNED_FACT_HEADER, [line.text for line in lines])
 
 
-def text_hash(text: str) -> str:
-    """SHA-256 of the UTF-8 of `text`, hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
+def find_pin(pins: Sequence[Pin], target: PinTarget) -> Pin | None:
+    return next((pin for pin in pins if pin.target == target), None)
 
 
-def pinned_message(pin: Pin, memory_role: Role) -> Message:
-    """The message that shows a pin."""
-    return Message(
-        role=pin.role if pin.fact is None else memory_role,
-        content=pin.text,
-        seq=pin.seq if pin.fact is None else None,
-        token_count=pin.token_count,
-        tokenizer=pin.tokenizer,
-    )
+def place_pin(pins: Sequence[Pin], pin: Pin, *, max_pins: int, max_pin_tokens: int) -> Pin:
+    """`pin` as it is to be kept beside `pins`: the one that says the same already, in the place of the one that says
+    something else of the same fact, or behind all of them.
+
+    Raises `LimitExceededError`.
+    """
+    known = find_pin(pins, pin.target)
+    if known is not None and (known.seq, known.text) == (pin.seq, pin.text):
+        return known
+    others = [each for each in pins if each is not known]
+    _check_limits([*others, pin], max_pins, max_pin_tokens)
+    last = max((each.ordinal for each in others), default=0)
+    return replace(pin, ordinal=last + 1 if known is None else known.ordinal)
 
 
-def pins_cost(pins: Iterable[Pin], memory_role: Role, cost: Callable[[Message], int]) -> int:
-    """Tokens of all pins in a context, overhead included."""
-    return sum(cost(pinned_message(pin, memory_role)) for pin in pins)
+def with_count(pin: Pin, tokenizer: str, count: Callable[[Message], int]) -> Pin:
+    """`pin` with the count of this tokenizer."""
+    return replace(pin, token_count=count(pinned_message(pin, pin.role)), tokenizer=tokenizer)
 
 
-def check_pins(pins: Sequence[Pin], shown: Sequence[Message]) -> None:
-    """Raises `StoreCorruptError` unless each pin stands at its place in `shown`, byte for byte as it was pinned."""
-    hashes = [text_hash(message.content) for message in shown]
-    for index, pin in enumerate(pins):
-        if hashes[index : index + 1] != [pin.sha256]:
-            problem = f"pin {pin.ordinal} (message {pin.seq}) no longer reads as it was pinned"
-            raise StoreCorruptError(f"store: {problem}; unpin it, and pin it again")
+def _check_limits(pins: Sequence[Pin], max_pins: int, max_pin_tokens: int) -> None:
+    if len(pins) > max_pins:
+        raise LimitExceededError(
+            "pins", actual=len(pins), limit=max_pins, unit="pins", setting="context.max_pins", instead=INSTEAD
+        )
+    tokens = sum(pin.token_count for pin in pins)
+    if tokens > max_pin_tokens:
+        setting = "context.max_pin_tokens"
+        raise LimitExceededError(
+            "pins", actual=tokens, limit=max_pin_tokens, unit="tokens", setting=setting, instead=INSTEAD
+        )

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log import archiving
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.ports import AppendRequest, ContextQuery, IndexEntry, IndexPart, PostRequest, RecallQuery
 from reactor_memory.errors import (
@@ -19,6 +18,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.features.facts.merge import refold
+from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Archived, Layout, Message, Pin, ToolCall
 from reactor_memory.testing.branching import fork, withdraw
@@ -82,7 +82,7 @@ async def originals(store: Store, session_id: str) -> list[int | None]:
 
 async def pins(store: Store, session_id: str) -> tuple[Pin, ...]:
     """The pins, which a load gives, too."""
-    found = await store.database.read(log.read_pins, session_id, None)
+    found = await store.database.read(pin_operations.read_pins, session_id, None)
     for trigger in (None, 0):
         query = ContextQuery(
             session_id=session_id,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log import operations as log
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
+from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.models import FactCorrection, Ledger, Session, Summary
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
@@ -100,10 +100,12 @@ class Corrections:
         say = await stated(store)
         for key in ("key", "other"):
             await store.database.write(
-                log.pin, "s", None, pin_of(2, key, fact=("user", key)), max_pins=9, max_pin_tokens=9
+                pin_operations.pin, "s", None, pin_of(2, key, fact=("user", key)), max_pins=9, max_pin_tokens=9
             )
         await say("s", "right")
-        assert [pin.fact for pin in await store.database.read(log.read_pins, "s", None)] == [("user", "other")]
+        assert [pin.fact for pin in await store.database.read(pin_operations.read_pins, "s", None)] == [
+            ("user", "other")
+        ]
 
     async def test_a_worker_that_did_not_know_it_writes_no_summary(self, store: Store) -> None:
         say = await stated(store)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.log import user_rows
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.health import scrub
@@ -20,6 +19,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import ItemChange, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
 from reactor_memory.testing.branching import fork
@@ -120,16 +120,16 @@ class ErasedFromTheLog:
     async def test_a_pin_of_it_goes_and_none_is_made_late(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         for seq in (1, 2, 4):
-            await store.database.write(log.pin, "s", None, pin_of(seq), max_pins=9, max_pin_tokens=99)
+            await store.database.write(pin_operations.pin, "s", None, pin_of(seq), max_pins=9, max_pin_tokens=99)
         await store.database.write(
-            log.pin, "s", None, pin_of(2, "v", fact=("user", "key")), max_pins=9, max_pin_tokens=99
+            pin_operations.pin, "s", None, pin_of(2, "v", fact=("user", "key")), max_pins=9, max_pin_tokens=99
         )
         await fork(store, "s", "s~f", 4)
         await erase(store, "s", (2, 3))
-        assert [pin.seq for pin in await store.database.read(log.read_pins, "s", None)] == [1, 4]
-        assert [pin.seq for pin in await store.database.read(log.read_pins, "s~f", None)] == [1]
+        assert [pin.seq for pin in await store.database.read(pin_operations.read_pins, "s", None)] == [1, 4]
+        assert [pin.seq for pin in await store.database.read(pin_operations.read_pins, "s~f", None)] == [1]
         with pytest.raises(InvalidInputError):
-            await store.database.write(log.pin, "s", None, pin_of(2), max_pins=9, max_pin_tokens=99)
+            await store.database.write(pin_operations.pin, "s", None, pin_of(2), max_pins=9, max_pin_tokens=99)
 
     async def test_the_list_of_sessions_does_not_show_it(self, store: Store) -> None:
         await append_messages(store, "s", [Message.user("secret"), Message.assistant("ok"), Message.user("next")])

@@ -9,10 +9,10 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.recounting import recount
 from reactor_memory.core.ports import ContextQuery, ContextRows
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError
+from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.models import Message, Pin
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
@@ -26,14 +26,16 @@ async def keep(
     store: Store, session_id: str, *pins: Pin, max_pins: int = 20, max_pin_tokens: int = 2_000_000
 ) -> list[Pin]:
     return [
-        await store.database.write(log.pin, session_id, None, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens)
+        await store.database.write(
+            pin_operations.pin, session_id, None, pin, max_pins=max_pins, max_pin_tokens=max_pin_tokens
+        )
         for pin in pins
     ]
 
 
 async def pinned(store: Store, session_id: str) -> list[str]:
     """The texts of the pins, which a load gives, too."""
-    pins = await store.database.read(log.read_pins, session_id, None)
+    pins = await store.database.read(pin_operations.read_pins, session_id, None)
     for trigger in (None, 0):
         assert (await load(store, session_id, trigger)).pins == pins
     return [pin.text for pin in pins]
@@ -59,7 +61,7 @@ class Pins:
         of_message, of_fact = pin_of(3, tokens=7), pin_of(2, "Pinned Fact:\norder: 17", fact=FACT, tokens=9)
         kept = await keep(store, "s", of_message, of_fact)
         assert [pin.ordinal for pin in kept] == [1, 2]
-        assert list(await store.database.read(log.read_pins, "s", None)) == kept
+        assert list(await store.database.read(pin_operations.read_pins, "s", None)) == kept
         for pin, given in zip(kept, (of_message, of_fact), strict=True):
             assert pin == replace(given, ordinal=pin.ordinal)
         assert await pinned(store, "s") == ["message 3", "Pinned Fact:\norder: 17"]
@@ -71,7 +73,7 @@ class Pins:
         await append_messages(store, "s", [Message.user(text)])
         await keep(store, "s", pin_of(1, text), pin_of(1, text, fact=(text[:200], text[-200:])))
         assert await pinned(store, "s") == [text, text]
-        assert (await store.database.read(log.read_pins, "s", None))[1].fact == (text[:200], text[-200:])
+        assert (await store.database.read(pin_operations.read_pins, "s", None))[1].fact == (text[:200], text[-200:])
 
     async def test_pins_change_neither_messages_nor_other_sessions(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
@@ -88,7 +90,7 @@ class Pins:
         await keep(store, "s", *(pin_of(seq) for seq in (7, 2, 12, 11, 1, 3, 10, 4, 9, 5, 8, 6)))
         seqs = [7, 2, 12, 11, 1, 3, 10, 4, 9, 5, 8, 6]
         assert await pinned(store, "s") == [f"message {seq}" for seq in seqs]
-        await store.database.write(log.unpin, "s", None, 12)
+        await store.database.write(pin_operations.unpin, "s", None, 12)
         await keep(store, "s", pin_of(12))
         seqs.remove(12)
         assert await pinned(store, "s") == [f"message {seq}" for seq in (*seqs, 12)]
@@ -98,14 +100,14 @@ class Pins:
         kept = await keep(store, "s", pin_of(1), pin_of(2, fact=FACT), max_pins=2, max_pin_tokens=2)
         again = [replace(pin, created_at=pin.created_at + 1, ordinal=0) for pin in kept]
         assert await keep(store, "s", *again, max_pins=2, max_pin_tokens=2) == kept
-        assert list(await store.database.read(log.read_pins, "s", None)) == kept
+        assert list(await store.database.read(pin_operations.read_pins, "s", None)) == kept
 
     async def test_a_message_and_the_facts_in_it_are_pinned_apart(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(2, "m"), pin_of(2, "f1", fact=("a", "k1")), pin_of(2, "f2", fact=("a", "k2")))
         assert await pinned(store, "s") == ["m", "f1", "f2"]
-        assert await store.database.write(log.unpin, "s", None, ("a", "k1"))
-        assert await store.database.write(log.unpin, "s", None, 2)
+        assert await store.database.write(pin_operations.unpin, "s", None, ("a", "k1"))
+        assert await store.database.write(pin_operations.unpin, "s", None, 2)
         assert await pinned(store, "s") == ["f2"]
 
     async def test_a_fact_that_reads_differently_takes_the_place_of_its_pin(self, store: Store) -> None:
@@ -118,10 +120,10 @@ class Pins:
     async def test_unpinning(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(1), pin_of(2))
-        assert await store.database.write(log.unpin, "s", None, 1) is True
-        assert await store.database.write(log.unpin, "s", None, 1) is False
-        assert await store.database.write(log.unpin, "s", None, 3) is False
-        assert await store.database.write(log.unpin, "s", None, ("a", "k")) is False
+        assert await store.database.write(pin_operations.unpin, "s", None, 1) is True
+        assert await store.database.write(pin_operations.unpin, "s", None, 1) is False
+        assert await store.database.write(pin_operations.unpin, "s", None, 3) is False
+        assert await store.database.write(pin_operations.unpin, "s", None, ("a", "k")) is False
         assert await pinned(store, "s") == ["message 2"]
 
     async def test_no_more_pins_than_the_limit(self, store: Store) -> None:
@@ -167,11 +169,14 @@ class Pins:
         assert await pinned(store, "s") == []
 
     async def test_an_unknown_session_has_no_pins(self, store: Store) -> None:
-        for call in (partial(keep, store, "s", pin_of(1)), partial(store.database.write, log.unpin, "s", None, 1)):
+        for call in (
+            partial(keep, store, "s", pin_of(1)),
+            partial(store.database.write, pin_operations.unpin, "s", None, 1),
+        ):
             with pytest.raises(SessionNotFoundError):
                 await call()
         with pytest.raises(SessionNotFoundError):
-            await store.database.read(log.read_pins, "s", None)
+            await store.database.read(pin_operations.read_pins, "s", None)
 
     async def test_a_withdrawn_message_takes_its_pins_along(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
@@ -225,8 +230,8 @@ class Pins:
         await fork(store, "s", "s~f", 4, own=["f4"])
         await keep(store, "s~f", pin_of(4, "f4"), pin_of(3))
         await keep(store, "s", pin_of(5))
-        assert await store.database.write(log.unpin, "s~f", None, 1)
-        assert await store.database.write(log.unpin, "s", None, 2)
+        assert await store.database.write(pin_operations.unpin, "s~f", None, 1)
+        assert await store.database.write(pin_operations.unpin, "s", None, 2)
         assert await pinned(store, "s") == ["message 1", "message 5"]
         assert await pinned(store, "s~f") == ["message 2", "f4", "message 3"]
 
@@ -240,7 +245,12 @@ class Pins:
     async def test_pins_are_counted_again_with_their_session(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(1), pin_of(2, "of a fact", fact=FACT, tokens=5))
-        assert await recount(store.database, "doubling", lambda message: 2 * len(message.content)) == 3
-        pins = await store.database.read(log.read_pins, "s", None)
+        assert (
+            await recount(
+                store.database, "doubling", lambda message: 2 * len(message.content), also=[pin_operations.recount_pins]
+            )
+            == 3
+        )
+        pins = await store.database.read(pin_operations.read_pins, "s", None)
         assert [(pin.token_count, pin.tokenizer) for pin in pins] == [(18, "doubling"), (18, "doubling")]
         assert await pinned(store, "s") == ["message 1", "of a fact"]

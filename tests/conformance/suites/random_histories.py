@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
+from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.models import Message
 from reactor_memory.testing.builders import append_messages, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left
@@ -100,7 +100,7 @@ class Model:
         if visible := branch.visible():
             seq, text = self.random.choice(visible)
             await self.store.database.write(
-                log.pin, branch.session_id, None, pin_of(seq, text), max_pins=STEPS, max_pin_tokens=STEPS
+                pin_operations.pin, branch.session_id, None, pin_of(seq, text), max_pins=STEPS, max_pin_tokens=STEPS
             )
             branch.pins += [] if seq in branch.pins else [seq]
 
@@ -108,7 +108,7 @@ class Model:
         branch = self._any_branch()
         if branch.pins:
             seq = self.random.choice(branch.pins)
-            assert await self.store.database.write(log.unpin, branch.session_id, None, seq)
+            assert await self.store.database.write(pin_operations.unpin, branch.session_id, None, seq)
             branch.pins.remove(seq)
 
     async def _withdraw(self, branch: Branch) -> int | None:
@@ -153,7 +153,7 @@ class Model:
             assert [(message.seq, message.content) for message in found] == part
 
     async def _compare_pins(self, branch: Branch) -> None:
-        found = await self.store.database.read(log.read_pins, branch.session_id, None)
+        found = await self.store.database.read(pin_operations.read_pins, branch.session_id, None)
         assert [(pin.seq, pin.text) for pin in found] == [(seq, branch.entries[seq - 1].text) for seq in branch.pins]
 
 

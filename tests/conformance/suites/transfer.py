@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.log import user_rows
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import (
@@ -18,6 +17,7 @@ from reactor_memory.errors import (
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.features.transfer.copy import PAGE, SessionCopier
@@ -109,8 +109,10 @@ async def fill(store: Store) -> None:
     await store.fork("owned~b", "u", at_seq=6, fork_id="owned~a", now=4_000)
     await store.fork("owned", "u", at_seq=2, fork_id="owned~gone", now=4_000)
     await store.delete("owned~gone", "u", now=5_000, purge=False)
-    await store.database.write(log.pin, "owned", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
-    await store.database.write(log.pin, "owned", "u", pin_of(3, fact=("order", "id")), max_pins=9, max_pin_tokens=99)
+    await store.database.write(pin_operations.pin, "owned", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
+    await store.database.write(
+        pin_operations.pin, "owned", "u", pin_of(3, fact=("order", "id")), max_pins=9, max_pin_tokens=99
+    )
     for session_id, value, source in (("owned", "17", 2), ("owned", None, 5), ("owned~a", "18", 2)):
         await correct(store, session_id, value, source_seq=source)
     await append_messages(store, "open", numbered(12))
@@ -179,7 +181,7 @@ class Copies:
 
     async def test_of_a_deleted_session_only_the_id_arrives(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(3), user_id="u")
-        await store.database.write(log.pin, "s", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
+        await store.database.write(pin_operations.pin, "s", "u", pin_of(2), max_pins=9, max_pin_tokens=99)
         await store.delete("s", "u", now=5_000, purge=False)
         await copier(store, target).copy(ignore)
         (stored,) = await target.database.read(transfer.export_group, "s")
@@ -237,7 +239,7 @@ class Copies:
         await fill(store)
         await copier(store, target).copy(ignore)
         await append_messages(target, "open", numbered(3))
-        await target.database.write(log.unpin, "owned", "u", 2)
+        await target.database.write(pin_operations.unpin, "owned", "u", 2)
         await target.delete("owned~b", "u", now=9_000, purge=True)
         before = await contents(target)
         assert (await copier(store, target).copy(ignore)).copied == 0

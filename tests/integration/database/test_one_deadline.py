@@ -11,7 +11,7 @@ import anyio
 import httpx2
 import pytest
 
-from reactor_memory import ConversationManager, Message
+from reactor_memory import Container, Message
 from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.database.sqlite_thread import SqliteThread
 from reactor_memory.errors import StoreUnavailableError
@@ -52,12 +52,13 @@ def slowed(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     return slowly
 
 
-Call = Callable[[ConversationManager], Awaitable[Any]]
+ORDER = ("order 1", "number")
+Call = Callable[[Container], Awaitable[Any]]
 CALLS: dict[str, Call] = {
-    "correct_fact": lambda manager: manager.correct_fact("s", fact=("order 1", "number"), value="B-1", user_id=USER),
-    "read_facts": lambda manager: manager.read_facts("s", user_id=USER),
-    "search": lambda manager: manager.search("s", "order", user_id=USER),
-    "pin": lambda manager: manager.pin("s", fact=("order 1", "number"), user_id=USER),
+    "correct_fact": lambda memory: memory.corrector().correct("s", fact=ORDER, value="B-1", user_id=USER),
+    "read_facts": lambda memory: memory.conversation_manager().read_facts("s", user_id=USER),
+    "search": lambda memory: memory.conversation_manager().search("s", "order", user_id=USER),
+    "pin": lambda memory: memory.pins().add("s", fact=ORDER, user_id=USER),
 }
 
 
@@ -67,10 +68,10 @@ async def test_several_reads_have_one_deadline(url: str, monkeypatch: pytest.Mon
         manager = container.conversation_manager()
         await save(manager, "s", talk(32))
         await manager.drain()
-        await CALLS[name](manager)
+        await CALLS[name](container)
         slow_down(monkeypatch)
         async with stalls() as waited:
-            answer = await asked(lambda: CALLS[name](manager))
+            answer = await asked(lambda: CALLS[name](container))
         monkeypatch.undo()
     assert isinstance(answer.error, StoreUnavailableError)
     assert answer.seconds < LIMIT_SECONDS + STEP_SECONDS + 0.5 + waited.seconds

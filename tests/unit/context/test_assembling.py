@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from reactor_memory.core.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, NOTICE
 from reactor_memory.core.context.budget import assemble, trim
 from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.pinned import check_pins
 from reactor_memory.core.context.report import Context, ReportEntry
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.errors import BudgetExceededError, StoreCorruptError
-from reactor_memory.features.pins.placement import check_pins
 from reactor_memory.models import BlockLine, Message, ToolCall
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter

@@ -122,9 +122,9 @@ def test_what_came_with_one_reasoning_stands_whole_or_not_at_all() -> None:
 
 
 def test_calls_just_made_with_one_reasoning_may_be_open() -> None:
-    calls = [Message.assistant(tool_calls=[ToolCall(id=key, name="t")]) for key in "ab"]
+    a, b = [Message.assistant(tool_calls=[ToolCall(id=key, name="t")]) for key in "ab"]
     draft, limits = Draft(strategy="take_last", session_id="s"), ContextLimits(budget=200)
-    for said in ([THOUGHT, *calls], [THOUGHT]):
+    for said in ([THOUGHT, a, b], [THOUGHT, a, a], [THOUGHT]):
         current = [Message.user("now"), *said]
         context = assemble(draft, current, limits, count=count, count_text=count_text)
         assert context.messages == current
