@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from reactor_memory.core.log.message_store import SqlMessageStore
-from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.database.database import Database
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.database.sqlite_memory import MemoryDatabase
 from reactor_memory.features.facts.database_store import SqlSummaryStore
 from reactor_memory.features.recall.database_index import SqlRecallIndex
+from reactor_memory.wiring.queries import QUERIES
 
 
 class SqlStore(SqlMessageStore):

@@ -37,7 +37,6 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy, TakeLast
 from reactor_memory.core.loading import ContextLoader, JoinedContextSource, LoadingOptions
 from reactor_memory.core.log.message_store import SqlMessageStore
-from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.core.manager import ConversationManager, ManagerOptions
 from reactor_memory.core.ports import (
     ERASE,
@@ -81,6 +80,7 @@ from reactor_memory.features.responses.database_store import SqlResponseStore
 from reactor_memory.features.search.models import Embedder
 from reactor_memory.models import Session
 from reactor_memory.wiring.plugins import ConditionReport, Plugin, discover, evaluate
+from reactor_memory.wiring.queries import QUERIES
 from reactor_memory.wiring.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import asyncpg
 
-from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.database import database as database_seam
 from reactor_memory.database.sqlite_memory import MemoryDatabase
 from reactor_memory.errors import ConfigurationError, StoreUnavailableError
@@ -22,6 +21,7 @@ from reactor_memory.evaluation.bench.raw import Raw, postgres_raw, sqlite_raw
 from reactor_memory.evaluation.bench.results import Store
 from reactor_memory.evaluation.bench.servers import started_postgres
 from reactor_memory.models import Value
+from reactor_memory.wiring.queries import QUERIES
 
 OpenRaw: TypeAlias = Callable[[], AbstractAsyncContextManager[Raw]]
 

@@ -31,7 +31,7 @@ PROCESSES = 8
 _OPENER = """
 import sys, anyio
 from reactor_memory.database.sqlite import SqliteDatabase
-from reactor_memory.core.log.queries import QUERIES
+from reactor_memory.wiring.queries import QUERIES
 
 async def main(path):
     database = SqliteDatabase(path, QUERIES, timeout_seconds=60)

@@ -15,11 +15,11 @@ import anyio
 import asyncpg
 import pytest
 
-from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.errors import StoreError, StoreUnavailableError
 from reactor_memory.testing import append_messages, numbered
+from reactor_memory.wiring.queries import QUERIES
 from tests.stores import SqlStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]

@@ -186,7 +186,7 @@ class TestSqlite:
             await opened_and_closed(sqlite_store(tmp_path / "memory.db"))
         program = (
             "import sys, anyio\nfrom reactor_memory.database.sqlite import SqliteDatabase\n"
-            "from reactor_memory.core.log.queries import QUERIES\n"
+            "from reactor_memory.wiring.queries import QUERIES\n"
             "async def main():\n    database = SqliteDatabase(sys.argv[1], QUERIES)\n"
             "    await database.open()\n    await database.close()\n"
             "anyio.run(main)\nprint(sorted({'alembic', 'sqlalchemy'} & set(sys.modules)))"

@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 
 from reactor_memory.core.log import user_rows
-from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.core.validation import new_message_id
 from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
@@ -18,6 +17,7 @@ from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.models import ConversationsQuery, MessagesQuery
 from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
 from reactor_memory.testing import append_messages
+from reactor_memory.wiring.queries import QUERIES
 from tests.postgres_server import execute
 from tests.stores import SqlStore, postgres_store
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory import database
-from reactor_memory.core.log import queries, rows
-from reactor_memory.core.log.queries import QUERIES
+from reactor_memory.core.log import rows
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
+from reactor_memory.wiring.queries import QUERIES
 from tests.tables import each_row
 
 PACKAGE = Path(database.__file__).parents[1]
@@ -35,7 +35,7 @@ HARMLESS_SCAN = re.compile(
 )
 """Of bound JSON, of what full text matched, of rows that another step has found."""
 INCLUDED = set(
-    re.findall(r"^-- include: (\w+)", Path(queries.__file__).with_name("queries.sql").read_text(), re.MULTILINE)
+    re.findall(r"^-- include: (\w+)", "\n".join(path.read_text() for path in PACKAGE.rglob("*.sql")), re.MULTILINE)
 )
 NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block for block in QUERIES.blocks}
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.queries import QUERIES
 from reactor_memory.core.ports import ContextQuery, ContextRows
 from reactor_memory.database.operations import Row, Step, Steps
+from reactor_memory.wiring.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)
 PIN = (1, 1, None, None, "user", "text", "hash", 1, "tokenizer", 1)

@@ -1,0 +1,27 @@
+-- The SQL of erasure. See core/log/queries.sql.
+
+-- name: messages_taken_away
+SELECT conversation_id, seq, message_id FROM messages
+WHERE group_id = :group_id AND state IN ('erased', 'withdrawn')
+ORDER BY conversation_id, seq
+
+-- name: note_erasure_of_user
+-- Under a lease of who begins it, so that nobody else does so at once. Deleted groups, too.
+-- across groups
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
+SELECT group_id, conversation_id, :kind, :now, CAST(:now AS BIGINT) + CAST(:lease_microseconds AS BIGINT), 1, 0
+FROM conversations
+WHERE owner_id = :owner_id AND group_id = conversation_id
+ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
+
+-- name: owned_roots
+-- Deleted ones, too.
+-- across groups
+SELECT conversation_id FROM conversations
+WHERE owner_id = :owner_id AND group_id = conversation_id AND group_id > :after
+ORDER BY group_id
+LIMIT :limit
+
+-- name: disown_group
+UPDATE conversations SET owner_id = NULL, agent_name = NULL, title = NULL, metadata = NULL
+WHERE group_id = :group_id AND owner_id = :owner_id AND deleted_at IS NOT NULL

@@ -1,0 +1,350 @@
+-- The SQL of search. See core/log/queries.sql.
+
+-- name: visible_conversations
+-- Of groups that the user owns or is a member of.
+SELECT own.group_id, own.conversation_id, own.agent_name, own.path, progress.number, progress.scope,
+       progress.indexed_seq
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE own.owner_id = :user_id AND own.deleted_at IS NULL
+UNION
+SELECT own.group_id, own.conversation_id, own.agent_name, own.path, progress.number, progress.scope,
+       progress.indexed_seq
+FROM memberships AS member
+JOIN conversations AS own ON own.group_id = member.group_id
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE member.user_id = :user_id AND own.deleted_at IS NULL AND own.owner_id IS NOT NULL
+
+-- name: search_hits [postgres]
+-- The beginning of the searches for words. The index is asked for all terms at once, each term only of what it found.
+-- across groups
+WITH visible AS MATERIALIZED (
+    SELECT part ->> 3 AS conversation_id, part ->> 4 AS scope,
+           (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq
+    FROM json_array_elements(:visible::json) AS part
+), wanted AS MATERIALIZED (
+    SELECT (quote_literal(rtrim(term ->> 0, '*')) || CASE WHEN right(term ->> 0, 1) = '*' THEN ':*' ELSE '' END)::tsquery
+               AS query, (term ->> 1)::bigint AS number,
+           (term ->> 2)::bigint AS weight, term ->> 3 AS scope
+    FROM json_array_elements(:terms::json) AS term
+), hits AS MATERIALIZED (
+    SELECT visible.scope, entry.conversation_id, entry.seq, entry.length, entry.terms
+    FROM search_entries AS entry
+    JOIN visible ON visible.conversation_id = entry.conversation_id
+    WHERE entry.terms @@ :any_term::text::tsquery AND entry.seq BETWEEN visible.start_seq AND visible.end_seq
+      AND (:as_of::bigint IS NULL OR entry.created_at <= :as_of::bigint)
+      AND (:before_at::bigint IS NULL
+           OR CASE WHEN entry.conversation_id = :before_conversation::text THEN entry.seq < :before_seq::bigint
+                   ELSE entry.sent_at < :before_at::bigint END)
+)
+
+-- name: search_frequencies
+-- How many entries hold each term. `terms` is JSON: lists of a term behind its scope, its number, its weight, its scope.
+-- `is_whole` 1: all of the visible conversations counts. A bound that is NULL does not bind.
+-- across groups
+SELECT json_extract(wanted.value, '$[1]') AS number, COUNT(*)
+FROM json_each(:terms) AS wanted
+CROSS JOIN search_entries AS entry
+WHERE entry.search_entries MATCH json_extract(wanted.value, '$[0]')
+  AND (entry.rowid >> 31) IN (SELECT json_extract(value, '$[0]') FROM json_each(:visible))
+  AND (:is_whole = 1 OR EXISTS (
+      SELECT 1 FROM json_each(:visible) AS part
+      WHERE json_extract(part.value, '$[0]') = entry.rowid >> 31
+        AND (entry.rowid & 2147483647) BETWEEN json_extract(part.value, '$[1]') AND json_extract(part.value, '$[2]')))
+  AND (:as_of IS NULL OR entry.created_at <= :as_of)
+  AND (:before_at IS NULL OR CASE WHEN entry.conversation_id = :before_conversation THEN entry.seq < :before_seq
+                                  ELSE entry.sent_at < :before_at END)
+GROUP BY number
+
+-- name: search_frequencies [postgres]
+-- across groups
+-- include: search_hits
+SELECT wanted.number, COUNT(*)
+FROM hits
+JOIN wanted ON wanted.scope = hits.scope AND hits.terms @@ wanted.query
+GROUP BY wanted.number
+
+-- name: search_words
+-- The entries whose terms weigh most together.
+-- across groups
+SELECT entry.conversation_id, entry.seq, entry.length, best.numbers
+FROM (
+    SELECT entry.rowid AS id, SUM(json_extract(wanted.value, '$[2]')) AS weight,
+           GROUP_CONCAT(json_extract(wanted.value, '$[1]')) AS numbers
+    FROM json_each(:terms) AS wanted
+    CROSS JOIN search_entries AS entry
+    WHERE entry.search_entries MATCH json_extract(wanted.value, '$[0]')
+      AND (entry.rowid >> 31) IN (SELECT json_extract(value, '$[0]') FROM json_each(:visible))
+      AND (:is_whole = 1 OR EXISTS (
+          SELECT 1 FROM json_each(:visible) AS part
+          WHERE json_extract(part.value, '$[0]') = entry.rowid >> 31
+            AND (entry.rowid & 2147483647)
+                BETWEEN json_extract(part.value, '$[1]') AND json_extract(part.value, '$[2]')))
+      AND (:as_of IS NULL OR entry.created_at <= :as_of)
+      AND (:before_at IS NULL OR CASE WHEN entry.conversation_id = :before_conversation THEN entry.seq < :before_seq
+                                      ELSE entry.sent_at < :before_at END)
+    GROUP BY entry.rowid
+    ORDER BY weight DESC, id DESC
+    LIMIT :limit
+) AS best
+CROSS JOIN search_entries AS entry ON entry.rowid = best.id
+
+-- name: search_words [postgres]
+-- across groups
+-- include: search_hits
+SELECT hits.conversation_id, hits.seq, hits.length, STRING_AGG(wanted.number::text, ',')
+FROM hits
+JOIN wanted ON wanted.scope = hits.scope AND hits.terms @@ wanted.query
+GROUP BY hits.conversation_id, hits.seq, hits.length
+ORDER BY SUM(wanted.weight) DESC, hits.seq DESC, hits.conversation_id
+LIMIT :limit
+
+-- name: compares_vectors
+-- Whether the database itself can compare vectors.
+-- across groups
+SELECT 0
+
+-- name: compares_vectors [postgres]
+-- across groups
+SELECT (to_regtype('vector') IS NOT NULL)::int
+
+-- name: visible_embeddings
+-- across groups
+SELECT meaning.conversation_id, meaning.seq, meaning.vector
+FROM json_each(:visible) AS part
+CROSS JOIN embeddings AS meaning
+WHERE meaning.group_id = json_extract(part.value, '$[5]')
+  AND meaning.conversation_id = json_extract(part.value, '$[3]')
+  AND meaning.seq BETWEEN json_extract(part.value, '$[1]') AND json_extract(part.value, '$[2]')
+  AND meaning.model = :model
+  AND (:as_of IS NULL OR meaning.created_at <= :as_of)
+  AND (:before_at IS NULL OR CASE WHEN meaning.conversation_id = :before_conversation THEN meaning.seq < :before_seq
+                                  ELSE meaning.sent_at < :before_at END)
+
+-- name: visible_embeddings [postgres]
+-- across groups
+SELECT meaning.conversation_id, meaning.seq, meaning.vector
+FROM json_array_elements(:visible::json) AS part
+JOIN embeddings AS meaning
+  ON meaning.group_id = part ->> 5 AND meaning.conversation_id = part ->> 3
+WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
+  AND meaning.model = :model
+  AND (:as_of::bigint IS NULL OR meaning.created_at <= :as_of::bigint)
+  AND (:before_at::bigint IS NULL
+       OR CASE WHEN meaning.conversation_id = :before_conversation::text THEN meaning.seq < :before_seq::bigint
+               ELSE meaning.sent_at < :before_at::bigint END)
+
+-- name: nearest_embeddings [postgres]
+-- All of what is visible is compared: an index over all vectors would take the best of everybody's first.
+-- across groups
+SELECT conversation_id, seq, similarity
+FROM (
+    SELECT meaning.conversation_id, meaning.seq, -(meaning.vector::vector <#> :vector::real[]::vector) AS similarity
+    FROM json_array_elements(:visible::json) AS part
+    JOIN embeddings AS meaning
+      ON meaning.group_id = part ->> 5 AND meaning.conversation_id = part ->> 3
+    WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
+      AND meaning.model = :model
+      AND (:as_of::bigint IS NULL OR meaning.created_at <= :as_of::bigint)
+      AND (:before_at::bigint IS NULL
+           OR CASE WHEN meaning.conversation_id = :before_conversation::text THEN meaning.seq < :before_seq::bigint
+                   ELSE meaning.sent_at < :before_at::bigint END)
+) AS compared
+WHERE similarity >= :min_similarity::double precision
+ORDER BY similarity DESC, seq DESC, conversation_id
+LIMIT :limit
+
+-- name: place_of_message
+-- across groups
+SELECT message.conversation_id, message.seq, message.created_at
+FROM json_each(:visible) AS part
+CROSS JOIN messages AS message
+WHERE message.group_id = json_extract(part.value, '$[5]')
+  AND message.conversation_id = json_extract(part.value, '$[3]')
+  AND message.message_id = :message_id AND (message.visibility = 'user' OR message.role = 'summary')
+
+-- name: place_of_message [postgres]
+-- across groups
+SELECT message.conversation_id, message.seq, message.created_at
+FROM json_array_elements(:visible::json) AS part
+JOIN messages AS message
+  ON message.group_id = part ->> 5 AND message.conversation_id = part ->> 3
+WHERE message.message_id = :message_id AND (message.visibility = 'user' OR message.role = 'summary')
+
+-- name: found_messages
+-- `places` is JSON: lists of group, conversation and seq.
+-- across groups
+SELECT message.conversation_id,
+       message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_each(:places) AS place
+CROSS JOIN messages AS message
+WHERE message.group_id = json_extract(place.value, '$[0]')
+  AND message.conversation_id = json_extract(place.value, '$[1]') AND message.seq = json_extract(place.value, '$[2]')
+
+-- name: found_messages [postgres]
+-- across groups
+SELECT message.conversation_id,
+       message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM json_array_elements(:places::json) AS place
+CROSS JOIN messages AS message
+WHERE message.group_id = place ->> 0 AND message.conversation_id = place ->> 1
+  AND message.seq = (place ->> 2)::bigint
+
+-- name: search_progress
+SELECT indexed_seq, embedded_seq, model, parked, scope FROM search_progress
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: begin_search_progress
+-- across groups: each conversation has its own number
+INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked)
+SELECT :group_id, :conversation_id, COALESCE(MAX(number), 0) + 1, :scope, :after, :after, NULL, 0
+FROM search_progress
+WHERE true
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+
+-- name: begin_search_progress [postgres]
+-- Here an entry needs no number.
+INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked)
+VALUES (:group_id, :conversation_id, 0, :scope, :after, :after, NULL, 0)
+ON CONFLICT (group_id, conversation_id) DO NOTHING
+
+-- name: insert_search_entry
+INSERT INTO search_entries (rowid, group_id, conversation_id, seq, length, sent_at, created_at, terms)
+SELECT (number << 31) + :seq, group_id, conversation_id, :seq, :length, :sent_at, :now, :terms
+FROM search_progress
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: insert_search_entry [postgres]
+INSERT INTO search_entries (group_id, conversation_id, seq, length, sent_at, created_at, terms)
+VALUES (:group_id, :conversation_id, :seq, :length, :sent_at, :now, array_to_tsvector(string_to_array(:terms, ' ')))
+
+-- name: advance_indexed
+UPDATE search_progress SET indexed_seq = :end_seq, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND indexed_seq = :after
+RETURNING indexed_seq
+
+-- name: insert_embedding
+INSERT INTO embeddings (group_id, conversation_id, seq, model, sent_at, created_at, vector)
+VALUES (:group_id, :conversation_id, :seq, :model, :sent_at, :now, :vector)
+ON CONFLICT (group_id, conversation_id, seq) DO UPDATE
+SET model = excluded.model, created_at = excluded.created_at, vector = excluded.vector
+
+-- name: insert_embedding [postgres]
+INSERT INTO embeddings (group_id, conversation_id, seq, model, sent_at, created_at, vector)
+VALUES (:group_id, :conversation_id, :seq, :model, :sent_at, :now, :numbers)
+ON CONFLICT (group_id, conversation_id, seq) DO UPDATE
+SET model = excluded.model, created_at = excluded.created_at, vector = excluded.vector
+
+-- name: advance_embedded
+UPDATE search_progress SET embedded_seq = :end_seq, model = :model, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND :after = CASE WHEN model = :model THEN embedded_seq ELSE :first END
+RETURNING embedded_seq
+
+-- name: advance_embedded [postgres]
+UPDATE search_progress SET embedded_seq = :end_seq, model = :model::text, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND :after::bigint = CASE WHEN model = :model::text THEN embedded_seq ELSE :first::bigint END
+RETURNING embedded_seq
+
+-- name: mark_vectorized
+UPDATE conversations SET vectorized_at = :read_at
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND last_seq <= :end_seq
+
+-- name: delete_search_entries
+DELETE FROM search_entries
+WHERE rowid BETWEEN (SELECT (number << 31) + :start_seq FROM search_progress
+                     WHERE group_id = :group_id AND conversation_id = :conversation_id)
+                AND (SELECT (number << 31) + :end_seq FROM search_progress
+                     WHERE group_id = :group_id AND conversation_id = :conversation_id)
+
+-- name: delete_search_entries [postgres]
+DELETE FROM search_entries
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: rewind_search
+-- What stands behind `end_seq` is to be indexed again.
+UPDATE search_progress
+SET indexed_seq = CASE WHEN indexed_seq < :end_seq THEN indexed_seq ELSE :end_seq END,
+    embedded_seq = CASE WHEN embedded_seq < :end_seq THEN embedded_seq ELSE :end_seq END
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_embeddings
+DELETE FROM embeddings
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+
+-- name: delete_search_progress
+DELETE FROM search_progress WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: behind_in_words
+-- Conversations that have an owner and messages which are not indexed, unless somebody works on them or they are to be
+-- tried later.
+-- across groups
+SELECT own.conversation_id
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+LEFT JOIN background_work AS work
+  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
+WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
+  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+  AND own.last_seq > COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now
+       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
+ORDER BY own.group_id, own.conversation_id
+LIMIT :limit
+
+-- name: behind_in_meanings
+-- across groups
+SELECT own.conversation_id
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+LEFT JOIN background_work AS work
+  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
+WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
+  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+  AND own.last_seq > COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
+                              own.forked_at_seq - 1, 0)
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now
+       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
+ORDER BY own.group_id, own.conversation_id
+LIMIT :limit
+
+-- name: search_backlog
+-- Messages that are not indexed yet, messages without a meaning yet, and messages that were given up.
+-- across groups
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
+                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+
+-- name: search_backlog [postgres]
+-- across groups
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model::text THEN progress.embedded_seq END,
+                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+       CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+
+-- name: merge_search
+-- As `merge_index`.
+-- across groups
+INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
+
+-- name: merge_search [postgres]
+-- across groups
+SELECT 1
