@@ -221,6 +221,11 @@ RULED = 3.6
 
 RULED_SALIENCE = 100
 
+SETTLED = 3.0
+"""The worth of what was done, or told to be kept: what is worth as much may take all the room of a memory."""
+
+NOTED_SALIENCE = 99
+
 
 class Fact(Value, frozen=True, kw_only=True):
     """Something that a message states.
@@ -255,10 +260,12 @@ class Fact(Value, frozen=True, kw_only=True):
         """
         if self.salience == RULED_SALIENCE:
             return RULED
+        if self.salience == NOTED_SALIENCE:
+            return SETTLED
         if self.salience:
             return 1.0 + 1.9 * self.salience / 100
         if self.act == "decision":
-            return 3.0
+            return SETTLED
         if self.act == "correction" or self.category in ("DECISION", "CONDITION"):
             return 2.5
         if self.said_by == "tool":

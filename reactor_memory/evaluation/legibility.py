@@ -30,6 +30,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’.:/@-][^\W_]+)*")
 _SPEAKER = re.compile(r"\s*(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agreed|told)(?: #\d+)?:\s+)", re.IGNORECASE)
 _LATIN = re.compile(r"[A-Za-z]")
 _CLOCK = re.compile(r"\d+:\d+|\d*[ap]m", re.IGNORECASE)
+_HOUR = re.compile(r"\d ?am\W*$", re.IGNORECASE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _CLAUSE_END = re.compile(r"[,;:.!?()\[\]] ")
 _CONTRACTED = re.compile(r"(?:i|you|s?he|it|we|they|that|there|here|what|who|where|how|let)['’](?:m|s|re|ve|d|ll)")
@@ -142,7 +143,7 @@ def _is_statement(piece: str, *, by_user: bool) -> bool:
             _has_clause(words, folded)
             or ((by_user or words[0][:1].isupper() or folded[0] == "please") and _commands(folded))
         )
-        and folded[-1] not in _DANGLING
+        and (folded[-1] not in _DANGLING or bool(_HOUR.search(piece)))
         and folded[0] not in _set("of than and or about into")
         and max(map(_longest_bare_run, _CLAUSE_END.split(piece))) <= MOST_BARE
         and not _runs_together(words)

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from reactor_memory.models import RULED, BlockLine
+from reactor_memory.models import RULED, SETTLED, BlockLine
 
 Rank: TypeAlias = tuple[float, int]
 """The value of a line and the newest message that it was made from."""
 
 LOWEST: Rank = (0.0, 0)
 
-SETTLED = 3.0
 RECORDED_SHARE = 0.08
 """From this share of all lines on, in tokens, what was done counts as being on record."""
 DETAIL_SHARE = 0.6
@@ -96,7 +95,7 @@ def choose(lines: Sequence[BlockLine], room: Room, before: Rank | None = None) -
 
 def _recorded(lines: Sequence[BlockLine]) -> float:
     """How far what was done is on record: 0 not at all, 1 as in a session where tools do everything."""
-    done = sum(line.tokens for line in lines if SETTLED <= line.value < RULED)
+    done = sum(line.tokens for line in lines if SETTLED < line.value < RULED)
     return min(1.0, done / (RECORDED_SHARE * (sum(line.tokens for line in lines) or 1)))
 
 

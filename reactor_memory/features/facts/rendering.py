@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.standing import revalued
-from reactor_memory.models import RULED, BlockLine, Fact, Form
+from reactor_memory.models import RULED, SETTLED, BlockLine, Fact, Form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates
 from reactor_memory.text.skeleton import skeleton
@@ -52,7 +52,6 @@ AGAIN = "then "
 BELOW_TITLE = "+ "
 COMMON_SHARE = 0.67
 COMMON_TITLE = "unless told otherwise"
-DECIDED = 3.0
 TITLE_WORTH = 0.001
 SOON = 12
 """A call made again within so many messages belongs to the one before."""
@@ -323,7 +322,7 @@ def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLi
     """
     groups: dict[str, list[RenderedLine]] = {}
     for each in lines:
-        title = each.line.text.partition(": ")[0] if each.line.value >= DECIDED else ""
+        title = each.line.text.partition(": ")[0] if each.line.value >= SETTLED else ""
         groups.setdefault(title, []).append(each)
     others = groups.pop("", [])
     for title, group in groups.items():
@@ -367,6 +366,8 @@ def _quotation_lines(facts: Sequence[Fact], style: _Style) -> Iterator[RenderedL
     shortened = {replace(fact, value=quoted_text(fact, squeezed=style.squeezed)): (fact,) for fact in facts}
     is_sentence = facts[0].anchor == ABOUT_USER or bool(_OWN_SEQ.search(facts[0].anchor))
     pieces = [_quoted(fact, is_sentence=is_sentence) for fact in shortened if fact.value]
+    if pieces and is_sentence:
+        pieces[0] = pieces[0]._replace(text=_begun(pieces[0].text))
     yield from _row_lines(head, pieces, shortened, style.tokens_of)
 
 
@@ -374,6 +375,12 @@ def _quoted(fact: Fact, *, is_sentence: bool) -> _Piece:
     if is_sentence and "=" not in fact.value:
         return _Piece(fact.value, (fact,))
     return _Piece(f"{short_label(fact.key)}={fact.value}", (fact,))
+
+
+def _begun(said: str) -> str:
+    """A sentence with a capital letter, but for names such as "iPad"."""
+    first = said.partition(" ")[0]
+    return said[:1].upper() + said[1:] if first.islower() else said
 
 
 def quoted_text(fact: Fact, *, squeezed: bool) -> str:

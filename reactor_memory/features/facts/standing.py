@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from reactor_memory.models import BlockLine, Fact
+from reactor_memory.models import SETTLED, BlockLine, Fact
 from reactor_memory.text.caches import memo
 from reactor_memory.text.words import COMMON_WORDS, PICTURE_MARK, STOP_WORDS, Sentence, read_sentences
 
@@ -32,9 +32,6 @@ REMEMBERED = 8
 
 MOST_LINES = 2048
 """What so many lines and facts say is remembered (16 MB): when a window moves, all but a few are those of before."""
-
-_SETTLED = 3.0
-"""What a user ruled and what was done is worth as much or more, and keeps it."""
 
 
 class _Told(NamedTuple):
@@ -109,7 +106,7 @@ def _revalue(place: int, new: _Told, older: Mapping[int, _Told], values: list[fl
         if corrects or at in anew or (old.corrects and not new.by_user):
             values[place] = max(values[place], old.value)
     for at, old in anew.items():
-        if old.value < _SETTLED:
+        if old.value < SETTLED:
             values[at] = min(values[at], REPLACED)
     return new._replace(corrects=corrects, value=values[place])
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.features.facts.line_choice import LOWEST, SETTLED, Room, choose, share_out
-from reactor_memory.models import BlockLine
+from reactor_memory.features.facts.line_choice import LOWEST, Room, choose, share_out
+from reactor_memory.models import SETTLED, BlockLine
+
+DONE = SETTLED + 0.06
+"""The worth of a call that was made: of its decision, and of one detail."""
 
 
 def line(value: float, seq: int, tokens: int = 10) -> BlockLine:
@@ -16,7 +19,7 @@ def line(value: float, seq: int, tokens: int = 10) -> BlockLine:
 
 
 def settled(*seqs: int) -> list[BlockLine]:
-    return [line(SETTLED, seq) for seq in seqs]
+    return [line(DONE, seq) for seq in seqs]
 
 
 def details(*seqs: int) -> list[BlockLine]:
@@ -93,7 +96,7 @@ def test_between_two_cuts_lines_are_only_added() -> None:
     before: tuple[float, int] | None = None
     shown: list[list[int]] = []
     for newest in range(1, 60):
-        lines = [line(SETTLED if seq % 5 == 0 else 1.5 + seq % 3 / 10, seq) for seq in range(1, newest + 1)]
+        lines = [line(DONE if seq % 5 == 0 else 1.5 + seq % 3 / 10, seq) for seq in range(1, newest + 1)]
         choice = choose(lines, share_out(lines, budget=400, most=300), before)
         before = choice.floor
         shown.append([lines[index].source_seqs[0] for index in choice.kept])

@@ -20,7 +20,7 @@ from reactor_memory.features.facts.rendering import (
     render_facts,
     render_narrative,
 )
-from reactor_memory.models import Fact, Form
+from reactor_memory.models import SETTLED, Fact, Form
 from tests.tables import each_row
 
 WORDS = ("check_in_date", "party_size", "from_city", "quantity", "day", "is_late")
@@ -390,10 +390,10 @@ def test_quoted_payloads_stay_data(payload: str, said_by: str) -> None:
 
 def test_a_quotation_is_shown_whole_and_only_the_user_is_named() -> None:
     said = quoted("you would like 2 rooms at the Hotel Nord")
-    assert lines(said) == ["- you would like 2 rooms at the Hotel Nord"]
+    assert lines(said) == ["- You would like 2 rooms at the Hotel Nord"]
     assert lines(quoted("I would like 2 rooms", "user", anchor="the user #4")) == ["the user: I would like 2 rooms"]
     assert lines(quoted("make it 3", "user", source_seq=3), said) == [
-        "- make it 3; you would like 2 rooms at the Hotel Nord"
+        "- Make it 3; you would like 2 rooms at the Hotel Nord"
     ]
 
 
@@ -404,7 +404,7 @@ def test_who_speaks_under_a_name_is_named_and_nobody_passes_for_the_user() -> No
 
 def test_a_relative_time_stands_with_its_date() -> None:
     said = quoted("we met last Tuesday", anchor="Melanie #4", key="date.said_20_july_2023")
-    assert lines(said) == ["Melanie: we met last Tuesday (18 July 2023)"]
+    assert lines(said) == ["Melanie: We met last Tuesday (18 July 2023)"]
 
 
 def test_a_short_form_leaves_out_what_says_nothing() -> None:
@@ -414,7 +414,7 @@ def test_a_short_form_leaves_out_what_says_nothing() -> None:
     )
     shown = render_facts([said, ruled], count=count, form="short")
     assert [line.text for line in shown] == [
-        "- taxi from Oslo to Bergen",
+        "- Taxi from Oslo to Bergen",
         "the user: Never deploy to production on Fridays",
     ]
     also = quoted("I really want the tea for two, please")
@@ -422,10 +422,11 @@ def test_a_short_form_leaves_out_what_says_nothing() -> None:
 
 
 def test_the_value_of_a_quotation_grows_with_its_salience_up_to_what_tools_did_and_rules_are_worth_more() -> None:
-    *said, ruled = [render_facts([quoted("2 rooms", salience=s)], count=count)[0].value for s in (1, 50, 99, 100)]
+    quotations = (quoted("2 rooms", salience=salience) for salience in (1, 50, 98, 99, 100))
+    *said, noted, ruled = [render_facts([each], count=count)[0].value for each in quotations]
     done = render_facts([fact(f"Hotel {n}", f"k{n}", act="decision") for n in range(20)], count=count)[0].value
     assert said == sorted(said)
-    assert 1 < said[0] < said[-1] < 3 < done < ruled
+    assert 1 < said[0] < said[-1] < noted == SETTLED < done < ruled
 
 
 @pytest.mark.parametrize("begin", ["- ", "+ ", "- - ", "* "])
@@ -508,4 +509,4 @@ def test_what_was_changed_last_stands_last() -> None:
 
 def test_what_holds_of_the_user_says_what_it_is() -> None:
     about = fact("555-0142", "phone_number", anchor="the user", said_by="user", salience=100)
-    assert lines(about) == ["the user: phone number 555-0142"]
+    assert lines(about) == ["the user: Phone number 555-0142"]

@@ -260,7 +260,7 @@ def test_lines_that_the_budget_has_no_room_for_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "shown"), [(900, "- trip from Oslo to Bergen"), (20_000, "- a trip from Oslo to Bergen")]
+    ("budget", "shown"), [(900, "- Trip from Oslo to Bergen"), (20_000, "- A trip from Oslo to Bergen")]
 )
 def test_where_far_more_was_said_than_fits_it_is_said_in_fewer_words(budget: int, shown: str) -> None:
     facts = tuple(

@@ -35,6 +35,7 @@ def test_the_rules_agree_with_lines_that_were_judged_by_hand() -> None:
         "the user: book the table at eight for Kim",
         "the user: I went to the museum with Ana last Tuesday (18 July 2023)",
         "- The flight departs at 7:45 pm and costs $262",
+        "- It leaves on March 3rd at 8 am",
         "- Your bus leaves Anaheim at 09:10; ticket number 4711",
         "She moved to Oslo in May.",
         "我们明天早上九点在火车站见面。",

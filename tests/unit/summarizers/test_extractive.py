@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import Extraction, Fact, Message, ToolCall
+from reactor_memory.models import SETTLED, Extraction, Fact, Message, ToolCall
 from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio
@@ -153,7 +153,7 @@ async def test_an_affirmed_read_back_is_agreed() -> None:
         says("Done."),
     )
     agreed = values(found, "agreed #4")
-    assert agreed == {"date": "Hotel Nord in Oslo from March 3rd for four nights"}
+    assert agreed == {"date": "Please confirm: Hotel Nord in Oslo from March 3rd for four nights"}
 
 
 async def test_what_was_corrected_goes_with_what_was_agreed() -> None:
@@ -200,6 +200,45 @@ async def test_a_read_back_that_was_accepted_and_done_matters_more_than_an_offer
     assert {f.act for f in found if f.anchor == "agreed #6"} == {"decision"}
 
 
+@each_row(
+    ("told", "reply", "kept"),
+    [
+        ("Before I forget: Mei Vance's desk number is 73.", "Noted.", "Mei Vance's desk number is 73"),
+        ("By the way, bills for paper go to Asha Moreau.", "Got it: Asha Moreau.", "Bills for paper go to Asha Moreau"),
+        ("Remember that Piet cannot stand caffeine.", "I will keep that in mind.", "Piet cannot stand caffeine"),
+        ("Can the visit of Ada Lund be on May 3rd instead?", "Updated.", "the visit of Ada Lund be on May 3rd"),
+        ("Notre code est B-77.", "Compris.", "code est B-77"),
+    ],
+)
+async def test_what_the_model_takes_note_of_is_worth_as_much_as_what_was_done(told: str, reply: str, kept: str) -> None:
+    found = await facts(user(told), says(reply))
+    [noted] = [fact for fact in found if kept.casefold() in fact.value.casefold()]
+    assert noted.worth == SETTLED
+    assert not [fact for fact in found if fact.said_by == "assistant"]
+
+
+@each_row(
+    ("told", "reply"),
+    [
+        ("Mei Vance sits at desk 73.", "Then desk 74 is free."),
+        ("Mei Vance sits at desk 73.", "Okay, and who sits at desk 74?"),
+        ("Does Mei Vance sit at desk 73?", "I will check."),
+    ],
+)
+async def test_an_answer_that_says_or_asks_more_takes_no_note(told: str, reply: str) -> None:
+    found = await facts(user(told), says(reply))
+    assert all(fact.worth < SETTLED for fact in found)
+
+
+async def test_a_read_back_is_kept_as_a_sentence() -> None:
+    found = await facts(
+        user("Two rooms in Oslo from March 3rd."),
+        says("Just to be sure, you want two rooms in Oslo from March 3rd?"),
+        user("Yes."),
+    )
+    assert values(found, "agreed #2") == {"date": "you want two rooms in Oslo from March 3rd?"}
+
+
 async def test_an_offer_is_no_fact_and_an_agreement_is() -> None:
     found = await facts(
         user("Something in Oslo."),
@@ -209,7 +248,7 @@ async def test_an_offer_is_no_fact_and_an_agreement_is() -> None:
         user("Yes."),
     )
     assert not [fact for fact in found if "Red Lion" in fact.value]
-    assert values(found, "agreed #4") == {"name": "Blue Door in Oslo"}
+    assert values(found, "agreed #4") == {"name": "Shall I confirm Blue Door in Oslo?"}
 
 
 async def test_what_the_model_read_back_matters_less_in_the_words_of_the_user() -> None:
@@ -270,7 +309,7 @@ async def test_a_long_sentence_is_kept_in_pieces() -> None:
 )
 async def test_decisions_and_conditions_are_kept_word_for_word(text: str, category: str) -> None:
     found = await facts(user(text), says("Noted."))
-    assert (text, category) in [(f.value, f.category) for f in found]
+    assert (text.removesuffix("."), category) in [(f.value, f.category) for f in found]
 
 
 @each_row(

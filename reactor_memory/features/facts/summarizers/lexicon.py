@@ -91,11 +91,37 @@ RULE = _phrases(
     r"(?<!that )(?<!this )(?<!it )(?<!you )(?<!he )(?<!she )(?<!they )(?<!which )(?<!there )(?<!a )must"
     r"(?!['’]?ve| (?:have|be|feel))",
     "(?:please|always|never|you)[^.!?]{1,60} in (?:the )?future|in (?:the )?future,? (?:please|always|never|you|don't)",
+    r"no exceptions|without exception|only ever|whenever (?:it(?:'s| is)|you)\b",
     r"^\W*(?:please |and |but |so |also ){0,2}"
     r"(?:(?:don't|do not) (?!worry|forget|give up|hesitate|be afraid|mention|stress|sweat)"
     r"|never (?!saw|thought|knew|been|had|mind)|always (?!been|wanted|loved|had)|make sure (?!you)|only)",
 )
 """Words of a rule that stands."""
+
+ASIDE = _phrases(
+    "by the way|before i forget|one more thing|just so you (?:have it|know)|fyi|btw",
+    "for (?:your|the) (?:information|notes?|records?)|(?:please )?(?:note|remember|keep in mind)(?: that|(?=[:,]))",
+    r"(?:(?:please|just|kindly|to|let me|can you|could you|i(?:'d like|'ll| want| need)?) ){0,4}"
+    r"(?:double[- ]check|confirm|verify|check|make sure|be (?:sure|clear|certain)|recap)(?:ing)?"
+    r"(?: the following)?(?: that)?"
+    r"(?=\W{1,3}(?:you|i|we|it|there)\b)",
+    begin=r"\W*",
+    end=r"\W*(?: |$)",
+)
+"""Words that open a sentence which tells something by the way, or reads it back; `match` it."""
+
+NOTED = _words(
+    "noted note notes understood got remember remembered mind recorded saved updated changed will course certainly sure"
+    " ok okay"
+    " notiert verstanden entendido anotado noté compris capito annotato понял понятно записал"
+)
+"""A reply says one of these of what it was told"""
+
+NOTING = NOTED | _words(
+    "alright right thanks thank done do keep made make taken take written put added that's it's i've i'll good"
+    " great fine perfect absolutely yes"
+)
+"""and beside them only these, and what was told."""
 
 CONDITION = _phrases(
     "at least|is required|are required|without|except|avoid|prefer|until|as long as|provided that",

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from reactor_memory.features.facts.summarizers.lexicon import ASIDE
 from reactor_memory.models import Message, Role
 from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, PICTURE_MARK, Sentence, Word
 
@@ -114,7 +115,7 @@ def statement_of(sentence: Sentence, speakers: frozenset[str], *, agreed: bool =
     details = frozenset(sentence.details) - speakers
     if sentence.text.endswith(("?", "？")) and not (agreed and len(details) >= MIN_PROPOSED):
         return None
-    words = _without_openers(sentence.words, speakers)
+    words = _beyond_openers(sentence, speakers)
     if not words:
         return None
     is_picture = words[0].raw.startswith(PICTURE_MARK)
@@ -124,6 +125,22 @@ def statement_of(sentence: Sentence, speakers: frozenset[str], *, agreed: bool =
     if not _says_something(telling) or (not agreed and _PLEASANTRY.match(said.replace("’", "'"))):
         return None
     return Statement(sentence, start, stop, telling, _worth(telling, words, details, len(said)), bool(details))
+
+
+def spoken_part(sentence: Sentence) -> tuple[int, int] | None:
+    """The place of a sentence without the words that only open it; None if it has no others."""
+    words = _beyond_openers(sentence)
+    if not words:
+        return None
+    asks = [word for word in sentence.words if word.folded == "please" and word.end + 1 == words[0].begin]
+    last = words[-1]
+    return (asks or words)[0].start, last.end if last.raw.endswith(("?", "？")) else last.stop
+
+
+def beyond_aside(sentence: Sentence) -> int:
+    """Where a sentence begins behind words such as "by the way"."""
+    aside = ASIDE.match(sentence.text)
+    return sentence.start + (aside.end() if aside else 0)
 
 
 def most_telling(statements: Sequence[Statement], content: frozenset[str]) -> list[Statement]:
@@ -156,7 +173,9 @@ def _says_something(telling: frozenset[str]) -> bool:
     return len(telling) >= MIN_WORDS and any(any(c.isalpha() for c in word) for word in telling)
 
 
-def _without_openers(words: Sequence[Word], speakers: frozenset[str]) -> Sequence[Word]:
+def _beyond_openers(sentence: Sentence, speakers: frozenset[str] = frozenset()) -> Sequence[Word]:
+    begin = beyond_aside(sentence)
+    words = [word for word in sentence.words if word.begin >= begin]
     first = 0
     for first, word in enumerate(words):
         if word.text and not _opens(word, speakers):

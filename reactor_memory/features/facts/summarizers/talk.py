@@ -13,13 +13,15 @@ from typing import NamedTuple
 from reactor_memory.features.facts.summarizers.lexicon import (
     AFFIRMATION,
     CORRECTION,
+    NOTED,
+    NOTING,
     READ_BACK,
     REFUSAL,
     REVISION,
     SETBACK,
 )
 from reactor_memory.models import Message
-from reactor_memory.text.words import Sentence, read_sentences
+from reactor_memory.text.words import STOP_WORDS, Sentence, read_sentences
 
 NEARBY = 14
 """How many messages before or after one belong to the same talk."""
@@ -64,6 +66,13 @@ class Told(NamedTuple):
     @property
     def text(self) -> str:
         return self.message.content
+
+    @property
+    def stated(self) -> frozenset[str]:
+        """The words that say something, without those of questions."""
+        return frozenset(
+            word for sentence in self.sentences if not sentence.text.endswith("?") for word in sentence.content
+        )
 
     @property
     def corrects(self) -> bool:
@@ -150,6 +159,17 @@ class Talk:
     def accepted(self, index: int) -> bool:
         """Whether the reply to a message begins with consent."""
         return _accepts(self._reply(index))
+
+    def noted(self, index: int) -> bool:
+        """Whether the model answers what a user tells, or wants changed, with no more than that it has taken note."""
+        told, reply = self.told[index], self._reply(index)
+        if not told.by_user or reply is None or reply.by_user or "?" in reply.text:
+            return False
+        if "?" in told.text and not told.revises:
+            return False
+        at_once = reply.message.seq is None or told.message.seq is None or reply.message.seq == told.message.seq + 1
+        added = reply.words - told.words - {word.removesuffix("'s").removesuffix("’s") for word in told.words}
+        return at_once and not reply.message.tool_calls and bool(added & NOTED) and added - STOP_WORDS <= NOTING
 
     def _reply(self, index: int) -> Told | None:
         return self.told[index + 1] if index + 1 < len(self.told) else None

@@ -24,14 +24,16 @@ from reactor_memory.features.facts.summarizers.lexicon import (
 )
 from reactor_memory.features.facts.summarizers.statements import (
     Statement,
+    beyond_aside,
     is_echo,
     most_telling,
     speaker_of,
+    spoken_part,
     statement_of,
     telling,
 )
 from reactor_memory.features.facts.summarizers.talk import Talk, Told
-from reactor_memory.models import Act, Category, Fact, Message, Role
+from reactor_memory.models import NOTED_SALIENCE, Act, Category, Fact, Message, Role
 from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times
 from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
 
@@ -47,7 +49,8 @@ NEARBY_ROWS = 10
 
 # The salience of what users say so that it holds for later; nothing else reaches the first.
 STANDING = 1.0
-MOST = 0.99
+NOTED = NOTED_SALIENCE / 100
+MOST = 0.98
 CORRECTING = 0.6
 ABOUT_USER = 0.35
 PASSING = 0.2
@@ -89,6 +92,8 @@ class Row(NamedTuple):
     salience: float
     statements: Sequence[Statement] = ()
     is_agreed: bool = False
+    is_noted: bool = False
+    by_names: bool = False
     before: tuple[Told, ...] = ()
 
     @property
@@ -112,8 +117,11 @@ def text_facts(
     """
     speakers = speaker_of(messages)
     talk = Talk(messages, frozenset(word.casefold() for name in speakers.values() for word in name.split()))
-    places = (index for index, told in enumerate(talk.told) if told.message.seq not in recorded)
-    rows = [_row(talk, index, data, speakers) for index in places]
+    notes = {index for index in range(len(talk.told)) if "assistant" not in speakers and talk.noted(index)}
+    places = (
+        index for index, told in enumerate(talk.told) if told.message.seq not in recorded and index - 1 not in notes
+    )
+    rows = [_row(talk, index, data, speakers, is_noted=index in notes) for index in places]
     settled = {told.message.seq for row in rows for told in row.before}
     for index, row in enumerate(rows):
         if row.told.by_user:
@@ -123,17 +131,20 @@ def text_facts(
             yield from _quotations(row)
 
 
-def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, str]) -> Row:
+def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, str], *, is_noted: bool) -> Row:
     told = talk.told[index]
     seq, role = told.message.seq, told.message.role
     if not told.by_user and talk.agreed[index] and _telling(told, is_agreed=True):
         salience = talk.salience(index) * _beside(told, data)
-        return Row(f"{AGREED} #{seq}", told, salience, is_agreed=True, before=talk.led_to(index))
+        before = talk.led_to(index)
+        return Row(f"{AGREED} #{seq}", told, salience, is_agreed=True, before=before, by_names=bool(speakers))
     statements = _statements(talk, index)
     salience = _of_talk(talk, index, statements)
+    anchor = f"{speakers.get(role, USER if told.by_user else TOLD)} #{seq}"
+    if is_noted:
+        return Row(anchor, told, NOTED, statements, is_noted=True)
     if told.by_user:
         salience = max(salience, _lasting(told)) * (1 - talk.confirmed(index))
-    anchor = f"{speakers.get(role, USER if told.by_user else TOLD)} #{seq}"
     return Row(anchor, told, salience * _beside(told, data), statements)
 
 
@@ -168,8 +179,8 @@ def _beside(told: Told, data: frozenset[str]) -> float:
 def _statements(talk: Talk, index: int) -> list[Statement]:
     """What a message states of its own: no echo of the one before."""
     told = talk.told[index]
-    before = talk.told[index - 1].content if index and not told.revises else frozenset[str]()
-    agreed = not told.by_user and talk.accepted(index)
+    before = talk.told[index - 1].stated if index and not told.revises else frozenset[str]()
+    agreed = talk.noted(index) if told.by_user else talk.accepted(index)
     stated = (each for sentence in told.sentences if (each := statement_of(sentence, talk.speakers, agreed=agreed)))
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
     return most_telling(own, told.content - talk.speakers)
@@ -192,7 +203,7 @@ def _quotations(row: Row) -> Iterator[Fact]:
     used: Counter[str] = Counter()
     for told in (*row.before, *([row.told] if row.is_agreed else ())):
         for sentence in _telling(told, is_agreed=told is row.told):
-            if place := telling_part(sentence):
+            if place := telling_part(sentence) if row.by_names else spoken_part(sentence):
                 yield from _quoted(row, told, sentence, place, used)
     for statement in row.statements[:MAX_SENTENCES]:
         yield from _quoted(row, row.told, statement.sentence, (statement.start, statement.stop), used)
@@ -254,13 +265,15 @@ def _rulings(row: Row) -> Iterator[Fact]:
     ruled = ((sentence, ruling) for sentence in row.told.sentences if (ruling := _ruling_of(sentence)))
     for sentence, ruling in islice(ruled, MAX_SENTENCES):
         key = _numbered(ruling.category.lower(), used)
-        message, place = row.told.message, sentence.start
-        yield _fact(message, row.anchor, key, sentence.text, place, ruling.category, act, ruling.salience)
+        place = beyond_aside(sentence)
+        said = sentence.text[place - sentence.start : sentence.words[-1].stop - sentence.start]
+        salience = STANDING if row.is_noted else ruling.salience
+        yield _fact(row.told.message, row.anchor, key, said, place, ruling.category, act, salience)
 
 
 def _ruling_of(sentence: Sentence) -> Ruling | None:
     """Whether a sentence of a user decides something or sets a condition; questions do neither."""
-    text = sentence.text
+    text = sentence.text[beyond_aside(sentence) - sentence.start :]
     if (
         text.endswith("?")
         or len(text) > MAX_SENTENCE_CHARACTERS
@@ -303,7 +316,7 @@ def _fact(
         span=(start, start + len(value)),
         said_by=message.role,
         act=act,
-        salience=max(1, round(100 * (salience if salience == STANDING else min(salience, MOST)))),
+        salience=max(1, round(100 * (salience if salience >= NOTED else min(salience, MOST)))),
     )
 
 
