@@ -169,10 +169,10 @@ class ObservedExtractor(Extractor):
         self._telemetry = telemetry
 
     async def extract(
-        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = ()
+        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = (), *, failures: int = 0
     ) -> Extracted:
         with self._telemetry.operation("summarize", session_id) as span:
-            extracted = await super().extract(session_id, messages, existing_facts)
+            extracted = await super().extract(session_id, messages, existing_facts, failures=failures)
             usage = extracted.extraction.usage
             span.set_attribute("gen_ai.memory.summarizer", extracted.summarizer)
             span.set_attribute("gen_ai.memory.messages", len(messages))

@@ -14,6 +14,7 @@ from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.facts.database_store import SqlSummaryStore
+from reactor_memory.features.facts.extractor import ANSWERED
 from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
@@ -100,8 +101,8 @@ async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
 
 
 async def test_saves_and_loads_leave_parked_work_alone() -> None:
-    """Or a session that a provider refuses would cost a call for every turn."""
-    summarizer = ScriptedSummarizer(default=SummarizationError("refused", "no answer"))
+    """Or a session that a provider does not answer would cost a call for every turn."""
+    summarizer = ScriptedSummarizer(default=DOWN)
     background = {"max_attempts": 2, "backoff_seconds": 0.001, "max_backoff_seconds": 60}
     async with memory(summarizer, background=background) as container:
         manager = container.conversation_manager()
@@ -115,6 +116,26 @@ async def test_saves_and_loads_leave_parked_work_alone() -> None:
         assert (await work_state(container)).parked
     assert context.report.freshness == "catching_up"
     assert len(summarizer.calls) == 2
+
+
+@pytest.mark.parametrize("mode", ["ledger", "full"])
+@pytest.mark.parametrize("reason", sorted(ANSWERED))
+async def test_answers_of_no_use_are_asked_for_twice_and_then_done_without_a_model(mode: str, reason: str) -> None:
+    summarizer = ScriptedSummarizer(default=SummarizationError(reason, "no answer"))
+    background = {"backoff_seconds": 0.001, "max_backoff_seconds": 60}
+    messages = [Message.user("My order number is 48213."), Message.assistant("Noted."), *talk(28, start=3)]
+    async with memory(summarizer, background=background, summary={"mode": mode}) as container:
+        manager = container.conversation_manager()
+        await save(manager, "s", messages)
+        await eventually(lambda: len(summarizer.calls) >= 2)
+        await manager.drain()
+        state = await work_state(container)
+        segments = await manager.read_segments("s", user_id=USER)
+        facts = await manager.read_facts("s", user_id=USER)
+    assert (state.parked, state.attempts) == (False, 0)
+    assert {segment.summarizer for segment in segments} == ({"extractive"} if mode == "ledger" else set())
+    assert "48213" in " ".join(fact.value for fact in facts)
+    assert [call.seqs[0] for call in summarizer.calls[:2]] == [1, 1]
 
 
 async def test_parked_work_is_tried_once_more_when_the_session_is_used_after_the_longest_pause() -> None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import anyio.to_thread
 import msgspec
 
 from reactor_memory.core.ports import Summarizer
+from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.models import Extraction, Fact, Message, Value, is_kept_by_author
+
+
+logger = logging.getLogger(__name__)
+
+ANSWERED = frozenset({"malformed", "truncated", "refused", "rejected", "too_long"})
+"""Why an answer was of no use: the same question will hardly get a better one. An outage is no such reason."""
+
+
+PATIENCE = 2
+"""So often a run of messages is put to the summarizer in vain, each of which is paid for."""
 
 
 class Extracted(Value, frozen=True, kw_only=True):
@@ -25,7 +37,9 @@ class Extracted(Value, frozen=True, kw_only=True):
 class Extractor:
     """Calls the summarizer under a deadline and lets only what its answer can prove through.
 
-    Where a cap on spending is reached, `fallback` reads instead, which must cost nothing.
+    `fallback` reads instead, which must cost nothing, where a cap on spending is reached, and where the summarizer
+    answered and was of no use `PATIENCE` times in a row: memory says then what can be found without a model, until the
+    session is rebuilt.
     """
 
     def __init__(
@@ -40,32 +54,45 @@ class Extractor:
         self._guard = guard
 
     async def extract(
-        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = ()
+        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = (), *, failures: int = 0
     ) -> Extracted:
-        """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays.
+        """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays. `failures`: how
+        often it failed before this time.
 
         Facts are looked up in the redacted messages, and their spans count the characters of these. Summaries among
         the messages are not read: they are no originals. Nor is what an agent keeps for itself: memory is shown to all.
         Raises `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
         """
-        summarizer = self._summarizer
-        extraction, read = Extraction(), tuple[Message, ...]()
+        summarizer, extraction, read = self._summarizer, Extraction(), tuple[Message, ...]()
         originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
         if originals:
             read, known = await self._guard.redacted(originals, existing_facts)
-            if await self._guard.is_spent(session_id):
+            answer = await self._asked(session_id, read, known, is_last=failures + 1 >= PATIENCE)
+            if answer is None:
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, existing_facts=known)
-            else:
-                answer = await self._guard.call(
-                    session_id,
-                    lambda: summarizer.summarize(read, existing_facts=known),
-                    tokens=lambda extraction: extraction.usage.total,
-                )
             extraction = await anyio.to_thread.run_sync(_proven, answer, read)
         return Extracted(
             extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
         )
+
+    async def _asked(
+        self, session_id: str, messages: Sequence[Message], known: Sequence[Fact], *, is_last: bool
+    ) -> Extraction | None:
+        """The answer of the summarizer; None: the fallback has to read."""
+        if await self._guard.is_spent(session_id):
+            return None
+        try:
+            return await self._guard.call(
+                session_id,
+                lambda: self._summarizer.summarize(messages, existing_facts=known),
+                tokens=lambda extraction: extraction.usage.total,
+            )
+        except SummarizationError as error:
+            if not is_last or error.reason not in ANSWERED:
+                raise
+            logger.warning("the summarizer was of no use, another read", extra={"reason": error.reason})
+            return None
 
 
 def _proven(answer: Extraction, messages: Sequence[Message]) -> Extraction:

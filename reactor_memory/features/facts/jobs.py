@@ -112,7 +112,7 @@ class LedgerJob:
         return messages[: archived_segment(messages, until_seq) or 0]
 
     async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
-        extracted = await self._extractor.extract(session.session_id, messages)
+        extracted = await self._extractor.extract(session.session_id, messages, failures=lease.attempts)
         facts = extracted.extraction.facts
         start = before.covered_seq + 1
         end = messages[-1].seq or start
@@ -167,7 +167,7 @@ class LedgerJob:
         """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
-        extracted = await self._extractor.extract(session.session_id, left)
+        extracted = await self._extractor.extract(session.session_id, left, failures=lease.attempts)
         facts = extracted.extraction.facts
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
         shown = with_segment(ledger, *(await self._told(session, segment, facts)))
@@ -279,7 +279,7 @@ class FullJob:
         if session.last_seq <= self._trigger or done or not before:
             return None
         known = await self._summaries.get_summary(lease.session_id) or Summary()
-        extracted = await self._extractor.extract(session.session_id, before, known.facts())
+        extracted = await self._extractor.extract(session.session_id, before, known.facts(), failures=lease.attempts)
         extraction = extracted.extraction
         segment = Segment(
             conversation_id=session.session_id,
