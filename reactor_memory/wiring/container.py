@@ -195,7 +195,7 @@ def gemini_summarizer(settings: Settings) -> Summarizer:
     summary = settings.summary
     if summary.api_key is None:
         raise ConfigurationError("summary.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
-    return GeminiSummarizer(
+    model = GeminiSummarizer(
         model=summary.llm_model,
         api_key=summary.api_key.get_secret_value(),
         base_url=summary.base_url,
@@ -205,6 +205,13 @@ def gemini_summarizer(settings: Settings) -> Summarizer:
         max_output_tokens=summary.max_output_tokens,
         counter=counter_of(settings),
     )
+    return supplemented(model, settings)
+
+
+def supplemented(model: Summarizer, settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.supplemented import SupplementedSummarizer
+
+    return SupplementedSummarizer(model, extractive_summarizer(settings))
 
 
 def openai_summarizer(settings: Settings) -> Summarizer:
@@ -213,7 +220,7 @@ def openai_summarizer(settings: Settings) -> Summarizer:
     summary = settings.summary
     if "llm_model" not in summary.model_fields_set:
         raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
-    return OpenAISummarizer(
+    model = OpenAISummarizer(
         model=summary.llm_model,
         api_key=summary.api_key.get_secret_value() if summary.api_key else None,
         base_url=summary.base_url,
@@ -224,6 +231,7 @@ def openai_summarizer(settings: Settings) -> Summarizer:
         max_output_tokens=summary.max_output_tokens,
         counter=counter_of(settings),
     )
+    return supplemented(model, settings)
 
 
 def echo_chat_model(settings: Settings) -> ChatModel:

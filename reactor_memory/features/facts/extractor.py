@@ -14,7 +14,6 @@ from reactor_memory.features.facts.evidence import verify_facts, verify_narrativ
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.models import Extraction, Fact, Message, Value, is_kept_by_author
 
-
 logger = logging.getLogger(__name__)
 
 ANSWERED = frozenset({"malformed", "truncated", "refused", "rejected", "too_long"})

@@ -1,0 +1,234 @@
+"""The library with real models of 135 and 118 million parameters. So small a model invents things: that is the test.
+
+`make test-llm` installs the models and prints what was claimed and refused.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import anyio
+import pytest
+
+from reactor_memory import Memory, Message, open_memory
+from reactor_memory.evaluation.generator import generate_sessions
+from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
+from reactor_memory.evaluation.sessions import LabelledSession, without_tools
+from reactor_memory.evaluation.units import units_of
+from reactor_memory.features.facts.evidence import evidence_text
+from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.wiring.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+SESSIONS = 3
+LENGTH = 50
+BUDGET = 500
+SLACK = 0.02
+"""A model may cost so much of what survives without one."""
+
+
+def short(session: LabelledSession) -> LabelledSession:
+    """The beginning of a session, with the probes that it answers."""
+    probes = tuple(probe for probe in session.probes if probe.evidence and max(probe.evidence) < LENGTH)
+    return LabelledSession(name=session.name, messages=session.messages[:LENGTH], probes=probes)
+
+
+def sessions() -> list[LabelledSession]:
+    return [short(without_tools(session)) for session in generate_sessions(SESSIONS, seed=11)]
+
+
+def settings(file: Path, model_url: str, **summary: Any) -> Settings:
+    asked = {
+        "provider": "openai",
+        "llm_model": "smollm2",
+        "base_url": model_url,
+        "allow_http": True,
+        "max_output_tokens": 300,
+        "max_input_tokens": 3_000,
+        "timeout_seconds": 120,
+        "breaker_failures": 1_000,
+    }
+    return Settings(
+        store={"url": f"sqlite:///{file}"},
+        summary={**asked, **summary},
+        background={"backoff_seconds": 0.01, "max_backoff_seconds": 0.1, "lease_seconds": 300},
+    )
+
+
+async def write(memory: Memory, session: LabelledSession) -> None:
+    for start in range(0, len(session.messages), 10):
+        await memory.save_history(session.name, session.messages[start : start + 10])
+
+
+async def until_read(memory: Memory, session: LabelledSession) -> None:
+    """Failed attempts are made again after a pause, in which nobody works."""
+    while True:
+        await memory.drain()
+        state = await memory.work_state(session.name)
+        if state is None or (state.due_at is None and state.lease_until <= 0):
+            assert state is None or not state.parked
+            return
+        await anyio.sleep(0.05)
+
+
+@asynccontextmanager
+async def read_by_model(file: Path, model_url: str, **summary: Any) -> AsyncGenerator[Memory]:
+    """A memory in which the sessions are read."""
+    async with open_memory(settings(file, model_url, **summary)) as memory:
+        for session in sessions():
+            await write(memory, session)
+            await until_read(memory, session)
+        yield memory
+
+
+async def survival(memory: Memory) -> Scores:
+    """What is left of the details in a context that a model of 500 tokens gets."""
+    sheet = ScoreSheet()
+    for session in sessions():
+        context = await memory.load_history(session.name, budget=BUDGET, query="")
+        for probe in session.probes:
+            sheet.add(look_for(probe, list(units_of(context))))
+    return sheet.scores()
+
+
+def shown_lines(lines: Sequence[str]) -> Iterator[str]:
+    return (line for line in lines if line and not line.startswith(("Conversation", "(")))
+
+
+async def test_what_a_model_invents_is_not_shown_and_what_it_leaves_out_is(
+    model_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims: Counter[str] = Counter()
+    async with read_by_model(tmp_path / "model.db", model_url) as memory:
+        for session in sessions():
+            said = dict(enumerate(session.messages, 1))
+            for traced in await memory.facts.trace(session.name, everything=True):
+                stands = traced.fact.value in evidence_text(said[traced.fact.source_seq])
+                assert stands or not traced.fact.verified
+                in_any = any(traced.fact.value in message.content for message in session.messages)
+                reason = "verified" if stands else "says another message" if in_any else "is in no message"
+                claims[reason] += not traced.fact.salience
+                if not traced.fact.verified:
+                    context = await memory.load_history(session.name, budget=BUDGET, query="")
+                    block = "\n".join(message.content for message in context.messages if message.role == "system")
+                    assert in_any or traced.fact.value not in block
+        with_model = await survival(memory)
+        claims["segments"] = sum([len(await memory.facts.segments(session.name)) for session in sessions()])
+    async with read_by_model(tmp_path / "extractive.db", model_url, provider="extractive") as memory:
+        without = await survival(memory)
+    with capsys.disabled():
+        print(f"\nclaims of the model: {dict(claims)}; attributable {with_model.attributable} / {without.attributable}")
+    assert claims["segments"] >= SESSIONS * 3
+    assert sum(claims.values()) > claims["segments"], "the model claimed nothing: this shows nothing"
+    assert with_model.attributable is not None
+    assert without.attributable is not None
+    assert with_model.attributable >= without.attributable - SLACK
+    assert with_model.stale == without.stale == 0
+
+
+@pytest.mark.parametrize("summary", [{"max_output_tokens": 60}, {"response_format": "text"}], ids=["cut", "prose"])
+async def test_answers_that_are_cut_or_no_json_leave_no_gap(
+    model_url: str, tmp_path: Path, summary: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = sessions()[0]
+    async with open_memory(settings(tmp_path / "agent.db", model_url, **summary)) as memory:
+        await write(memory, session)
+        await until_read(memory, session)
+        segments = await memory.facts.segments(session.name)
+        facts = await memory.facts.list(session.name)
+        context = await memory.load_history(session.name, budget=BUDGET, query="")
+    with capsys.disabled():
+        print(f"\nread by: {dict(Counter(segment.summarizer for segment in segments))}, {len(facts)} facts")
+    assert segments[-1].end_seq >= LENGTH - 10
+    assert [each.start_seq for each in segments[1:]] == [each.end_seq + 1 for each in segments[:-1]]
+    assert [fact for fact in facts if fact.verified]
+    assert context.report.freshness == "fresh"
+
+
+async def test_loads_do_not_wait_while_the_model_writes(
+    model_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = sessions()[1]
+    async with open_memory(settings(tmp_path / "agent.db", model_url)) as memory:
+        await memory.save_history("quiet", session.messages[:10])
+        quiet = await timed_loads(memory, "quiet", 300)
+        await write(memory, session)
+        busy = await timed_loads(memory, "quiet", 300)
+        state = await memory.work_state(session.name)
+        assert state is not None
+        assert state.lease_until > 0, "the model was done before the loads were"
+    with capsys.disabled():
+        print(f"\np99 of loads: {p99(quiet):.2f} ms, while the model writes {p99(busy):.2f} ms")
+    assert max(busy) < 1_000, "an answer takes seconds"
+
+
+async def timed_loads(memory: Memory, session_id: str, count: int) -> list[float]:
+    took: list[float] = []
+    for _ in range(count):
+        start = time.perf_counter()
+        await memory.load_history(session_id, message="And then?")
+        took.append(1_000 * (time.perf_counter() - start))
+    return took
+
+
+def p99(values: list[float]) -> float:
+    return quantiles(values, n=100)[98]
+
+
+def test_a_model_answers_in_the_terminal(model_url: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "reactor_memory", "chat", "kitchen", "--store", str(tmp_path / "agent.db")]
+    asked = {
+        "REACTOR_MEMORY_CHAT__PROVIDER": "openai",
+        "REACTOR_MEMORY_CHAT__MODEL": "smollm2",
+        "REACTOR_MEMORY_CHAT__BASE_URL": model_url,
+        "REACTOR_MEMORY_CHAT__ALLOW_HTTP": "true",
+    }
+    talk = "My order number is 48213.\nWhat is my order number?\n"
+    ran = subprocess.run(command, input=talk, text=True, capture_output=True, env={**os.environ, **asked}, check=False)
+    assert ran.returncode == 0, ran.stderr
+    shown = subprocess.run(
+        [sys.executable, "-m", "reactor_memory", "show", "kitchen", "--store", str(tmp_path / "agent.db")],
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout
+    assert "48213" in shown
+    assert len(list(shown_lines(shown.splitlines()))) >= 4, "each question has an answer, which is stored"
+
+
+async def test_an_embedding_model_finds_what_is_said_in_other_words(embedder_url: str, tmp_path: Path) -> None:
+    search = {
+        "enabled": True,
+        "embedder": "openai",
+        "model": "multilingual-e5-small",
+        "base_url": embedder_url,
+        "allow_http": True,
+        "dimensions": 384,
+        "min_similarity": 0.8,
+    }
+    asked = MessageSearch(text="vehicle repair shop", user_id="ana")
+    told = [
+        *("The invoice of the plumber is paid.", "We painted the fence green.", "Das Auto ist in der Werkstatt."),
+        *("Our cat sleeps on the piano.", "Tuesday is the day of the choir.", "The train to Bergen leaves at nine."),
+    ]
+    async with open_memory(Settings(store={"url": f"sqlite:///{tmp_path / 'agent.db'}"}, search=search)) as memory:
+        for text in told:
+            await memory.save_history("s", [Message.user(text), Message.assistant("Noted.")], user_id="ana")
+        await memory.drain()
+        with anyio.fail_after(60):
+            while True:
+                hits = (await memory.search.search(asked)).hits
+                if hits:
+                    break
+                await anyio.sleep(0.2)
+    assert "Werkstatt" in hits[0].message.content
