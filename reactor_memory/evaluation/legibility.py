@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from reactor_memory.core.context.report import Context
 from reactor_memory.evaluation.attribution import is_clear, record_of
-from reactor_memory.evaluation.units import MEMORY_PARTS, Unit, lines_as_units
+from reactor_memory.evaluation.units import MEMORY_PARTS, Unit, columns_of, lines_as_units
 from reactor_memory.models import Message
 from reactor_memory.text.words import CALENDAR_WORDS, STOP_WORDS, read_sentences
 
@@ -79,7 +79,7 @@ def is_legible(line: Unit) -> bool:
 
     A record does if each of its parts can be told from the others.
     """
-    if line.text.endswith(":") and "; " not in line.text:
+    if line.text.endswith(":") and ("; " not in line.text or columns_of(line.text)):
         return True
     if "=" in line.text or (not _SPEAKER.match(line.text) and (": " in line.text[:60] or line.text.startswith("+ "))):
         record = record_of(line)

@@ -42,13 +42,19 @@ def lines_as_units(lines: Iterable[str]) -> Iterator[Unit]:
     """Lines of memory, each with the columns that a header above it names."""
     columns: tuple[str, ...] = ()
     for line in lines:
-        header = _HEADER.fullmatch(line)
+        header = columns_of(line)
         if header:
-            columns = tuple(name.strip() for name in header.group(1).split(";"))
+            columns = header
         elif not line.startswith("+ "):
             columns = ()
         if len(line) <= MAX_LINE_CHARACTERS:
             yield Unit(line, columns=() if header else columns)
+
+
+def columns_of(line: str) -> tuple[str, ...]:
+    """The names of the columns in a header; empty if it is none."""
+    header = _HEADER.fullmatch(line)
+    return tuple(name.strip() for name in header.group(1).split(";")) if header else ()
 
 
 def context_units(context: Context) -> tuple[str, ...]:

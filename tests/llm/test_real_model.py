@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 SESSIONS = 3
 LENGTH = 50
-BUDGET = 500
+BUDGET = 1_000
 SLACK = 0.02
 """A model may cost so much of what survives without one."""
 
@@ -92,7 +92,7 @@ async def read_by_model(file: Path, model_url: str, **summary: Any) -> AsyncGene
 
 
 async def survival(memory: Memory) -> Scores:
-    """What is left of the details in a context that a model of 500 tokens gets."""
+    """What is left of the details in a context that a model of 1,000 tokens gets."""
     sheet = ScoreSheet()
     for session in sessions():
         context = await memory.load_history(session.name, budget=BUDGET, query="")

@@ -30,6 +30,7 @@ Origins: TypeAlias = Mapping[Fact, tuple[Fact, ...]]
 Detail: TypeAlias = tuple[str, str]
 """The stem of a key, and the value."""
 
+Columns: TypeAlias = tuple[str, ...]
 Run: TypeAlias = list[tuple[Fact, ...]]
 Thing: TypeAlias = tuple[str, str, str]
 """What a tool is called after, and a key and a name that it was given."""
@@ -50,6 +51,10 @@ UNNAMED = frozenset({"agreed", "told", ABOUT_USER})
 
 AGAIN = "then "
 BELOW_TITLE = "+ "
+LEAST_ROWS = 3
+"""Rows of the same columns that are worth a line with their names."""
+
+NAME = "name"
 COMMON_SHARE = 0.67
 COMMON_TITLE = "unless told otherwise"
 TITLE_WORTH = 0.001
@@ -80,6 +85,7 @@ _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
 _BULLETS = re.compile(r"^(?:[-+*•] +)+")
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_LABEL = re.compile(r"([^=;()]{1,60})=")
 _NEW = "new_"
 _AGAIN = re.compile(r"(^|(?<=[^\s,])) ?\bthen ")
 _OWN_SEQ = re.compile(r" #(\d+)$")
@@ -326,17 +332,46 @@ def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLi
         groups.setdefault(title, []).append(each)
     others = groups.pop("", [])
     for title, group in groups.items():
-        if len(group) == 1:
-            yield group[0]
-            continue
-        best = max((each.line for each in group), key=lambda line: (line.value, line.source_seqs))
-        text = f"{title}:"
-        yield RenderedLine(replace(best, text=text, tokens=count("\n" + text), value=best.value + TITLE_WORTH))
-        for line, facts in group:
-            told = line.text.removeprefix(f"{title}: ")
-            text = BELOW_TITLE + told if _unforged(told) == told else line.text
-            yield RenderedLine(replace(line, text=text, tokens=count("\n" + text)), facts)
+        for columns, rows in _tables(title, group):
+            yield from _table(title, columns, rows, count) if len(rows) > 1 else rows
     yield from others
+
+
+def _tables(title: str, group: Sequence[RenderedLine]) -> Iterator[tuple[Columns, Sequence[RenderedLine]]]:
+    """The lines below a title: first those without columns, then those with the same."""
+    tables: dict[Columns, list[RenderedLine]] = {}
+    for each in group:
+        tables.setdefault(_columns(each.line.text.removeprefix(f"{title}: ")), []).append(each)
+    large = {columns for columns, rows in tables.items() if len(columns) > 1 and len(rows) >= LEAST_ROWS}
+    rest = {id(each) for columns, rows in tables.items() if columns not in large for each in rows}
+    yield (), [each for each in group if id(each) in rest]
+    yield from ((columns, rows) for columns, rows in tables.items() if columns in large)
+
+
+def _table(title: str, columns: Columns, rows: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLine]:
+    """A title with its columns, if it has any, and the rows: a value that has a column bears no label."""
+    best = max((each.line for each in rows), key=lambda line: (line.value, line.source_seqs))
+    names = f" ({SEPARATOR.join(columns)})" if columns else ""
+    text = f"{title}{names}:"
+    yield RenderedLine(replace(best, text=text, tokens=count("\n" + text), value=best.value + TITLE_WORTH))
+    for line, facts in rows:
+        told = line.text.removeprefix(f"{title}: ")
+        if columns:
+            told = SEPARATOR.join(_LABEL.sub("", part) for part in told.split(SEPARATOR))
+        text = BELOW_TITLE + told if _unforged(told) == told else line.text
+        yield RenderedLine(replace(line, text=text, tokens=count("\n" + text)), facts)
+
+
+def _columns(row: str) -> Columns:
+    """What each part of a row is: its label, or what it looks like. Empty for a row that no column names."""
+    labelled = [_LABEL.match(part) for part in row.split(SEPARATOR)]
+    if not any(labelled):
+        return ()
+    shapes = (shape_of(part.split(f" {AGAIN}")[0]) for part in row.split(SEPARATOR))
+    return tuple(
+        label.group(1) if label else NAME if shape == "text" else shape
+        for label, shape in zip(labelled, shapes, strict=True)
+    )
 
 
 def _anchor_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[RenderedLine, ...]:

@@ -316,7 +316,25 @@ def test_in_brief_what_most_decisions_say_is_told_once() -> None:
     places = ["Harbour Inn", "Mountain Hut", "Old Mill", "Sea View", "Garden Court", "Park Lodge", "Lake House", "Barn"]
     booked = [fact for seq, place in enumerate(places, start=1) for fact in call(100 * seq, place, "single room")]
     assert brief(*booked) == ["unless told otherwise: key1=single room", "Book:", *(f"+ {place}" for place in places)]
-    assert brief(*booked[:-2]) == ["Book:", *(f"+ key0={place}; key1=single room" for place in places[:-1])]
+    assert brief(*booked[:-2]) == ["Book (key0; key1):", *(f"+ {place}; single room" for place in places[:-1])]
+
+
+def test_in_brief_columns_stand_once_above_the_rows_that_have_them() -> None:
+    booked = [
+        fact
+        for seq, (place, day) in enumerate(
+            [("Harbour Inn", "Oslo"), ("Mountain Hut", "Bergen"), ("Old Barn", "Bodo")], start=1
+        )
+        for fact in call(100 * seq, place, day, "2026-05-0" + str(seq))
+    ]
+    other = call(900, "Water Mill", "Voss")
+    assert brief(*booked, *other) == [
+        "Book: key0=Water Mill; key1=Voss",
+        "Book (key0; key1; date):",
+        "+ Harbour Inn; Oslo; 2026-05-01",
+        "+ Mountain Hut; Bergen; 2026-05-02",
+        "+ Old Barn; Bodo; 2026-05-03",
+    ]
 
 
 CALLS = st.lists(

@@ -29,6 +29,7 @@ def test_the_rules_agree_with_lines_that_were_judged_by_hand() -> None:
         "BuyBusTicket: from=Anaheim; to=San Francisco; 2019-03-02; 09:10",
         "order 80436: Macchiato",
         "BuyBusTicket:",
+        "BuyBusTicket (from; to; date):",
         "+ Kim; guests=7",
         "the user: dog=Rex; name=Kim",
         "the user: I never eat peanuts",
