@@ -108,11 +108,28 @@ COPIED = """
 """
 
 
-async def test_a_session_of_100_000_messages(filed: tuple[Container, Path]) -> None:
-    container, path = filed
+def lengthen(path: Path) -> None:
+    """Make the session 100,000 messages long."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(COPIED, {"last": 100_000})
         connection.execute("UPDATE conversations SET last_seq = 100000")
+
+
+@pytest.mark.parametrize("clear", [False, True])
+async def test_100_000_messages_that_are_archived_and_restored(filed: tuple[Container, Path], *, clear: bool) -> None:
+    container, path = filed
+    lengthen(path)
+    manager = container.conversation_manager()
+    async with free_loop():
+        archived = await manager.archive("s", user_id="ann", until_seq=99_990, clear=clear)
+        await manager.load_history("s", user_id="ann", message="And A-1?")
+        restored = await manager.restore("s", user_id="ann")
+    assert (archived.message_count, restored) == (99_990, 99_990)
+
+
+async def test_a_session_of_100_000_messages(filed: tuple[Container, Path]) -> None:
+    container, path = filed
+    lengthen(path)
     manager = container.conversation_manager()
     async with free_loop():
         await manager.load_history("s", user_id="ann", message="And A-1?", budget=4000)
