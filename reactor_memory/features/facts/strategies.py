@@ -191,7 +191,7 @@ def _roomy(facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest) -
     lines = render_facts(facts, count=request.count_text)
     if settled_tokens(lines) > most:
         return "brief", render_facts(facts, count=request.count_text, form="brief")
-    if _line_tokens(lines) > crowd:
+    if request.limits.budget < WHOLE and _line_tokens(lines) > crowd:
         return "short", render_facts(facts, count=request.count_text, form="short")
     return "full", lines
 
