@@ -284,6 +284,27 @@ class Usage(Value, frozen=True, kw_only=True):
         return self.tokens_read + self.tokens_written
 
 
+class KnownNames(Value, frozen=True, kw_only=True):
+    """What a thing is called, and what its known properties are called."""
+
+    anchor: str
+    keys: tuple[str, ...] = ()
+
+
+class Known(Value, frozen=True, kw_only=True):
+    """What a summarizer is told beside the messages.
+
+    `facts`: all that hold so far, in ``full`` mode, where the answer replaces them. `names`: a bounded choice of the
+    names that facts have so far, so that the same thing is called the same again; nothing of what they say.
+    """
+
+    facts: tuple[Fact, ...] = ()
+    names: tuple[KnownNames, ...] = ()
+
+
+NOTHING_KNOWN = Known()
+
+
 class Extraction(Value, frozen=True, kw_only=True):
     """What a summarizer found in a run of messages. `headline` is the narrative in at most one short line."""
 

@@ -10,11 +10,13 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from reactor_memory.models import (
+    NOTHING_KNOWN,
     ArchivedRanges,
     BranchRange,
     Extraction,
     Fact,
     FactCorrection,
+    Known,
     Layout,
     Lease,
     Ledger,
@@ -81,8 +83,8 @@ class Condenser(Protocol):
 class Summarizer(Protocol):
     """Extracts facts and a narrative from a run of messages.
 
-    `name` and `prompt_version` are stored with every segment. `existing_facts` are given in `full` mode only.
-    `source_seq` of every fact must be the seq of one of `messages`. Raises `SummarizationError` and nothing else;
+    `name` and `prompt_version` are stored with every segment. A summarizer that asks a model calls a thing that is
+    among the names of `known` by that name. `source_seq` of every fact must be the seq of one of `messages`. Raises `SummarizationError` and nothing else;
     never retries by itself.
     """
 
@@ -99,7 +101,7 @@ class Summarizer(Protocol):
         """
         ...
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction: ...
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction: ...
 
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""

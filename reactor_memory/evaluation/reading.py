@@ -9,15 +9,16 @@ from dependency_injector import providers
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.ports import Condenser, Summarizer
-from reactor_memory.models import Extraction, Fact, Message, Usage
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message, Usage
 from reactor_memory.wiring.container import Container
 
 
 class MeteredSummarizer:
     """Another summarizer, and its tokens.
 
-    Read is every message and fact that it was given, an earlier summary among them, failed calls included. Written is
-    what it reports, or if it reports nothing, the text of what it found.
+    Read is every message and fact that it was given, an earlier summary among them, failed calls included.
+    Names that it is told are, like its instruction, no part of the conversation. Written is what it reports, or if it
+    reports nothing, the text of what it found.
     """
 
     def __init__(self, summarizer: Summarizer, counter: MessageCounter) -> None:
@@ -37,9 +38,9 @@ class MeteredSummarizer:
     def prompt_version(self) -> str:
         return self._summarizer.prompt_version
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
-        self._add(read=sum(map(self._counter.of, messages)) + self._of_facts(existing_facts))
-        extraction = await self._summarizer.summarize(messages, existing_facts=existing_facts)
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
+        self._add(read=sum(map(self._counter.of, messages)) + self._of_facts(known.facts))
+        extraction = await self._summarizer.summarize(messages, known=known)
         self._add(written=extraction.usage.tokens_written or self._of_extraction(extraction))
         return extraction
 

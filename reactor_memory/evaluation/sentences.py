@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
 from reactor_memory.text.spans import arguments_of, decode, leaves
 from reactor_memory.text.words import read_sentences
 
@@ -34,7 +34,7 @@ class SentenceSummarizer:
         self._max_tokens = max_tokens
         self._count = count
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         found = (line[:MAX_LINE_CHARACTERS] for message in messages for line in _lines(message))
         return Extraction(narrative="\n".join(self._best(list(dict.fromkeys(found)))))
 

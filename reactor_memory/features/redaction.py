@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError
-from reactor_memory.models import Fact, JsonObject, Message, ToolCall
+from reactor_memory.models import Fact, JsonObject, Known, KnownNames, Message, ToolCall
 from reactor_memory.text.spans import decode, leaf_text
 
 T = TypeVar("T")
@@ -33,9 +33,9 @@ def redacted(messages: Sequence[Message], redactor: Redactor) -> tuple[Message, 
     return _each(messages, _message, redactor)
 
 
-def redacted_facts(facts: Sequence[Fact], redactor: Redactor) -> tuple[Fact, ...]:
-    """Facts without what `redactor` takes out of their words. Raises `RedactionError`."""
-    return _each(facts, _fact, redactor)
+def redacted_known(known: Known, redactor: Redactor) -> Known:
+    """What is known without what `redactor` takes out of its words. Raises `RedactionError`."""
+    return Known(facts=_each(known.facts, _fact, redactor), names=_each(known.names, _names, redactor))
 
 
 def _each(given: Iterable[T], clean: Callable[[T, Redactor], T], redactor: Redactor) -> tuple[T, ...]:
@@ -67,6 +67,10 @@ def _message(message: Message, redactor: Redactor) -> Message:
 def _fact(fact: Fact, redactor: Redactor) -> Fact:
     anchor, key, value = (_text(text, redactor) for text in (fact.anchor, fact.key, fact.value))
     return replace(fact, anchor=anchor, key=key, value=value)
+
+
+def _names(names: KnownNames, redactor: Redactor) -> KnownNames:
+    return KnownNames(anchor=_text(names.anchor, redactor), keys=tuple(_text(key, redactor) for key in names.keys))
 
 
 def _call(call: ToolCall, redactor: Redactor) -> ToolCall:

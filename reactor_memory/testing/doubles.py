@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from reactor_memory.core.ports import Condensed, Condenser
-from reactor_memory.models import Extraction, Fact, Message, Usage, Value
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message, Usage, Value
 
 
 class FakeClock:
@@ -28,7 +28,7 @@ class SummarizerCall(Value, frozen=True, kw_only=True):
     """What a summarizer was asked."""
 
     messages: tuple[Message, ...]
-    existing_facts: tuple[Fact, ...]
+    known: Known
 
     @property
     def seqs(self) -> tuple[int | None, ...]:
@@ -93,8 +93,8 @@ class ScriptedSummarizer:
             self._gate.set()
         self._gate = None
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
-        self.calls.append(SummarizerCall(messages=tuple(messages), existing_facts=tuple(existing_facts)))
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
+        self.calls.append(SummarizerCall(messages=tuple(messages), known=known))
         answer = self._script.pop(0) if self._script else self._default
         self.running += 1
         self.most_running = max(self.most_running, self.running)

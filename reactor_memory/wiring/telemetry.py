@@ -27,7 +27,7 @@ from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.recall.recaller import Question, Recaller
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.writer import TierWriter
-from reactor_memory.models import Fact, Message, Session
+from reactor_memory.models import NOTHING_KNOWN, Known, Message, Session
 
 CONVERSATION_ID = "gen_ai.conversation.id"
 OPERATION_NAME = "gen_ai.operation.name"
@@ -169,10 +169,10 @@ class ObservedExtractor(Extractor):
         self._telemetry = telemetry
 
     async def extract(
-        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = (), *, failures: int = 0
+        self, session_id: str, messages: Sequence[Message], known: Known = NOTHING_KNOWN, *, failures: int = 0
     ) -> Extracted:
         with self._telemetry.operation("summarize", session_id) as span:
-            extracted = await super().extract(session_id, messages, existing_facts, failures=failures)
+            extracted = await super().extract(session_id, messages, known, failures=failures)
             usage = extracted.extraction.usage
             span.set_attribute("gen_ai.memory.summarizer", extracted.summarizer)
             span.set_attribute("gen_ai.memory.messages", len(messages))

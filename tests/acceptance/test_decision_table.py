@@ -270,8 +270,8 @@ async def test_full_mode_reads_everything_before_the_window_again_with_the_exist
         await save(memory, "s", talk(2, start=33))
         await memory.drain()
     assert [call.seqs for call in summarizer.calls] == [tuple(range(1, 23)), tuple(range(1, 25))]
-    assert summarizer.calls[0].existing_facts == ()
-    assert len(summarizer.calls[1].existing_facts) == 11
+    assert summarizer.calls[0].known.facts == ()
+    assert len(summarizer.calls[1].known.facts) == 11
     assert len(context.messages) == 12
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reactor_memory import Memory, Message, ToolCall
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.features.erasure.eraser import ranges_of
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known
 from reactor_memory.testing import ScriptedSummarizer
 from reactor_memory.text import caches as memos
 from tests.acceptance.conftest import Run, small_talk, write_sessions
@@ -113,7 +113,7 @@ async def test_the_worker_of_this_process_is_stopped_and_begins_again() -> None:
         return extract(messages)
 
     class Held(ScriptedSummarizer):
-        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
             return await held(messages)
 
     async with agent_memory(Held(default=extract)) as memory:

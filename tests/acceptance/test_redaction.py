@@ -98,7 +98,7 @@ async def test_a_summarizer_reads_nothing_that_is_taken_out(mode: str) -> None:
     assert "[MAIL]" in repr(summarizer.calls[0])
     assert SECRET not in repr(summarizer.calls)
     assert SECRET not in repr(summary)
-    assert any(call.existing_facts for call in summarizer.calls) == (mode == "full")
+    assert any(call.known.facts for call in summarizer.calls) == (mode == "full")
 
 
 def quoting(messages: Sequence[Message]) -> Extraction:

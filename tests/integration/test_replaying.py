@@ -17,7 +17,7 @@ from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, r
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, replays_of, sections_of
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
 from reactor_memory.wiring.container import Container, open_container
 from reactor_memory.wiring.settings import Price, PriceSettings, Settings
 
@@ -110,7 +110,7 @@ async def test_a_rolling_summary_is_written_by_the_summarizer_of_the_settings(
     read: list[Sequence[Message]] = []
 
     class Telling(ExtractiveSummarizer):
-        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
             read.append(messages)
             return Extraction(narrative=f"They spoke {len(read)} times. " * 100)
 
@@ -193,7 +193,7 @@ async def test_take_last_is_limited_by_the_budget_alone_and_full_context_by_noth
 
 async def test_a_summarizer_that_fails_shows(tmp_path: Path) -> None:
     class Failing(ExtractiveSummarizer):
-        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
             raise SummarizationError("refused", "does not want to", retryable=False)
 
     def configure(container: Container) -> None:

@@ -19,7 +19,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known
 from tests.acceptance.scenes import extract, settings, talk
 
 USER = "alice"
@@ -54,7 +54,7 @@ class CountingSummarizer:
     def __init__(self, calls: Path | None) -> None:
         self._calls = calls
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         if self._calls is not None:
             line = f"{os.getpid()} {messages[0].seq} {messages[-1].seq}\n"
             with self._calls.open("a", encoding="utf-8") as file:
@@ -121,7 +121,7 @@ async def work(url: str, calls: str) -> None:
 class EndlessSummarizer(CountingSummarizer):
     """Begins, and does not end."""
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         say("held")
         await anyio.sleep_forever()
         raise AssertionError

@@ -17,7 +17,7 @@ from reactor_memory.core.log import user_rows
 from reactor_memory.core.log.health import scrub
 from reactor_memory.core.ports import Summarizer
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import Extraction, Fact, Notes, RangeSummary
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Notes, RangeSummary
 from tests.acceptance.scenes import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -34,7 +34,7 @@ class Teller:
     prompt_version = "1"
     condenser = None
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         facts = tuple(
             Fact(anchor=f"thing {each.seq} {mark}", key="said", value=each.content, source_seq=each.seq or 0)
             for each in messages
@@ -221,7 +221,7 @@ async def test_a_worker_that_is_extracting_brings_nothing_back(tmp_path: Path) -
     reading, may_go_on = anyio.Event(), anyio.Event()
 
     class Paused(Teller):
-        async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+        async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
             found = await super().summarize(messages)
             if MARKER in repr(found) and not may_go_on.is_set():
                 reading.set()

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from reactor_memory.errors import SummarizationError
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, numbered
 
 pytestmark = pytest.mark.anyio
@@ -29,16 +29,16 @@ def test_numbered_messages_take_turns() -> None:
 
 
 async def test_answers_come_in_the_order_of_the_script() -> None:
-    known = Fact(anchor="user", key="k", value="v", source_seq=1)
+    known = Known(facts=(Fact(anchor="user", key="k", value="v", source_seq=1),))
     summarizer = ScriptedSummarizer([Extraction(narrative="first"), SummarizationError("timeout", "too slow")])
     summarizer.then(lambda messages: Extraction(narrative=str(len(messages))))
-    assert (await summarizer.summarize(MESSAGES, existing_facts=[known])).narrative == "first"
+    assert (await summarizer.summarize(MESSAGES, known=known)).narrative == "first"
     with pytest.raises(SummarizationError):
         await summarizer.summarize(MESSAGES)
     assert (await summarizer.summarize(MESSAGES)).narrative == "2"
     assert (await summarizer.summarize(MESSAGES)).narrative == "Messages 3 to 4 were read."
     assert [call.seqs for call in summarizer.calls] == [(3, 4)] * 4
-    assert [call.existing_facts for call in summarizer.calls] == [(known,), (), (), ()]
+    assert [call.known for call in summarizer.calls] == [known, *[NOTHING_KNOWN] * 3]
 
 
 async def test_a_default_may_fail_for_ever() -> None:

@@ -12,7 +12,7 @@ from reactor_memory.core.ports import Summarizer
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.provider_guard import ProviderGuard
-from reactor_memory.models import Extraction, Fact, Message, Value, is_kept_by_author
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message, Value, is_kept_by_author
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Extractor:
         self._guard = guard
 
     async def extract(
-        self, session_id: str, messages: Sequence[Message], existing_facts: Sequence[Fact] = (), *, failures: int = 0
+        self, session_id: str, messages: Sequence[Message], known: Known = NOTHING_KNOWN, *, failures: int = 0
     ) -> Extracted:
         """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays. `failures`: how
         often it failed before this time.
@@ -65,18 +65,18 @@ class Extractor:
         summarizer, extraction, read = self._summarizer, Extraction(), tuple[Message, ...]()
         originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
         if originals:
-            read, known = await self._guard.redacted(originals, existing_facts)
-            answer = await self._asked(session_id, read, known, is_last=failures + 1 >= PATIENCE)
+            read, told = await self._guard.redacted(originals, known)
+            answer = await self._asked(session_id, read, told, is_last=failures + 1 >= PATIENCE)
             if answer is None:
                 summarizer = self._fallback
-                answer = await summarizer.summarize(read, existing_facts=known)
+                answer = await summarizer.summarize(read, known=told)
             extraction = await anyio.to_thread.run_sync(_proven, answer, read)
         return Extracted(
             extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
         )
 
     async def _asked(
-        self, session_id: str, messages: Sequence[Message], known: Sequence[Fact], *, is_last: bool
+        self, session_id: str, messages: Sequence[Message], known: Known, *, is_last: bool
     ) -> Extraction | None:
         """The answer of the summarizer; None: the fallback has to read."""
         if await self._guard.is_spent(session_id):
@@ -84,7 +84,7 @@ class Extractor:
         try:
             return await self._guard.call(
                 session_id,
-                lambda: self._summarizer.summarize(messages, existing_facts=known),
+                lambda: self._summarizer.summarize(messages, known=known),
                 tokens=lambda extraction: extraction.usage.total,
             )
         except SummarizationError as error:

@@ -21,9 +21,20 @@ from reactor_memory.core.validation import fingerprint
 from reactor_memory.features.facts.cleared import told, told_facts, told_segment
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
+from reactor_memory.features.facts.names import names_of
 from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.features.recall.segment_index import Indexer
-from reactor_memory.models import Fact, Lease, Ledger, Message, Segment, Session, Summary, SummaryHead
+from reactor_memory.models import (
+    Fact,
+    Known,
+    Lease,
+    Ledger,
+    Message,
+    Segment,
+    Session,
+    Summary,
+    SummaryHead,
+)
 
 
 class SummaryJob(Protocol):
@@ -112,7 +123,9 @@ class LedgerJob:
         return messages[: archived_segment(messages, until_seq) or 0]
 
     async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
-        extracted = await self._extractor.extract(session.session_id, messages, failures=lease.attempts)
+        known = await self._summaries.get_summary(session.session_id) or Summary()
+        names = Known(names=names_of(known.facts()))
+        extracted = await self._extractor.extract(session.session_id, messages, names, failures=lease.attempts)
         facts = extracted.extraction.facts
         start = before.covered_seq + 1
         end = messages[-1].seq or start
@@ -167,7 +180,9 @@ class LedgerJob:
         """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
-        extracted = await self._extractor.extract(session.session_id, left, failures=lease.attempts)
+        others = [fact for fact in ledger.facts if not start <= fact.source_seq <= end]
+        names = Known(names=names_of(others))
+        extracted = await self._extractor.extract(session.session_id, left, names, failures=lease.attempts)
         facts = extracted.extraction.facts
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
         shown = with_segment(ledger, *(await self._told(session, segment, facts)))
@@ -279,7 +294,9 @@ class FullJob:
         if session.last_seq <= self._trigger or done or not before:
             return None
         known = await self._summaries.get_summary(lease.session_id) or Summary()
-        extracted = await self._extractor.extract(session.session_id, before, known.facts(), failures=lease.attempts)
+        extracted = await self._extractor.extract(
+            session.session_id, before, Known(facts=known.facts()), failures=lease.attempts
+        )
         extraction = extracted.extraction
         segment = Segment(
             conversation_id=session.session_id,

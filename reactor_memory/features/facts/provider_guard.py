@@ -12,8 +12,8 @@ from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError, SummarizationError
 from reactor_memory.features.facts.spending_caps import SpendingCaps
-from reactor_memory.features.redaction import redacted, redacted_facts
-from reactor_memory.models import Fact, Message
+from reactor_memory.features.redaction import redacted, redacted_known
+from reactor_memory.models import NOTHING_KNOWN, Known, Message
 
 T = TypeVar("T")
 
@@ -37,12 +37,12 @@ class ProviderGuard:
         self._timeout_seconds = timeout_seconds
 
     async def redacted(
-        self, messages: Sequence[Message], facts: Sequence[Fact] = ()
-    ) -> tuple[tuple[Message, ...], tuple[Fact, ...]]:
+        self, messages: Sequence[Message], known: Known = NOTHING_KNOWN
+    ) -> tuple[tuple[Message, ...], Known]:
         """Both as the redactor leaves them. A redactor may take its time: it works in a thread."""
         try:
             with anyio.fail_after(self._timeout_seconds):
-                return await anyio.to_thread.run_sync(self._redact, messages, facts, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(self._redact, messages, known, abandon_on_cancel=True)
         except RedactionError as error:
             failure = SummarizationError("redaction", f"not called, the redactor failed with {error.reason}")
         except TimeoutError:
@@ -68,10 +68,8 @@ class ProviderGuard:
         await self._caps.note(session_id, tokens(answer))
         return answer
 
-    def _redact(
-        self, messages: Sequence[Message], facts: Sequence[Fact]
-    ) -> tuple[tuple[Message, ...], tuple[Fact, ...]]:
-        return redacted(messages, self._redactor), redacted_facts(facts, self._redactor)
+    def _redact(self, messages: Sequence[Message], known: Known) -> tuple[tuple[Message, ...], Known]:
+        return redacted(messages, self._redactor), redacted_known(known, self._redactor)
 
     async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
 from reactor_memory.wiring.settings import Settings
 
 
@@ -18,7 +18,7 @@ class ShoutingSummarizer:
     def __init__(self, settings: Settings) -> None:
         self._sign = str(settings.plugins.options.get("sample", {}).get("sign", "!"))
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         return Extraction(narrative=messages[-1].content.upper() + self._sign)
 
     async def aclose(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.reading import MeteredSummarizer
-from reactor_memory.models import Extraction, Fact, Message, Usage
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message, Usage
 from tests.unit.evaluation.contexts import WordCounter
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ class Scripted:
     def __init__(self, answer: Extraction | None) -> None:
         self.answer = answer
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         if self.answer is None:
             raise SummarizationError("refused", "does not want to")
         return self.answer
@@ -40,7 +40,7 @@ def metered(answer: Extraction | None) -> MeteredSummarizer:
 async def test_messages_known_facts_and_an_earlier_summary_are_read() -> None:
     summarizer = metered(Extraction(facts=(FACT,), narrative="five words are written here", headline="two words"))
     before = Message(role="summary", content="what was said before")
-    await summarizer.summarize([before, Message.user("one two")], existing_facts=[FACT])
+    await summarizer.summarize([before, Message.user("one two")], known=Known(facts=(FACT,)))
     assert summarizer.usage == Usage(tokens_read=4 + 2 + 4, tokens_written=5 + 2 + 4)
     await summarizer.summarize([Message.user("three")])
     assert summarizer.usage == Usage(tokens_read=11, tokens_written=22)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.summarizers.answer import _AnsweredFact, _Told
 from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, build_request
 from reactor_memory.features.facts.summarizers.records import chunks, records_of
-from reactor_memory.models import Fact, Message, ToolCall
+from reactor_memory.models import Fact, Known, KnownNames, Message, ToolCall
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.tables import each_row
 
@@ -22,7 +22,7 @@ messages = st.lists(
 
 
 def document_of(*of: Message, facts: tuple[Fact, ...] = ()) -> str:
-    return build_request(tuple(records_of(of)), facts, max_narrative_tokens=100).document
+    return build_request(tuple(records_of(of)), Known(facts=facts), max_narrative_tokens=100).document
 
 
 PAYLOADS = [
@@ -46,16 +46,18 @@ def test_a_payload_stays_inside_its_string(payload: str):
         payload, seq=1, name=payload, tool_calls=(ToolCall(id="1", name=payload, arguments=payload),)
     )
     fact = Fact(anchor=payload, key=payload, value=payload, source_seq=1)
+    names = (KnownNames(anchor=payload, keys=(payload,)),)
     harmless = Message.user("x", seq=1, name="x", tool_calls=(ToolCall(id="1", name="x", arguments="x"),))
-    request = build_request(tuple(records_of([message])), [fact], max_narrative_tokens=100)
-    same = build_request(tuple(records_of([harmless])), [fact], max_narrative_tokens=100)
+    request = build_request(tuple(records_of([message])), Known(facts=(fact,), names=names), max_narrative_tokens=100)
+    same = build_request(tuple(records_of([harmless])), Known(facts=(fact,), names=names), max_narrative_tokens=100)
     assert request.instruction == same.instruction
     assert not set(request.document) & set("<>&\n\r\u2028\u2029\x00\x1b")
     document = json.loads(request.document)
-    assert list(document) == ["existing_facts", "records"]
+    assert list(document) == ["existing_facts", "known_names", "records"]
     assert document["existing_facts"] == [
         {"anchor": payload, "key": payload, "value": payload, "category": "GENERAL", "source_seq": 1}
     ]
+    assert document["known_names"] == {payload: [payload]}
     assert document["records"] == [
         {"seq": 1, "role": "user", "name": payload, "text": payload},
         {"seq": 1, "role": "user", "name": payload, "calls": payload, "text": payload},
@@ -98,8 +100,10 @@ def test_an_empty_message_is_a_record_too():
 
 
 def test_the_instruction_speaks_of_known_facts_only_if_there_are_any():
-    assert "existing_facts" not in build_request((), max_narrative_tokens=100).instruction
-    assert "100 tokens" in build_request((), max_narrative_tokens=100).instruction
+    instruction = build_request((), max_narrative_tokens=100).instruction
+    assert "existing_facts" not in instruction
+    assert "known_names" not in instruction
+    assert "100 tokens" in instruction
 
 
 def test_the_schema_asks_for_what_the_door_reads():

@@ -19,7 +19,7 @@ from reactor_memory.features.facts.summarizers.tool_facts import (
     action_score,
     exchanges,
 )
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
 from reactor_memory.text.spans import leaves
 from reactor_memory.text.words import Sentence, read_sentences
 
@@ -42,7 +42,7 @@ class ExtractiveSummarizer:
     def prompt_version(self) -> str:
         return "1"
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         """Facts in the order of the messages and the one or two sentences that hold the most details.
 
         Works in a thread: large messages take tens of milliseconds, and the agent is talking meanwhile.

@@ -15,7 +15,7 @@ from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.features.facts.summarizers.prompt import PROMPT_VERSION, build_condense_request, build_request
 from reactor_memory.features.facts.summarizers.records import Record, chunks, records_of
-from reactor_memory.models import Extraction, Fact, Message, Usage
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message, Usage
 from reactor_memory.providers.questions import Reply, Request
 from reactor_memory.text.spans import sentences
 
@@ -70,14 +70,14 @@ class LanguageModelSummarizer:
     def condenser(self) -> Condenser:
         return self
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         """What `messages` say. Facts that cite none of them are left out.
 
         Raises `SummarizationError`; if one of several questions fails, or a deadline of the caller is near, all of it
         fails.
         """
         # Counting the tokens of a megabyte takes a good part of a second.
-        requests = await anyio.to_thread.run_sync(self._requests, messages, existing_facts)
+        requests = await anyio.to_thread.run_sync(self._requests, messages, known)
         extractions: list[Extraction] = []
         failure = SummarizationError("timeout", "no answer in time")
         with anyio.CancelScope(deadline=_end()):
@@ -102,9 +102,9 @@ class LanguageModelSummarizer:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    def _requests(self, messages: Sequence[Message], existing_facts: Sequence[Fact]) -> list[Request]:
+    def _requests(self, messages: Sequence[Message], known: Known) -> list[Request]:
         def request(records: Sequence[Record]) -> Request:
-            return build_request(records, existing_facts, max_narrative_tokens=self._max_narrative_tokens)
+            return build_request(records, known, max_narrative_tokens=self._max_narrative_tokens)
 
         room = max(self._max_input_tokens - self._tokens_of(request(())), _LEAST_ROOM)
         return [request(chunk) for chunk in chunks(messages, room, self._counter)]

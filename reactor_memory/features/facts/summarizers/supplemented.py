@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.ports import Condenser, Summarizer
 from reactor_memory.features.facts.evidence import verify_facts
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
 from reactor_memory.text.words import read_sentences
 
 TOLD = 0.6
@@ -38,8 +38,8 @@ class SupplementedSummarizer:
     def prompt_version(self) -> str:
         return self._model.prompt_version
 
-    async def summarize(self, messages: Sequence[Message], *, existing_facts: Sequence[Fact] = ()) -> Extraction:
-        answer = await self._model.summarize(messages, existing_facts=existing_facts)
+    async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
+        answer = await self._model.summarize(messages, known=known)
         found = await self._reader.summarize(messages)
         left_out = await anyio.to_thread.run_sync(lambda: tuple(_left_out(found.facts, answer.facts, messages)))
         return replace(

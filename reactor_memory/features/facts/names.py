@@ -1,0 +1,28 @@
+"""Which names of known facts a summarizer is told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate, takewhile
+
+from reactor_memory.models import Fact, KnownNames
+
+MAX_NAMES = 40
+MAX_KEYS = 8
+MAX_CHARACTERS = 1_600
+"""About 400 tokens: what a question costs more does not grow with the conversation."""
+
+
+def names_of(facts: Iterable[Fact]) -> tuple[KnownNames, ...]:
+    """The anchors that facts named last, newest first, with their keys. Quotations have no name to use again, and what
+    is not verified may be invented.
+    """
+    keys: dict[str, list[str]] = {}
+    named = (fact for fact in facts if fact.verified and not fact.salience)
+    for fact in sorted(named, key=lambda fact: -fact.source_seq):
+        found = keys.setdefault(fact.anchor, [])
+        if fact.key not in found and len(found) < MAX_KEYS:
+            found.append(fact.key)
+    names = [KnownNames(anchor=anchor, keys=tuple(found)) for anchor, found in keys.items()][:MAX_NAMES]
+    lengths = accumulate(len(each.anchor) + sum(map(len, each.keys)) for each in names)
+    return tuple(names[: sum(1 for _ in takewhile(lambda length: length <= MAX_CHARACTERS, lengths))])
