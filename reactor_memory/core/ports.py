@@ -84,8 +84,8 @@ class Summarizer(Protocol):
     """Extracts facts and a narrative from a run of messages.
 
     `name` and `prompt_version` are stored with every segment. A summarizer that asks a model calls a thing that is
-    among the names of `known` by that name. `source_seq` of every fact must be the seq of one of `messages`. Raises `SummarizationError` and nothing else;
-    never retries by itself.
+    among the names of `known` by that name. `source_seq` of every fact must be the seq of one of `messages`. Raises
+    `SummarizationError` and nothing else; never retries by itself.
     """
 
     @property

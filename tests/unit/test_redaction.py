@@ -14,8 +14,8 @@ from reactor_memory.errors import RedactionError
 from reactor_memory.features.facts.evidence import evidence_text
 from reactor_memory.features.facts.summarizers.records import records_of, to_json
 from reactor_memory.features.recall.entries import searchable
-from reactor_memory.features.redaction import redacted, redacted_facts, unredacted
-from reactor_memory.models import Fact, Message, ToolCall
+from reactor_memory.features.redaction import redacted, redacted_known, unredacted
+from reactor_memory.models import NOTHING_KNOWN, Fact, Known, KnownNames, Message, ToolCall
 from tests.tables import each_row
 
 SECRET = "Žofie-4711"
@@ -86,12 +86,14 @@ def test_json_that_is_nested_beyond_reading_is_left_out() -> None:
 def test_facts_lose_the_same_words() -> None:
     fact = Fact(anchor=f"user {SECRET}", key=f"name.{SECRET}", value=SECRET, source_seq=1)
     clean = Fact(anchor="user [NAME]", key="name.[NAME]", value="[NAME]", source_seq=1)
-    assert redacted_facts([fact], mask) == (clean,)
+    names = KnownNames(anchor=SECRET, keys=(f"of {SECRET}",))
+    clean_names = KnownNames(anchor="[NAME]", keys=("of [NAME]",))
+    assert redacted_known(Known(facts=(fact,), names=(names,)), mask) == Known(facts=(clean,), names=(clean_names,))
 
 
 def test_without_a_redactor_everything_goes_on_as_it_is() -> None:
     assert redacted(MESSAGES, unredacted) == tuple(MESSAGES)
-    assert redacted_facts([], unredacted) == ()
+    assert redacted_known(NOTHING_KNOWN, unredacted) == NOTHING_KNOWN
 
 
 def fails(text: str) -> str:
@@ -101,7 +103,8 @@ def fails(text: str) -> str:
 @pytest.mark.parametrize(("redactor", "reason"), [(fails, "ValueError"), (lambda text: None, "TypeError")])
 def test_a_failure_is_one_typed_error_without_the_text(redactor: Any, reason: str) -> None:
     fact = Fact(anchor="user", key="name", value=SECRET, source_seq=1)
-    for call in (lambda: redacted([Message.user(SECRET)], redactor), lambda: redacted_facts([fact], redactor)):
+    known = Known(facts=(fact,))
+    for call in (lambda: redacted([Message.user(SECRET)], redactor), lambda: redacted_known(known, redactor)):
         with pytest.raises(RedactionError) as caught:
             call()
         assert caught.value.reason == reason

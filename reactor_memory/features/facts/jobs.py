@@ -21,8 +21,8 @@ from reactor_memory.core.validation import fingerprint
 from reactor_memory.features.facts.cleared import told, told_facts, told_segment
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
-from reactor_memory.features.facts.names import names_of
 from reactor_memory.features.facts.segments import archived_segment, next_segment
+from reactor_memory.features.facts.session_ledger import names_of
 from reactor_memory.features.recall.segment_index import Indexer
 from reactor_memory.models import (
     Fact,

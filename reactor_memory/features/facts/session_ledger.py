@@ -1,11 +1,19 @@
-"""What the ledger holds of a session."""
+"""What the ledger holds of a session, and what names its facts bear."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate, takewhile
 
 from msgspec.structs import replace
 
 from reactor_memory.core.ports import SummaryStore
-from reactor_memory.models import Ledger, Session
+from reactor_memory.models import Fact, KnownNames, Ledger, Session
+
+MAX_NAMES = 40
+MAX_KEYS = 8
+MAX_CHARACTERS = 1_600
+"""About 400 tokens: what a question costs more does not grow with the conversation."""
 
 
 async def ledger_of(summaries: SummaryStore, session: Session) -> Ledger:
@@ -15,3 +23,18 @@ async def ledger_of(summaries: SummaryStore, session: Session) -> Ledger:
         return replace(ledger, facts=tuple(dict.fromkeys(ledger.facts)))
     summary = await summaries.get_summary(session.session_id)
     return Ledger(facts=summary.facts(), posted=ledger.posted) if summary else ledger
+
+
+def names_of(facts: Iterable[Fact]) -> tuple[KnownNames, ...]:
+    """The anchors that facts named last, newest first, with their keys. Quotations have no name to use again, and what
+    is not verified may be invented.
+    """
+    keys: dict[str, list[str]] = {}
+    named = (fact for fact in facts if fact.verified and not fact.salience)
+    for fact in sorted(named, key=lambda fact: -fact.source_seq):
+        found = keys.setdefault(fact.anchor, [])
+        if fact.key not in found and len(found) < MAX_KEYS:
+            found.append(fact.key)
+    names = [KnownNames(anchor=anchor, keys=tuple(found)) for anchor, found in keys.items()][:MAX_NAMES]
+    lengths = accumulate(len(each.anchor) + sum(map(len, each.keys)) for each in names)
+    return tuple(names[: sum(1 for _ in takewhile(lambda length: length <= MAX_CHARACTERS, lengths))])

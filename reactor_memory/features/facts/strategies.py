@@ -219,7 +219,8 @@ def _freshness(outcome: str, *, has_summary: bool) -> Freshness:
 
 
 def _unit_start(messages: Sequence[Message], seq: int) -> int:
-    """Where the unit of message `seq` begins: a summary of the mode ``full`` ends at a count."""
+    """Where the unit of message `seq` begins, if that was read: a summary of the mode ``full`` ends at a count."""
+    messages = messages[first_certain(messages) :]
     for unit in units(messages):
         if (messages[unit[0]].seq or 0) < seq <= (messages[unit[-1]].seq or 0):
             return messages[unit[0]].seq or seq
@@ -294,11 +295,11 @@ def _memory_room(request: PlanRequest) -> int:
 
 
 def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
-    window = _from(request.rows.messages, layout.window_start_seq)
+    read = request.rows.messages
     summary = request.rows.summary or SummaryHead()
-    reads_on = bool(request.rows.messages) and (request.rows.messages[0].seq or 0) < layout.window_start_seq
-    is_cut = bool(window) and (window[0].seq or 1) > layout.window_start_seq and not reads_on
-    window = window[first_certain(window) :] if is_cut else window
+    certain = (read[first_certain(read)].seq or 1) if read else 1
+    is_cut = certain > layout.window_start_seq != read[0].seq
+    window = _from(read, certain if is_cut else layout.window_start_seq)
     first = (window[0].seq or 1) if window else layout.window_start_seq
     hole = ((layout.window_start_seq, first - 1),) if is_cut else ()
     stale = tuple((start, min(end, first - 1)) for start, end in summary.stale_ranges if start < first)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from reactor_memory.core.context.selection import Count
 from reactor_memory.core.context.turns import runs_of_turns
 from reactor_memory.core.ports import Findings, Found
@@ -149,14 +151,19 @@ def _whole_turns(
     messages: Sequence[Message], findings: Findings, asked: Collection[tuple[int, int]], before: int
 ) -> Iterator[Sequence[Message]]:
     """The turns that were found and `asked` for, and those beside them that were read from their beginning to their
-    end. Of others only a part may have been read.
+    end. Of others only a part may have been read: what lies beside what was found in a long turn is left out, for it
+    may begin or end within what came with one reasoning.
     """
-    found = {each.seq for each in findings.found if not each.anchor and each.turn in asked}
+    found = {each.seq: each.turn for each in findings.found if not each.anchor and each.turn in asked}
     read = {message.seq for message in messages}
     for turn in _runs(messages, joint(asked)):
-        last = turn[-1].seq or 0
-        is_whole = turn[0].role == "user" and last + 1 in read
-        if last < before and (is_whole or any(message.seq in found for message in turn)):
+        parts = [found[seq] for message in turn if (seq := message.seq or 0) in found]
+        is_closed = (turn[-1].seq or 0) + 1 in read
+        if parts:
+            first = 0 if turn[0].role == "user" else min(parts)[0]
+            last = LARGEST if is_closed else max(end for _, end in parts)
+            turn = [message for message in turn if first <= (message.seq or 0) <= last]
+        if turn and (turn[-1].seq or 0) < before and (parts or (is_closed and turn[0].role == "user")):
             yield turn
 
 
@@ -231,12 +238,28 @@ def _since(again: Iterable[BlockLine], lines: Iterable[BlockLine], recalled: Seq
 
 
 def _said(
-    window: Iterable[Message], scorer: _Scorer, least: float, count_text: Callable[[str], int]
+    window: Sequence[Message], scorer: _Scorer, least: float, count_text: Callable[[str], int]
 ) -> Iterator[BlockLine]:
-    """What the messages of the window say that answer, as lines."""
+    """What the messages of the window say that answer, and what was done with them, as lines."""
+    answering = {message.seq for message in window if message.role != "tool" and scorer.message(message) >= least}
     for message in window:
-        if message.content and message.role != "tool" and scorer.message(message) >= least:
+        if message.content and message.seq in answering:
             yield from render_facts([_quoted(message)], count=count_text)
+    if any(message.tool_calls and message.seq in answering for message in window):
+        yield from _done(window, answering, count_text)
+
+
+def _done(
+    window: Sequence[Message], answering: Collection[int | None], count_text: Callable[[str], int]
+) -> Iterator[BlockLine]:
+    from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exchanges  # few loads need it
+
+    made = exchanges(window)
+    reader = ToolReader(made)
+    for exchange in made:
+        if exchange.seq in answering:
+            done = [replace(fact, verified=True) for fact in reader.facts(exchange) if fact.act == "decision"]
+            yield from render_facts(done, count=count_text)
 
 
 def _quoted(message: Message) -> Fact:

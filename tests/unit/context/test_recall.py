@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reactor_memory.core.ports import Findings
 from reactor_memory.features.recall.choice import (
@@ -19,7 +20,7 @@ from reactor_memory.features.recall.choice import (
 from reactor_memory.features.recall.entries import fact_entries, message_entries
 from reactor_memory.features.recall.gate import names
 from reactor_memory.features.recall.ranking import Postings, scored
-from reactor_memory.models import LARGEST, Fact, Message
+from reactor_memory.models import LARGEST, Fact, Message, ToolCall
 
 NOTHING_SHOWN = Shown(lines=frozenset(), window=(), first_safe=LARGEST)
 
@@ -194,3 +195,45 @@ def test_never_more_than_the_room(room: int, query: str) -> None:
     lines = sum(line.tokens for line in found.lines) + FRAME_TOKENS * bool(found.lines)
     assert lines + 10 * len(found.messages) <= room or not (found.lines or found.messages)
     assert found == recalled(query, room=room)
+
+
+def called(seq: int, **arguments: str) -> Message:
+    return Message.assistant(seq=seq, tool_calls=(ToolCall(id=f"c{seq}", name="bookTable", arguments=arguments),))
+
+
+def test_what_a_call_of_the_window_did_is_told_again_and_what_failed_is_marked() -> None:
+    window = (
+        Message.user("A table at the Blue Door for 6 pm, please", seq=9),
+        called(10, place="Blue Door", time="18:00"),
+        Message.tool('{"success": false, "message": "full"}', tool_call_id="c10", seq=11),
+        Message.assistant("18:00 is taken. How about 20:00 at the Blue Door?", seq=12),
+        Message.user("Yes, please", seq=13),
+        called(14, place="Blue Door", time="20:00"),
+        Message.tool('{"success": true}', tool_call_id="c14", seq=15),
+    )
+    shown = Shown(lines=frozenset(), window=window, first_safe=9)
+    lines = recalled("When is the table at Blue Door?", shown=shown, log=(*LOG, *window)).lines
+    assert lines[-1].text == "bookTable: Blue Door; 20:00"
+    assert lines[-1].source_seqs == (14,)
+    assert all("18:00" not in line.text or "(failed)" in line.text for line in lines if 10 in line.source_seqs)
+
+
+def test_of_a_long_turn_only_the_parts_that_were_found_come() -> None:
+    """A part beside them may begin behind the reasoning that led to it."""
+    thought = {"type": "reasoning", "id": "r", "summary": []}
+    log = (
+        Message.user("go on", seq=1),
+        *(Message.assistant("so", seq=seq) for seq in (2, 3)),
+        Message.assistant(parts=(thought,), seq=4),
+        Message.assistant("that is why", seq=5),
+        Message.assistant("the walrus", seq=6),
+        Message.assistant("and more", seq=7),
+    )
+    entries = [replace(each, turn=(6, 6) if each.seq == 6 else (1, 5)) for each in message_entries(log[:6])]
+    postings = Postings()
+    postings.add(entries)
+    found, frequencies = postings.find(("walrus",), last=1000)
+    findings = scored(Findings(found=tuple(found), frequencies=frequencies, total=len(log)))
+    assert wanted(findings, (), NOTHING_SHOWN, 1000).turns == ((6, 6), (7, 9), (4, 5))
+    chosen = choose(findings, (), NOTHING_SHOWN, (), log[3:], 1000, count=lambda _: 10, count_text=len)
+    assert seqs(chosen) == [6]

@@ -138,7 +138,7 @@ def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, s
         salience = talk.salience(index) * _beside(told, data)
         before = talk.led_to(index)
         return Row(f"{AGREED} #{seq}", told, salience, is_agreed=True, before=before, by_names=bool(speakers))
-    statements = _statements(talk, index)
+    statements = _statements(talk, index, is_noted=is_noted)
     salience = _of_talk(talk, index, statements)
     anchor = f"{speakers.get(role, USER if told.by_user else TOLD)} #{seq}"
     if is_noted:
@@ -176,11 +176,11 @@ def _beside(told: Told, data: frozenset[str]) -> float:
     return 1 - IN_DATA * len(told.details & data) / len(told.details) if told.details else 1.0
 
 
-def _statements(talk: Talk, index: int) -> list[Statement]:
+def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
     """What a message states of its own: no echo of the one before."""
     told = talk.told[index]
     before = talk.told[index - 1].stated if index and not told.revises else frozenset[str]()
-    agreed = talk.noted(index) if told.by_user else talk.accepted(index)
+    agreed = is_noted if told.by_user else talk.accepted(index)
     stated = (each for sentence in told.sentences if (each := statement_of(sentence, talk.speakers, agreed=agreed)))
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
     return most_telling(own, told.content - talk.speakers)
