@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from io import BytesIO
 from typing import Any, Literal, cast
@@ -18,6 +19,7 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.loading import ContextLoader, LoadRequest, characters_of, in_thread_if_long
 from reactor_memory.core.log import archiving
+from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import check_fork_depth
 from reactor_memory.core.ports import (
     SUMMARIZE,
@@ -57,7 +59,6 @@ from reactor_memory.features.facts.merge import as_of, fold
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
-from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import (
     Archived,
     ErasedMessages,
@@ -392,7 +393,7 @@ class ConversationManager:
                 check_position(name, value)
         if archived:
             return await self._database.read(
-                range_summaries.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
+                log.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
             )
         return await self._messages.read(session_id, user_id, after=after, until=until, last=last, limit=limit)
 
@@ -674,17 +675,18 @@ class ConversationManager:
             check_position("until_seq", until_seq, least=1)
         if idempotency_key is not None and summary is None:
             raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
+        post = None
+        if summary is not None:
+            message = summary_message(summary, None, None, None)
+            request = await self._post_request(session_id, user_id, message, until_seq, None, idempotency_key)
+            post = partial(posted_summaries.post_in_place, request, refold=self._refold)
         archived = await self._database.write(
             archiving.archive,
             session_id,
             user_id,
             until_seq=until_seq,
             cleared=bool(clear),
-            summary=None
-            if summary is None
-            else await self._post_request(
-                session_id, user_id, summary_message(summary, None, None, None), until_seq, None, idempotency_key
-            ),
+            post=post,
             now=self._clock(),
             refold=self._refold,
         )

@@ -27,7 +27,7 @@ from reactor_memory import (
 )
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
-from reactor_memory.features.tiers import operations as range_summaries
+from reactor_memory.core.log import operations as log
 from reactor_memory.features.tiers.service import (
     DISABLED,
     EMPTY,
@@ -209,7 +209,7 @@ async def test_archived_messages_are_out_of_view_and_kept(url: str) -> None:
         await now.tiers.summarize("s", user_id=USER)
         shown = await now.manager.read_messages("s", user_id=USER)
         assert [message.seq for message in shown] == [13, 14, 15, 16]
-        originals = await now.container.database().read(range_summaries.read_originals, "s", USER)
+        originals = await now.container.database().read(log.read_originals, "s", USER)
         assert texts(originals) == texts(talk(16))
 
 

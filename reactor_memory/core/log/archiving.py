@@ -1,29 +1,27 @@
 """Messages put out of view by a caller, and brought back. Nothing is destroyed, and no position is used again.
 
 A branch archives its own messages, and forks that were made before go on showing them. What is archived stays readable
-(`range_summaries.read_originals`), and its facts are drawn and shown. What is cleared is out of memory, too: facts,
+(`log.read_originals`), and its facts are drawn and shown. What is cleared is out of memory, too: facts,
 narrative, pins, what recall and searches find.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msgspec.structs import replace
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import Ranges, is_inside, is_within, read_archived
-from reactor_memory.core.log.branches import posted_about
+from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
-from reactor_memory.core.ports import SUMMARIZE, PostRequest, Refold
+from reactor_memory.core.ports import SUMMARIZE, Refold
 from reactor_memory.database.operations import Step, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.posted_summaries import operations as posted_summaries
-from reactor_memory.features.recall import operations as recall
-from reactor_memory.features.search import operations as search
-from reactor_memory.models import Archived, BranchRange, Message, PostedSummary, Session
+from reactor_memory.models import Archived, BranchRange, Message, Session
+
+Post: TypeAlias = Callable[[int], Steps[tuple[Message, bool]]]
+"""Appends a message that tells of those up to a seq; that message, and whether it was there before."""
 
 
 def archive(
@@ -32,12 +30,12 @@ def archive(
     *,
     until_seq: int | None,
     cleared: bool,
-    summary: PostRequest | None,
+    post: Post | None,
     now: int,
     refold: Refold,
 ) -> Steps[Archived]:
-    """Archive the session's own messages up to `until_seq` (None: all there are), and post `summary` in their place.
-    One that was posted before under its key archives nothing more.
+    """Archive the session's own messages up to `until_seq` (None: all there are), and `post` something in their place.
+    What was posted before archives nothing more.
 
     Raises `InvalidInputError` for a position that is not the session's own, or between a tool call and its results.
     """
@@ -47,7 +45,7 @@ def archive(
     known = yield from read_archived(session.branch)
     if until_seq is not None and not is_within(until_seq, (*known.kept, *known.cleared)):
         yield from _check(session, until_seq)
-    posted, is_known = (yield from _post(summary, last, refold)) if summary else (None, False)
+    posted, is_known = (yield from post(last)) if post else (None, False)
     if is_known:
         return Archived(message_count=0, summary=posted)
     own = BranchRange(conversation_id=session_id, start_seq=session.branch[-1].start_seq, end_seq=last)
@@ -55,7 +53,7 @@ def archive(
     other = "archived" if cleared else "" if until_seq is None else "cleared"
     count = yield from _put_away(own, group, "cleared" if cleared else "archived", other)
     if count and cleared:
-        yield from search.forget_range(session_id, own.start_seq, last)
+        yield from HOOKS.out_of_view(session_id, own.start_seq, last, destroyed=False)
         count += yield from _clear_posted(session, own, group, posted)
     if count:
         yield from _settle(session, known.cleared, now=now, refold=refold)
@@ -81,14 +79,10 @@ def _settle(session: Session, untold: Ranges, *, now: int, refold: Refold) -> St
     yield Step("touch_session", key | {"now": now})
     cleared = (yield from read_archived(session.branch)).cleared
     back = [start for start, end in untold if not is_inside((start, end), cleared)]
-    if back:
-        yield from search.index_again(session.session_id, max(back[0], session.branch[-1].start_seq))
-        yield from recall.truncate([session.session_id], seq=back[0])
-    if cleared != untold:
-        yield from fact_operations.fold_again(session, now=now, refold=refold)
-    else:
-        yield Step("delete_layouts", key)
-        yield from fact_operations.retell(session, now=now, refold=refold)
+    yield Step("delete_layouts", key)
+    yield from HOOKS.on_retold(
+        session, back_from=back[0] if back else None, is_other=cleared != untold, now=now, refold=refold
+    )
     yield Step("make_due", key | {"kind": SUMMARIZE, "now": now})
 
 
@@ -106,22 +100,12 @@ def _check(session: Session, until_seq: int) -> Steps[None]:
         raise InvalidInputError("until_seq", error.problem) from None
 
 
-def _post(summary: PostRequest, last: int, refold: Refold) -> Steps[tuple[Message, bool]]:
-    """The posted summary, and whether it had been posted before."""
-    batch = summary.batch
-    known = yield Step("find_batch", key_of(batch.session_id) | {"batch_key": batch.idempotency_key})
-    posted = yield from posted_summaries.post_summary(replace(summary, until_seq=last), refold=refold)
-    return posted, bool(known)
-
-
 def _clear_posted(session: Session, own: BranchRange, group: Sequence[Session], kept: Message | None) -> Steps[int]:
     """What was posted behind these messages and tells of them is cleared with them, but for what was posted now."""
-    rows = yield Step("posted_of_group", {"group_id": session.group_id})
-    posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows if row[0] == session.session_id]
     count = 0
-    for part in posted_about(posted, [session], [own]):
+    for part in (yield from HOOKS.telling_of([session], [own])):
         if part.start_seq > (own.end_seq or 0) and part.start_seq != (kept.seq if kept else None):
-            yield from search.forget_range(session.session_id, part.start_seq, part.start_seq)
+            yield from HOOKS.out_of_view(session.session_id, part.start_seq, part.start_seq, destroyed=False)
             count += yield from _put_away(part, group, "cleared", "archived")
     return count
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.ports import StoreHealth
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.operations import Statement, Step, Steps
 from reactor_memory.database.schema import read_revision
-from reactor_memory.features.recall import operations as recall
-from reactor_memory.features.search import operations as search
 
 SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
@@ -19,7 +18,6 @@ SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 LONG_SECONDS = 86_400.0
 """What reads or writes the whole database may take a day."""
 
-_MERGES = ("merge_index", "merge_search")
 _MOST_PROBLEMS = 100
 
 
@@ -40,7 +38,7 @@ async def scrub(database: Database, *, rewrite: bool = False) -> None:
     PostgreSQL clears away dead rows in its own time; their bytes leave the files when tables are written anew.
     """
     with within(LONG_SECONDS):
-        for merge in _MERGES if database.engine == "sqlite" else ():
+        for merge in HOOKS.merge_statements if database.engine == "sqlite" else ():
             while await database.write(_merge, merge):
                 pass
         if rewrite:
@@ -78,8 +76,7 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     first, *rest = details
     revision = yield from read_revision()
     sessions, messages = (yield Step("totals", {}))[0]
-    indexed = (yield Step("recall_state", {}))[0]
-    backlog = yield from search.search_backlog()
+    of_features = yield from HOOKS.health()
     gaps = yield Step("gaps", {"limit": 20})
     return StoreHealth(
         details=(
@@ -87,8 +84,7 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
             ("schema", revision or "none"),
             ("sessions", str(sessions)),
             ("messages", str(messages)),
-            recall.state_detail(indexed),
-            search.state_detail(backlog),
+            *of_features,
             *(detail for part in rest for detail in part),
         ),
         problems=log.gap_problems(gaps),

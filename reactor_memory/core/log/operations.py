@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.log import context_layouts, summaries
 from reactor_memory.core.log.branches import branch_for_fork, clipped_between, group_of, is_fork
+from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.paging import (
     PREVIEW_SOURCE_LENGTH,
     Cursor,
@@ -50,9 +51,6 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.responses import operations as responses
-from reactor_memory.features.search import operations as search
 from reactor_memory.models import (
     LARGEST,
     BranchRange,
@@ -76,18 +74,8 @@ BEFORE_ALL: MessageKey = ("", "", 0)
 
 _FIRST_CHUNK = 64
 
-PURGED = (
-    "delete_messages",
-    "delete_pins",
-    "delete_range_summaries",
-    "delete_memberships",
-    "delete_transfers",
-    "delete_posted_summaries",
-    "delete_work",
-)
-"""What removes the content of a session, beside what is derived from it: queries that get its key. What belongs to the
-whole group goes with the key of the root.
-"""
+PURGED = ("delete_messages", "delete_layouts", "delete_work", "forget_work")
+"""What removes the content of a session: statements that get its key. What features keep of it goes by their hooks."""
 
 SESSION_COLUMNS = 11
 """Of a row of `session_with_pins`; then come those of a pin."""
@@ -214,6 +202,22 @@ def read(
     if session is None:
         return ()
     return (yield from read_along(session.branch, after=after, until=until, last=last, limit=limit))
+
+
+def read_originals(
+    session_id: str,
+    user_id: str | None,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    last: int | None = None,
+    limit: int | None = None,
+) -> Steps[tuple[Message, ...]]:
+    """As `MessageStore.read`, with the archived messages."""
+    session = yield from require(session_id, user_id)
+    return (
+        yield from read_along(session.branch, after=after, until=until, last=last, limit=limit, wanted="archived too")
+    )
 
 
 def read_along(
@@ -491,9 +495,7 @@ def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now
     inserted = yield Step("insert_fork", _fork_values(session, now))
     if not inserted:
         raise InvalidInputError("fork_id", "is taken; choose another random part")
-    taken_along = key_of(session_id) | {"fork_id": fork_id, "at_seq": at_seq}
-    yield Step("copy_pins", taken_along)
-    yield Step("copy_corrections", taken_along)
+    yield from HOOKS.on_fork(parent, fork_id, at_seq)
     return session
 
 
@@ -518,19 +520,15 @@ def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int,
     yield from forget_titles(group, [withdrawn])
     yield Step("withdraw_message", key_of(session_id) | {"seq": position})
     yield Step("touch_session", key_of(session_id) | {"now": now})
-    posted = yield from fact_operations.take_posted(group, [withdrawn])
-    told = [part for part in posted if part != withdrawn]
-    for part in told:
+    others = yield from HOOKS.also_gone(group, [withdrawn])
+    telling = [part for part in others if part != withdrawn]
+    for part in telling:
         yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
-    gone = (withdrawn, *told)
-    for part in gone:
-        yield from fact_operations.forget_ranges(part.conversation_id, part.start_seq, part.start_seq)
-    yield from search.forget_range(session_id, position, position)
+    yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
+    gone = (withdrawn, *telling)
     holding = branches_showing(group, gone)
-    for branch in holding:
-        key = key_of(branch.session.session_id)
-        yield Batch("delete_pins_of_messages", [key | {"start_seq": a, "end_seq": b} for a, b in branch.ranges])
-    yield from fact_operations.forget_messages(holding, now=now, refold=refold, untold=bool(posted))
+    went = Gone(parts=gone, branches=holding, with_others=bool(others))
+    yield from HOOKS.forget(went, now=now, refold=refold)
     branches = tuple(each.session for each in holding if each.session.deleted_at is None)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 
@@ -582,7 +580,7 @@ def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | N
         if purge:
             yield from purge_session(each, now, forget_in=forget_in)
     yield from name_all_users()
-    yield Step("delete_transfers", key_of(session.session_id))
+    yield from HOOKS.on_delete(session.session_id)
     return tuple(went)
 
 
@@ -631,9 +629,7 @@ def purge_session(session_id: str, now: int, *, forget_in: int | None = None) ->
     yield from name_all_users()
     for query in PURGED:
         yield Step(query, key_of(session_id))
-    yield from responses.forget_responses([session_id])
-    yield from fact_operations.forget([session_id])
-    yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
+    yield from HOOKS.on_purge(session_id)
     if forget_in is not None:
         yield Step("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
     return True

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reactor_memory.core.log.branches import ranges_shown
+from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.core.ports import ErasedBranch
 from reactor_memory.database.operations import Batch, Step, Steps
-from reactor_memory.features.responses import operations as responses
-from reactor_memory.features.search import operations as search
 from reactor_memory.models import BranchRange, Message, Session
 
 
@@ -29,17 +28,16 @@ def tombstone(message: Message) -> Message:
 
 def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
-    tombstones: position, id, role, visibility and time stay. Responses that became one of them go. How many messages;
-    what is derived from them is the caller's to take away.
+    tombstones: position, id, role, visibility and time stay. How many messages; what is derived from them is the
+    caller's to take away (`LogHook.forget`).
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
     for start, end in ranges:
-        yield from search.forget_range(conversation_id, start, end)
+        yield from HOOKS.out_of_view(conversation_id, start, end, destroyed=True)
     yield Batch("blank_batches", values)
     yield Batch("give_bytes_back", values)
     destroyed = 0
-    for (start, end), each in zip(ranges, values, strict=True):
-        yield from responses.forget_answers_between(conversation_id, start, end)
+    for each in values:
         destroyed += len((yield Step("entomb_messages", each)))
     return destroyed
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal, Protocol, get_args
 
 from reactor_memory.core.context.message_forms import MessagesLike
+from reactor_memory.core.log import operations as log
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import Appended, MemoryManagementStrategy, MessageStore
 from reactor_memory.database.database import Database
@@ -156,9 +157,7 @@ class ChatMemoryService:
         """The summaries of the conversation, which is there."""
         await self._manager.get_session(conversation_id, user_id=user_id)
         summaries = await self._database.read(range_summaries.read_range_summaries, conversation_id, user_id)
-        if not summaries and not await self._database.read(
-            range_summaries.read_originals, conversation_id, user_id, limit=1
-        ):
+        if not summaries and not await self._database.read(log.read_originals, conversation_id, user_id, limit=1):
             raise ConversationNotFoundError(conversation_id)
         return summaries
 
@@ -172,7 +171,7 @@ class ChatMemoryService:
         before: int | None,
     ) -> list[Message]:
         """The messages of the view, newest first, as many as may be wanted."""
-        originals = partial(self._database.read, range_summaries.read_originals)
+        originals = partial(self._database.read, log.read_originals)
         read: _Read = partial(originals if view == "originals" else self._messages.read, conversation_id, user_id)
         ranges = gaps(summaries if view == "effective" else ())
         found: list[Message] = []
@@ -198,7 +197,7 @@ class ChatMemoryService:
     async def _total(self, conversation_id: str, appended: Appended, user_id: str | None) -> int:
         """How many messages there are from the oldest that is left on; 0 if that cannot be told."""
         try:
-            oldest = await self._database.read(range_summaries.read_originals, conversation_id, user_id, limit=1)
+            oldest = await self._database.read(log.read_originals, conversation_id, user_id, limit=1)
         except ReactorMemoryError as error:
             reason = type(error).__name__
             log.warning("chat memory: not counted", extra={"session_id": conversation_id, "reason": reason})

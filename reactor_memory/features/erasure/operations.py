@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from reactor_memory.core.log import background_work
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
+from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.rows import key_of, session_from, to_json
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, Refold, Withdrawn
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.models import BranchRange, Lease, Session
 
@@ -28,21 +28,16 @@ def erase(
     session = yield from log.lock_required(session_id, user_id)
     parts = parts_to_erase(session, ranges)
     group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
-    posted = yield from fact_operations.take_posted(group, parts)
-    parts = (*parts, *posted)
+    others = yield from HOOKS.also_gone(group, parts)
+    parts = (*parts, *others)
     branches = branches_showing(group, parts)
     yield from log.forget_titles(group, parts)
     destroyed = 0
     for part in parts:
-        start, end = part.start_seq, part.end_seq or session.last_seq
-        yield from fact_operations.forget_ranges(part.conversation_id, start, end)
-        destroyed += yield from entomb(part.conversation_id, [(start, end)])
+        destroyed += yield from entomb(part.conversation_id, [(part.start_seq, part.end_seq or session.last_seq)])
     yield Step("touch_session", key_of(session_id) | {"now": now})
-    for branch in branches:
-        key = key_of(branch.session.session_id)
-        values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
-        yield Batch("delete_pins_of_messages", values)
-    yield from fact_operations.forget_messages(branches, now=now, refold=refold, untold=bool(posted))
+    gone = Gone(parts=parts, branches=branches, with_others=bool(others))
+    yield from HOOKS.forget(gone, now=now, refold=refold)
     yield Step("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 

@@ -11,7 +11,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_archived
-from reactor_memory.core.log.branches import called, group_of, posted_about, ranges_between, segments_of_branch
+from reactor_memory.core.log.branches import group_of, ranges_between, segments_of_branch
 from reactor_memory.core.log.rows import (
     correction_about,
     correction_from,
@@ -19,8 +19,6 @@ from reactor_memory.core.log.rows import (
     fact_from,
     fact_values,
     key_of,
-    object_from,
-    range_summary_from,
     segment_from,
     segment_values,
     summary_values,
@@ -31,18 +29,14 @@ from reactor_memory.core.ports import SUMMARIZE, ErasedBranch, Refold
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import told, told_facts
-from reactor_memory.features.recall import operations as recall
-from reactor_memory.features.search import operations as search
 from reactor_memory.models import (
     LARGEST,
-    TITLE_KEY,
     BranchRange,
     Fact,
     FactCorrection,
     Lease,
     Ledger,
     PostedSummary,
-    RangeSummary,
     Segment,
     Session,
     Spending,
@@ -190,7 +184,6 @@ def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refol
     uncorrected = 0
     for branch in branches:
         session_id = branch.session.session_id
-        yield from recall.truncate([session_id], seq=branch.ranges[0][0])
         yield Step("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
         yield Step("take_leases_away", key_of(session_id))
         for start, end in branch.ranges:
@@ -283,20 +276,6 @@ def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Ref
     yield from retell(session, now=now, refold=refold, begin=True)
 
 
-def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
-    """The posted summaries that tell of these messages are none any more, and no session of the group is called as one
-    of them said; where their messages are stored.
-    """
-    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
-    posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows]
-    gone = posted_about(posted, group, parts)
-    yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
-    metadata = {(row[0], row[1]): object_from(row[3]) for row in rows}
-    titles = [metadata[part.conversation_id, part.start_seq].get(TITLE_KEY) for part in gone]
-    yield Batch("set_title", [key_of(each.session_id) | {"title": None} for each in called(titles, group)])
-    return gone
-
-
 def retell(session: Session, *, now: int, refold: Refold, begin: bool = False) -> Steps[None]:
     """Make the narrative of the session anew; `begin`: also where there is no summary yet."""
     stored = yield from get_summary(session.session_id)
@@ -321,31 +300,6 @@ def retold(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary
     )
 
 
-# Summaries of ranges
-
-
-def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
-    """Those of the conversation's own messages, replaced ones included."""
-    return [range_summary_from(row) for row in (yield Step("range_summaries", key_of(session_id)))]
-
-
-def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
-    """Content between `start_seq` and `end_seq` of these messages went out of view: no text that was made of it stays.
-    What the texts took the place of is in view again, unless it goes for the same reason.
-    """
-    for summary in (yield from range_summaries(session_id)):
-        if summary.start_seq <= end_seq and start_seq <= summary.end_seq:
-            yield from undo_range(session_id, summary)
-
-
-def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
-    """Take a summary away: what it replaced is live again, what it archived is in view."""
-    values = key_of(session_id) | {"summary_id": summary.summary_id}
-    yield Step("delete_range_summary", values)
-    yield Step("revive_range_summaries", values)
-    yield Step("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
-
-
 # Corrections
 
 
@@ -367,17 +321,9 @@ def put_correction(session: Session, correction: FactCorrection, *, now: int, re
 def forget(session_ids: Sequence[str]) -> Steps[None]:
     for session_id in session_ids:
         key = key_of(session_id)
-        for query in (
-            "delete_segments",
-            "delete_facts",
-            "delete_summary",
-            "delete_layouts",
-            "delete_corrections",
-            "forget_work",
-        ):
+        for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "delete_corrections"):
             yield Step(query, key)
-    yield from recall.forget(session_ids)
-    yield from search.forget(session_ids)
+        yield Step("forget_work", key)
 
 
 # What summarizers cost

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.rows import key_of, message_from
+from reactor_memory.core.log.branches import called, posted_about
+from reactor_memory.core.log.rows import key_of, message_from, object_from
 from reactor_memory.core.ports import PostRequest, Refold
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Batch, Rows, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import Message, PostedSummary
+from reactor_memory.models import TITLE_KEY, BranchRange, Message, PostedSummary, Session
 
 MESSAGE_COLUMNS = 14
 """Of a row of `messages_to_export`; then comes what a store keeps beside the message."""
@@ -28,6 +33,38 @@ def post_summary(request: PostRequest, *, refold: Refold) -> Steps[Message]:
         yield from fact_operations.put_posted(session, posted, now=batch.now, refold=refold)
     (row,) = yield Step("messages_to_export", key | {"after": appended.last_seq - 1, "limit": 1})
     return message_from(row[:MESSAGE_COLUMNS])
+
+
+def post_in_place(request: PostRequest, last: int, *, refold: Refold) -> Steps[tuple[Message, bool]]:
+    """Post the summary for the messages up to `last`; and whether that had been done before under its key."""
+    batch = request.batch
+    known = yield Step("find_batch", key_of(batch.session_id) | {"batch_key": batch.idempotency_key})
+    return (yield from post_summary(replace(request, until_seq=last), refold=refold)), bool(known)
+
+
+def posted_telling_of(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+    """Where the posted summaries that tell of these messages are stored."""
+    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
+    return _about(rows, group, parts)
+
+
+def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+    """The posted summaries that tell of these messages are none any more, and no session of the group is called as one
+    of them said; where their messages are stored.
+    """
+    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
+    gone = _about(rows, group, parts)
+    yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
+    metadata = {(row[0], row[1]): object_from(row[3]) for row in rows}
+    titles = [metadata[part.conversation_id, part.start_seq].get(TITLE_KEY) for part in gone]
+    yield Batch("set_title", [key_of(each.session_id) | {"title": None} for each in called(titles, group)])
+    return gone
+
+
+def _about(rows: Rows, group: Sequence[Session], parts: Sequence[BranchRange]) -> tuple[BranchRange, ...]:
+    shown = {session.session_id for session in group}
+    posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows if row[0] in shown]
+    return posted_about(posted, group, parts)
 
 
 def check_until(until_seq: int, last_seq: int) -> None:

@@ -5,7 +5,7 @@ A branch summarises its own messages only, and shows the summaries of inherited 
 summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows the
 messages of that range themselves, archived or not.
 
-What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten: `read_originals`
+What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten: `log.read_originals`
 gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any other message. When a
 message of a range is withdrawn or erased, the text goes that was made of it, as if it had been restored. Deleting a
 session deletes its summaries.
@@ -21,12 +21,11 @@ from typing import Any
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import overlaps, read_archived
 from reactor_memory.core.log.branches import group_of
-from reactor_memory.core.log.rows import key_of, range_summary_values, session_from
+from reactor_memory.core.log.rows import key_of, range_summary_from, range_summary_values, session_from
 from reactor_memory.core.log.tombstones import entomb
 from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
     in_order,
@@ -44,29 +43,11 @@ def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = T
     return (yield from _shown(session.branch, live=live))
 
 
-def read_originals(
-    session_id: str,
-    user_id: str | None,
-    *,
-    after: int = 0,
-    until: int | None = None,
-    last: int | None = None,
-    limit: int | None = None,
-) -> Steps[tuple[Message, ...]]:
-    """As `MessageStore.read`, with the archived messages."""
-    session = yield from log.require(session_id, user_id)
-    return (
-        yield from log.read_along(
-            session.branch, after=after, until=until, last=last, limit=limit, wanted="archived too"
-        )
-    )
-
-
 def _shown(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
     """The summaries of a branch; live ones only where none of their messages is cleared."""
     summaries: dict[str, list[RangeSummary]] = {}
     for part in branch:
-        summaries[part.conversation_id] = yield from fact_operations.range_summaries(part.conversation_id)
+        summaries[part.conversation_id] = yield from range_summaries(part.conversation_id)
     found = shown(branch, summaries, live=live)
     cleared = (yield from read_archived(branch)).cleared if live and found else ()
     return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
@@ -115,7 +96,7 @@ def _range_of(session_id: str, summary: RangeSummary) -> dict[str, Any]:
 
 def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
     group = yield Step("lock_group", {"group_id": session.group_id})
-    taken = {each.summary_id for each in (yield from fact_operations.range_summaries(session.session_id))}
+    taken = {each.summary_id for each in (yield from range_summaries(session.session_id))}
     for summary in new:
         if summary.summary_id in taken:
             raise InvalidInputError("summary_id", "is taken; choose another one")
@@ -138,6 +119,28 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
 # Undoing
 
 
+def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
+    """Those of the conversation's own messages, replaced ones included."""
+    return [range_summary_from(row) for row in (yield Step("range_summaries", key_of(session_id)))]
+
+
+def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
+    """Content between `start_seq` and `end_seq` of these messages went out of view: no text that was made of it stays.
+    What the texts took the place of is in view again, unless it goes for the same reason.
+    """
+    for summary in (yield from range_summaries(session_id)):
+        if summary.start_seq <= end_seq and start_seq <= summary.end_seq:
+            yield from undo_range(session_id, summary)
+
+
+def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
+    """Take a summary away: what it replaced is live again, what it archived is in view."""
+    values = key_of(session_id) | {"summary_id": summary.summary_id}
+    yield Step("delete_range_summary", values)
+    yield Step("revive_range_summaries", values)
+    yield Step("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
+
+
 def restore_range_summary(session_id: str, user_id: str | None, summary_id: str, *, now: int) -> Steps[bool]:
     """Undo a live summary exactly: it goes, what it replaced is live again, archived messages are back in view.
 
@@ -148,7 +151,7 @@ def restore_range_summary(session_id: str, user_id: str | None, summary_id: str,
     summary = restorable(session, live, summary_id)
     if summary is None:
         return False
-    yield from fact_operations.undo_range(session_id, summary)
+    yield from undo_range(session_id, summary)
     yield Step("touch_session", key_of(session_id) | {"now": now})
     return True
 

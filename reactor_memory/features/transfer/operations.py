@@ -33,6 +33,7 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
+from reactor_memory.features.tiers.operations import range_summaries
 from reactor_memory.models import (
     LARGEST,
     ActiveSession,
@@ -145,7 +146,7 @@ def _stored(row: Row) -> Steps[StoredConversation]:
         metadata=object_from(metadata),
         purged_at=purged_at,
         pins=(yield from _pins(session.session_id)),
-        summaries=tuple((yield from fact_operations.range_summaries(session.session_id))),
+        summaries=tuple((yield from range_summaries(session.session_id))),
         corrections=(yield from fact_operations.read_corrections(session.session_id)),
         importing=bool(importing),
     )

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log import archiving
+from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.ports import AppendRequest, ContextQuery, IndexEntry, IndexPart, PostRequest, RecallQuery
 from reactor_memory.errors import (
@@ -19,6 +20,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.pins import operations as pin_operations
+from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Archived, Layout, Message, Pin, ToolCall
 from reactor_memory.testing.branching import fork, withdraw
@@ -50,13 +52,13 @@ async def archive(
         user_id,
         until_seq=until_seq,
         cleared=clear,
-        summary=None if summary is None else _posting(session_id, summary, key, user_id),
+        post=None if summary is None else _posting(session_id, summary, key, user_id),
         now=wall_clock(),
         refold=telling,
     )
 
 
-def _posting(session_id: str, text: str, key: str | None, user_id: str | None) -> PostRequest:
+def _posting(session_id: str, text: str, key: str | None, user_id: str | None) -> archiving.Post:
     now = wall_clock()
     message = stored_form(Message(role="summary", content=text, visibility="agent"), now=now)
     batch = AppendRequest(
@@ -67,7 +69,7 @@ def _posting(session_id: str, text: str, key: str | None, user_id: str | None) -
         idempotency_key=key,
         fingerprint=text if key else "",
     )
-    return PostRequest(batch=batch, until_seq=0)
+    return partial(posted_summaries.post_in_place, PostRequest(batch=batch, until_seq=0), refold=telling)
 
 
 async def restore(store: Store, session_id: str, from_seq: int = 1, *, user_id: str | None = None) -> int:
@@ -77,7 +79,7 @@ async def restore(store: Store, session_id: str, from_seq: int = 1, *, user_id: 
 
 
 async def originals(store: Store, session_id: str) -> list[int | None]:
-    return seqs(await store.database.read(range_summaries.read_originals, session_id, None))
+    return seqs(await store.database.read(log.read_originals, session_id, None))
 
 
 async def pins(store: Store, session_id: str) -> tuple[Pin, ...]:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.recounting import recount
 from reactor_memory.core.ports import ContextQuery
 from reactor_memory.errors import (
@@ -110,7 +111,7 @@ async def in_view(store: Store, session_id: str) -> list[int | None]:
 
 
 async def originals(store: Store, session_id: str) -> list[int | None]:
-    read = await store.database.read(range_summaries.read_originals, session_id, None)
+    read = await store.database.read(log.read_originals, session_id, None)
     assert (await store.read_background(session_id))[1] == read
     return seqs(read)
 
@@ -119,7 +120,7 @@ async def everything(store: Store, session_id: str) -> tuple[object, ...]:
     """All that a session shows."""
     return (
         await store.read(session_id, None),
-        await store.database.read(range_summaries.read_originals, session_id, None),
+        await store.database.read(log.read_originals, session_id, None),
         await store.database.read(range_summaries.read_range_summaries, session_id, None),
         await store.database.read(range_summaries.read_range_summaries, session_id, None, live=False),
     )
@@ -162,13 +163,13 @@ class Standing:
         before = await store.read("s", None)
         await summarise(store, "s", 2, 4, retention="archive")
         assert await in_view(store, "s") == [1, 5, 6]
-        assert await store.database.read(range_summaries.read_originals, "s", None) == before
+        assert await store.database.read(log.read_originals, "s", None) == before
         assert await originals(store, "s") == [1, 2, 3, 4, 5, 6]
 
     async def test_originals_are_read_in_parts(self, store: Store) -> None:
         await append_messages(store, "s", numbered(9))
         await summarise(store, "s", 2, 7, retention="archive")
-        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, after=2, until=8)) == [
+        assert seqs(await store.database.read(log.read_originals, "s", None, after=2, until=8)) == [
             3,
             4,
             5,
@@ -176,9 +177,9 @@ class Standing:
             7,
             8,
         ]
-        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, last=4)) == [6, 7, 8, 9]
-        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, limit=3)) == [1, 2, 3]
-        assert seqs(await store.database.read(range_summaries.read_originals, "s", None, until=6, last=3, limit=2)) == [
+        assert seqs(await store.database.read(log.read_originals, "s", None, last=4)) == [6, 7, 8, 9]
+        assert seqs(await store.database.read(log.read_originals, "s", None, limit=3)) == [1, 2, 3]
+        assert seqs(await store.database.read(log.read_originals, "s", None, until=6, last=3, limit=2)) == [
             4,
             5,
         ]
@@ -256,7 +257,7 @@ class Standing:
             with pytest.raises(SessionOwnershipError):
                 await store.database.read(range_summaries.read_range_summaries, "s", user_id)
             with pytest.raises(SessionOwnershipError):
-                await store.database.read(range_summaries.read_originals, "s", user_id)
+                await store.database.read(log.read_originals, "s", user_id)
             with pytest.raises(SessionOwnershipError):
                 await store.database.write(range_summaries.put_range_summaries, "s", user_id, [], expected=[], now=1)
             with pytest.raises(SessionOwnershipError):
@@ -271,7 +272,7 @@ class Standing:
         with pytest.raises(error):
             await store.database.read(range_summaries.read_range_summaries, "s", None)
         with pytest.raises(error):
-            await store.database.read(range_summaries.read_originals, "s", None)
+            await store.database.read(log.read_originals, "s", None)
         with pytest.raises(error):
             await store.database.write(range_summaries.put_range_summaries, "s", None, [], expected=[], now=1)
         with pytest.raises(error):
@@ -680,7 +681,7 @@ class AtRandom:
         for each in reversed(sessions):
             await self._undo_all(store, each)
         for each in sessions:
-            assert await store.read(each, None) == await store.database.read(range_summaries.read_originals, each, None)
+            assert await store.read(each, None) == await store.database.read(log.read_originals, each, None)
 
     async def _change(self, store: Store, random: Random, sessions: list[str], gone: set[str], name: str) -> None:
         """One change, or none if it is refused. The ids of messages that are taken back or erased go to `gone`."""
@@ -699,9 +700,7 @@ class AtRandom:
             elif what == "withdraw":
                 gone.add((await withdraw(store, session_id)).message_id or "")
             elif what == "erase":
-                erased = await store.database.read(
-                    range_summaries.read_originals, session_id, None, after=end - 1, until=end
-                )
+                erased = await store.database.read(log.read_originals, session_id, None, after=end - 1, until=end)
                 await erase(store, session_id, (end, end))
                 gone.update(message.message_id or "" for message in erased)
             elif what == "restore":
@@ -713,7 +712,7 @@ class AtRandom:
     async def _check(self, store: Store, session_id: str, gone: set[str]) -> None:
         live = await store.database.read(range_summaries.read_range_summaries, session_id, None)
         assert all(one.end_seq < other.start_seq for one, other in pairwise(live))
-        everything = await store.database.read(range_summaries.read_originals, session_id, None)
+        everything = await store.database.read(log.read_originals, session_id, None)
         assert not gone & {message.message_id for message in everything}
         in_view = set(seqs(await store.read(session_id, None)))
         behind = {seq for each in live for seq in range(each.start_seq, each.end_seq + 1)}

@@ -1,0 +1,142 @@
+"""What features do when the log changes, in the same transaction. The log runs what is registered and names nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import ClassVar
+
+from reactor_memory.core.ports import ErasedBranch, Refold
+from reactor_memory.database.operations import Steps
+from reactor_memory.models import BranchRange, Session, Value
+
+
+class Gone(Value, frozen=True, kw_only=True):
+    """Stored messages that went out of view for good, and the branches that showed some of them, with their own seqs.
+    `with_others`: other messages went only because they tell of these.
+    """
+
+    parts: tuple[BranchRange, ...]
+    branches: tuple[ErasedBranch, ...]
+    with_others: bool = False
+
+
+class LogHook:
+    """What one feature does: nothing, but for what it overrides. The group of the session is locked.
+
+    `refold` is the fold of a ledger into a summary under the settings of the caller.
+    """
+
+    merges: ClassVar[Sequence[str]] = ()
+    """Statements that each merge a part of a full-text index of SQLite, until they change no row any more."""
+
+    def on_fork(self, parent: Session, fork_id: str, at_seq: int) -> Steps[None]:
+        """A branch begins at `at_seq`: it takes along what is kept for the messages before."""
+        yield from ()
+
+    def telling_of(self, group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+        """The messages that tell of these ones. Changes nothing."""
+        yield from ()
+        return ()
+
+    def also_gone(self, group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+        """As `telling_of`, before all of them go: what is read from them must be read now."""
+        yield from ()
+        return ()
+
+    def out_of_view(self, conversation_id: str, start: int, end: int, *, destroyed: bool) -> Steps[None]:
+        """These stored messages are cleared, withdrawn or `destroyed`."""
+        yield from ()
+
+    def forget(self, gone: Gone, *, now: int, refold: Refold) -> Steps[None]:
+        """What is derived from these messages goes, in every branch that showed them."""
+        yield from ()
+
+    def on_retold(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    ) -> Steps[None]:
+        """What is archived has changed. `is_other`: so has what memory tells; `back_from`: from there on messages that
+        were cleared may be found again.
+        """
+        yield from ()
+
+    def on_delete(self, session_id: str) -> Steps[None]:
+        """The session was marked as deleted; it may be restored until it is purged."""
+        yield from ()
+
+    def on_purge(self, session_id: str) -> Steps[None]:
+        """Everything that is kept of the session goes."""
+        yield from ()
+
+    def health(self) -> Steps[tuple[tuple[str, str], ...]]:
+        """Details for a report on the database."""
+        yield from ()
+        return ()
+
+
+class LogHooks(LogHook):
+    """The registered hooks as one, in the order of their registration. Each is imported when it is first needed."""
+
+    def __init__(self) -> None:
+        self._modules: list[str] = []
+
+    def register(self, modules: Iterable[str]) -> None:
+        """Modules that each have their hook as ``HOOK``. Done once, before anything is run."""
+        self._modules += modules
+
+    @cached_property
+    def _hooks(self) -> list[LogHook]:
+        return [import_module(module).HOOK for module in self._modules]
+
+    @property
+    def merge_statements(self) -> list[str]:
+        return [name for hook in self._hooks for name in hook.merges]
+
+    def on_fork(self, parent: Session, fork_id: str, at_seq: int) -> Steps[None]:
+        for hook in self._hooks:
+            yield from hook.on_fork(parent, fork_id, at_seq)
+
+    def telling_of(self, group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+        found: list[BranchRange] = []
+        for hook in self._hooks:
+            found += yield from hook.telling_of(group, parts)
+        return tuple(found)
+
+    def also_gone(self, group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
+        found: list[BranchRange] = []
+        for hook in self._hooks:
+            found += yield from hook.also_gone(group, parts)
+        return tuple(found)
+
+    def out_of_view(self, conversation_id: str, start: int, end: int, *, destroyed: bool) -> Steps[None]:
+        for hook in self._hooks:
+            yield from hook.out_of_view(conversation_id, start, end, destroyed=destroyed)
+
+    def forget(self, gone: Gone, *, now: int, refold: Refold) -> Steps[None]:
+        for hook in self._hooks:
+            yield from hook.forget(gone, now=now, refold=refold)
+
+    def on_retold(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    ) -> Steps[None]:
+        for hook in self._hooks:
+            yield from hook.on_retold(session, back_from=back_from, is_other=is_other, now=now, refold=refold)
+
+    def on_delete(self, session_id: str) -> Steps[None]:
+        for hook in self._hooks:
+            yield from hook.on_delete(session_id)
+
+    def on_purge(self, session_id: str) -> Steps[None]:
+        for hook in self._hooks:
+            yield from hook.on_purge(session_id)
+
+    def health(self) -> Steps[tuple[tuple[str, str], ...]]:
+        found: list[tuple[str, str]] = []
+        for hook in self._hooks:
+            found += yield from hook.health()
+        return tuple(found)
+
+
+HOOKS = LogHooks()
+"""Those of this library, registered beside its statements (`reactor_memory.wiring.queries`)."""

@@ -1,0 +1,21 @@
+"""What becomes of memberships, transfers and answered requests when the log changes."""
+
+from __future__ import annotations
+
+from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.hooks import LogHook
+from reactor_memory.core.log.rows import key_of
+from reactor_memory.database.operations import Step, Steps
+
+
+class SharingHook(LogHook):
+    def on_delete(self, session_id: str) -> Steps[None]:
+        yield Step("delete_transfers", key_of(session_id))
+
+    def on_purge(self, session_id: str) -> Steps[None]:
+        yield Step("delete_memberships", key_of(session_id))
+        yield Step("delete_transfers", key_of(session_id))
+        yield Step("delete_answers_of_group", {"group_id": group_of(session_id)})
+
+
+HOOK = SharingHook()
