@@ -13,7 +13,9 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
 from functools import wraps
+from importlib import import_module
 from inspect import signature
+from operator import attrgetter
 from os import PathLike, fspath
 from os.path import expanduser
 from types import FunctionType
@@ -23,15 +25,18 @@ from urllib.parse import quote
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import ConfigurationError, InvalidInputError
-from reactor_memory.features.facts.corrector import Corrector
 from reactor_memory.wiring.container import Container, is_progressive, open_container
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
     from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.erasure.eraser import Eraser
+    from reactor_memory.features.explain.explainer import Explainer
+    from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.notes.memory import LongTermMemory
     from reactor_memory.features.pins.pins import Pins
+    from reactor_memory.features.posted_summaries.posting import PostedSummaries
     from reactor_memory.features.search.conversations import MessageSearchService
     from reactor_memory.features.tiers.service import ProgressiveTiers
 
@@ -48,7 +53,7 @@ _URLS = {
 
 
 class _Calls:
-    """Calls of the manager, and of other parts, under names of their own."""
+    """Calls of the manager, and of other parts."""
 
     def __init__(self, manager: ConversationManager) -> None:
         self.manager = manager
@@ -80,26 +85,22 @@ def _call_of(method: Callable[Concatenate[Any, P], T], part: str = "manager") ->
     return call
 
 
-class Facts(_Calls):
-    """What the messages of a session state: read, traced to their words, corrected, extracted anew."""
+class _Later:
+    """A call of a feature, which is imported when it is first asked for."""
 
-    def __init__(self, manager: ConversationManager, corrector: Corrector) -> None:
-        super().__init__(manager)
-        self.corrector = corrector
+    def __init__(self, method: str, part: str) -> None:
+        self._method = method
+        self._part = part
 
-    list = _call_of(ConversationManager.read_facts)
-    trace = _call_of(ConversationManager.trace_facts)
-    correct = _call_of(Corrector.correct, part="corrector")
-    retract = _call_of(Corrector.retract, part="corrector")
-    segments = _call_of(ConversationManager.read_segments)
-    rebuild = _call_of(ConversationManager.rebuild)
+    def __set_name__(self, owner: type[_Calls], name: str) -> None:
+        self._name = name
 
-
-class Erasure(_Calls):
-    """Messages and users that are to be forgotten, with everything that was made of them."""
-
-    erase = _call_of(ConversationManager.erase)
-    erase_user = _call_of(ConversationManager.erase_user)
+    def __get__(self, instance: _Calls | None, owner: type[_Calls]) -> Any:
+        module, _, path = self._method.partition(":")
+        call: Any = _call_of(attrgetter(path)(import_module(module)), self._part)
+        call.__name__, call.__qualname__ = self._name, f"{owner.__qualname__}.{self._name}"
+        setattr(owner, self._name, call)
+        return getattr(owner if instance is None else instance, self._name)
 
 
 class Memory(_Calls):
@@ -131,19 +132,27 @@ class Memory(_Calls):
     read_messages = _call_of(ConversationManager.read_messages)
     stream_messages = _call_of(ConversationManager.stream_messages)
     recall = _call_of(ConversationManager.search)
-    explain = _call_of(ConversationManager.explain)
 
     summarize = _call_of(ConversationManager.summarize)
     get_summary = _call_of(ConversationManager.get_summary)
-    post_summary = _call_of(ConversationManager.post_summary)
     work_state = _call_of(ConversationManager.work_state)
     drain = _call_of(ConversationManager.drain)
 
     fork = _call_of(ConversationManager.fork)
-    withdraw = _call_of(ConversationManager.withdraw)
     archive = _call_of(ConversationManager.archive)
     restore = _call_of(ConversationManager.restore)
     delete = _call_of(ConversationManager.delete)
+
+    if TYPE_CHECKING:
+        explain = _call_of(Explainer.explain, part="explainer")
+        post_summary = _call_of(PostedSummaries.post, part="summary_poster")
+        withdraw = _call_of(Eraser.withdraw, part="erasure")
+    else:
+        explain = _Later("reactor_memory.features.explain.explainer:Explainer.explain", part="explainer")
+        post_summary = _Later(
+            "reactor_memory.features.posted_summaries.posting:PostedSummaries.post", part="summary_poster"
+        )
+        withdraw = _Later("reactor_memory.features.erasure.eraser:Eraser.withdraw", part="erasure")
 
     @property
     def pins(self) -> Pins:
@@ -153,12 +162,22 @@ class Memory(_Calls):
     @property
     def facts(self) -> Facts:
         """What the messages of a session state."""
-        return Facts(self.manager, self.container.corrector())
+        return self.container.facts()
 
     @property
-    def erasure(self) -> Erasure:
-        """Messages and users that are to be forgotten."""
-        return Erasure(self.manager)
+    def erasure(self) -> Eraser:
+        """Messages and users that are to be forgotten, with everything that was made of them."""
+        return self.container.eraser()
+
+    @property
+    def explainer(self) -> Explainer:
+        """Why a context is as it is."""
+        return self.container.explainer()
+
+    @property
+    def summary_poster(self) -> PostedSummaries:
+        """Summaries that agents write themselves."""
+        return self.container.summary_poster()
 
     @property
     def notes(self) -> LongTermMemory:
@@ -236,4 +255,4 @@ async def open_memory(
         yield Memory(container)
 
 
-__all__ = ["Erasure", "Facts", "Memory", "Pins", "open_memory"]
+__all__ = ["Memory", "open_memory"]

@@ -31,12 +31,14 @@ from reactor_memory.core.turn import Turn
 from reactor_memory.errors import StoreClosedError
 from reactor_memory.features.active_sessions.directory import SessionDirectory
 from reactor_memory.features.chat_memory.service import ChatMemoryService
+from reactor_memory.features.erasure.eraser import Eraser
+from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.features.search.conversations import MessageSearchService
 from reactor_memory.features.tiers.service import ProgressiveTiers
-from reactor_memory.memory import Erasure, Facts, Memory
+from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.settings import Settings
@@ -193,10 +195,10 @@ class SyncFacts(_Waited):
 
 
 class SyncErasure(_Waited):
-    """`Erasure`, without awaiting."""
+    """`Eraser`, without awaiting."""
 
-    erase = _waiting(Erasure.erase)
-    erase_user = _waiting(Erasure.erase_user)
+    erase = _waiting(Eraser.erase)
+    erase_user = _waiting(Eraser.erase_user)
 
 
 class SyncNotesTool(_Waited):

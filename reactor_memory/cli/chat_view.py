@@ -18,7 +18,7 @@ from reactor_memory.cli.terminal import console, printable
 from reactor_memory.core.context.report import Context
 from reactor_memory.features.chat import Progress, Reply
 from reactor_memory.features.chat.replies import Unseen
-from reactor_memory.features.explain.explainer import TracedFact
+from reactor_memory.features.facts.tracing import TracedFact
 
 PROMPT = "> "
 QUESTION_PROMPT = "? "

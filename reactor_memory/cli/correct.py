@@ -23,7 +23,7 @@ async def correct(invocation: Invocation, session: str, value: str, fact: tuple[
     states another value. The messages stay as they are. Prints the fact as it stands now.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.features.explain.explainer import TracedFact
+    from reactor_memory.features.facts.tracing import TracedFact
 
     async with invocation.memory() as memory:
         fixed = await memory.facts.correct(session, fact=fact, value=value, user_id=invocation.user_id)

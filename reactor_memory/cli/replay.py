@@ -61,6 +61,7 @@ class _Behind:
 
     def __init__(self, container: Container, line: Line, user_id: str | None) -> None:
         self._manager = container.conversation_manager()
+        self._facts = container.facts()
         self._line = line
         self._user_id = user_id
 
@@ -90,8 +91,8 @@ class _Behind:
 
     async def pace(self, *, saving: int, catching_up: int, loading: int) -> Pace:
         session_id, user_id = self._line.session_id, self._user_id
-        segments = await self._manager.read_segments(session_id, user_id=user_id)
-        facts = await self._manager.read_facts(session_id, user_id=user_id)
+        segments = await self._facts.segments(session_id, user_id=user_id)
+        facts = await self._facts.list(session_id, user_id=user_id)
         return Pace(saving=saving, catching_up=catching_up, loading=loading, segments=len(segments), facts=len(facts))
 
     async def messages(self) -> tuple[Message, ...]:

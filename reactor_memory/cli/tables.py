@@ -15,7 +15,7 @@ from rich.text import Text
 
 from reactor_memory.cli.terminal import printable
 from reactor_memory.cli.transcripts import to_record
-from reactor_memory.features.explain.explainer import TracedFact
+from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import (
     ErasedMessages,
     ErasedUser,

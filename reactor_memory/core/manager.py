@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from hashlib import blake2b
-from io import BytesIO
 from typing import Any, Literal, cast
 
 import anyio
 import msgspec
 
-from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block
-from reactor_memory.core.loading import ContextLoader, LoadRequest, characters_of, in_thread_if_long
+from reactor_memory.core.loading import ContextLoader, LoadRequest
 from reactor_memory.core.log import archiving
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import check_fork_depth
@@ -27,10 +24,10 @@ from reactor_memory.core.ports import (
     AppendRequest,
     BackgroundWork,
     Clock,
+    Elsewhere,
     MessageStore,
-    PostRequest,
-    Redactor,
     Refold,
+    SummaryPoster,
     SummaryStore,
 )
 from reactor_memory.core.turn import Turn
@@ -39,37 +36,18 @@ from reactor_memory.core.validation import (
     check_agent_name,
     check_idempotency_key,
     check_message,
-    check_messages,
     check_position,
     check_session_id,
     check_user_id,
-    checked_target,
-    fingerprint,
-    new_message_id,
 )
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
-from reactor_memory.features.erasure.eraser import Aftermath, Eraser, Positions, ranges_of
-from reactor_memory.features.explain.explainer import Explainer, TracedFact
-from reactor_memory.features.explain.explanation import Explanation
-from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.facts.amendment_fold import amended, until
-from reactor_memory.features.facts.merge import as_of, fold
-from reactor_memory.features.facts.session_ledger import ledger_of
-from reactor_memory.features.posted_summaries import operations as posted_summaries
-from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
 from reactor_memory.models import (
     Archived,
-    ErasedMessages,
-    ErasedUser,
-    Fact,
-    JsonObject,
-    Ledger,
     Message,
     PostedShown,
     SearchHit,
-    Segment,
     Session,
     SessionPage,
     Summary,
@@ -83,16 +61,10 @@ PAGE = 500
 
 
 class ManagerOptions(Value, frozen=True, kw_only=True):
-    """`work_every`: after so many messages the background work of a session becomes due, whether this process does it
-    or not. So whoever switches summaries on later finds all that there is to do.
-    """
-
     limits: MessageLimits
-    work_every: int = 10
     delete_grace_days: int = 0
     max_fork_depth: int = 200
     timeout_seconds: float = 10.0
-    lease_seconds: float = 120.0
 
 
 class ConversationManager:
@@ -116,14 +88,14 @@ class ConversationManager:
         summaries: SummaryStore,
         loader: ContextLoader,
         background: BackgroundWork,
-        counter: MessageCounter,
-        redactor: Redactor,
+        batches: BatchMaker,
+        poster: SummaryPoster,
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
         options: ManagerOptions,
         database: Database,
-        aftermath: Aftermath,
+        aftermath: Elsewhere,
     ) -> None:
         self._messages = messages
         self._summaries = summaries
@@ -131,20 +103,9 @@ class ConversationManager:
         self._aftermath = aftermath
         self._loader = loader
         self._background = background
-        self._counter = counter
+        self._batches = batches
+        self._poster = poster
         self._refold = refold
-        self._explainer = Explainer(
-            messages=messages, summaries=summaries, loader=loader, redactor=redactor, refold=refold
-        )
-        self._eraser = Eraser(
-            database=database,
-            messages=messages,
-            aftermath=aftermath,
-            background=background,
-            refold=refold,
-            clock=clock,
-            lease_seconds=options.lease_seconds,
-        )
         self._clock = clock
         self._random = random
         self._options = options
@@ -186,7 +147,7 @@ class ConversationManager:
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
         """
-        request = self._load_request(
+        request = self.load_request(
             session_id,
             user_id,
             message,
@@ -240,20 +201,9 @@ class ConversationManager:
 
         Stores nothing; raises what `save_history` raises before it stores anything.
         """
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        check_idempotency_key(idempotency_key)
         check_agent_name(agent_name)
-        batch = self._checked(messages, field="messages")
-        return AppendRequest(
-            session_id=session_id,
-            user_id=user_id,
-            messages=await self._prepared(batch),
-            now=self._clock(),
-            idempotency_key=idempotency_key,
-            fingerprint=fingerprint(batch) if idempotency_key is not None else "",
-            work_every=self._options.work_every,
-            agent_name=agent_name,
+        return await self._batches.prepared(
+            session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
         )
 
     @in_time
@@ -290,7 +240,7 @@ class ConversationManager:
         the exception goes on.
         """
         message = message_of(message)
-        request = self._load_request(
+        request = self.load_request(
             session_id,
             user_id,
             message,
@@ -424,90 +374,6 @@ class ConversationManager:
         await self.get_session(session_id, user_id=user_id)
         return await self._summaries.get_summary(session_id)
 
-    @in_time
-    async def read_facts(
-        self,
-        session_id: str,
-        *,
-        user_id: str | None = None,
-        as_of_seq: int | None = None,
-        cleared: bool = False,
-    ) -> tuple[Fact, ...]:
-        """The facts that hold, or held when the session was `as_of_seq` messages long. With `cleared` those of messages
-        that were cleared, too.
-        """
-        if as_of_seq is not None:
-            check_position("as_of_seq", as_of_seq)
-        session = await self.get_session(session_id, user_id=user_id)
-        ledger = await (self._whole_ledger(session) if cleared else ledger_of(self._summaries, session))
-        corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
-        held = amended(ledger.facts, corrections)
-        return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
-
-    @in_time
-    async def trace_facts(
-        self,
-        session_id: str,
-        *,
-        user_id: str | None = None,
-        as_of_seq: int | None = None,
-        everything: bool = False,
-    ) -> tuple[TracedFact, ...]:
-        """`read_facts`, each with the words of its message. With `everything` also the facts that later ones replaced,
-        each with the one that holds, and those that were not verified. Reads the messages that facts come from.
-        """
-        if as_of_seq is not None:
-            check_position("as_of_seq", as_of_seq)
-        session = await self.get_session(session_id, user_id=user_id)
-        return await self._explainer.trace(session, user_id, until=as_of_seq, everything=everything)
-
-    @in_time
-    async def read_segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
-        """The segments that were extracted, oldest first, with what each cost."""
-        return (await self._ledger(session_id, user_id)).segments
-
-    async def explain(
-        self,
-        session_id: str,
-        *,
-        seq: int | None = None,
-        fact: tuple[str, str] | None = None,
-        user_id: str | None = None,
-        agent_name: str | None = None,
-        message: MessageLike | None = None,
-        budget: int | None = None,
-        system: str | None = None,
-        tools: Iterable[Any] | None = None,
-        query: str | None = None,
-        on_overflow: Literal["raise", "drop_memory"] = "raise",
-    ) -> Explanation:
-        """Why the context that `load_history` would give with these arguments is as it is. Stores nothing.
-
-        One answer for each message of the session, each fact of its ledger (superseded and unverified ones, too) and
-        each line that competed for memory; with `seq` or `fact` (anchor and key) only for what is about that message or
-        fact. It reads the whole ledger, and without `seq` and `fact` every message: for looking into a session, not
-        for every turn.
-
-        Raises what `load_history` raises, `SessionNotFoundError`, and `InvalidInputError` for a message or fact that
-        is not there.
-        """
-        if seq is not None and fact is not None:
-            raise InvalidInputError("seq", "give either seq or fact, not both")
-        target = None if seq is None and fact is None else checked_target(seq, fact)
-        request = self._load_request(
-            session_id,
-            user_id,
-            message,
-            agent_name=agent_name,
-            budget=budget,
-            system=system,
-            tools=tools,
-            query=query,
-            overflow=on_overflow,
-        )
-        session = await self.get_session(session_id, user_id=user_id)
-        return await self._explainer.explain(request, session, target)
-
     async def summarize(
         self, session_id: str, *, user_id: str | None = None, timeout_seconds: float = 600.0
     ) -> Summary | None:
@@ -524,19 +390,6 @@ class ConversationManager:
         return await self._summaries.get_summary(session_id)
 
     @in_time
-    async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:
-        """Extract the segments that the session owns anew, each once, in the background: after a change of the
-        summarizer, of its prompt or of the redactor. How many there are.
-
-        What is known serves until then, segment by segment, and contexts change once, with the last one; cut off, it
-        goes on. Segments that a fork inherits are rebuilt in the session that they belong to.
-        """
-        await self.get_session(session_id, user_id=user_id)
-        marked = await self._database.write(fact_operations.mark_outdated, session_id, now=self._clock())
-        self._background.request(session_id)
-        return marked
-
-    @in_time
     async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
         """Where the background work of the session stands."""
         await self.get_session(session_id, user_id=user_id)
@@ -545,78 +398,6 @@ class ConversationManager:
     async def drain(self) -> None:
         """Wait until this process has no background work left."""
         await self._background.drain()
-
-    async def _ledger(self, session_id: str, user_id: str | None) -> Ledger:
-        session = await self.get_session(session_id, user_id=user_id)
-        return await self._summaries.read_ledger(session_id, session.branch)
-
-    async def _whole_ledger(self, session: Session) -> Ledger:
-        return await self._database.read(fact_operations.read_ledger, session.branch, cleared_too=True)
-
-    @in_time
-    async def post_summary(
-        self,
-        session_id: str,
-        *,
-        text: str,
-        until_seq: int,
-        user_id: str | None = None,
-        author_id: str | None = None,
-        title: str | None = None,
-        metadata: JsonObject | None = None,
-        idempotency_key: str | None = None,
-    ) -> Message:
-        """Tell the messages 1..`until_seq` in other words: the message that was appended, of role ``summary`` and
-        visibility ``agent``.
-
-        From now on contexts tell `text` where they would tell the narrative of these messages; segments that end behind
-        them go on telling theirs. Facts stay as they are, none is drawn from `text`, and no window shows it. Of several
-        posted summaries the one with the largest `until_seq` rules, of equals the newest. Forks made behind the message
-        have it, no other branch does. When a message of which it tells is erased or withdrawn, the text goes, too.
-
-        With a `title` that becomes the title of the session: on one line, without what is invisible, cut to
-        `MAX_TITLE_CHARACTERS`. It stands in the metadata of the message, too, and goes with it. Repeating it all with
-        the same `idempotency_key` returns the first message; something else under that key raises
-        `IdempotencyConflictError`.
-
-        Raises `InvalidInputError` for a text or title that says nothing and for an `until_seq` that is not in the
-        session, `InvalidMessageError` or `LimitExceededError` as `save_history` does, and `SessionNotFoundError`.
-        """
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        check_idempotency_key(idempotency_key)
-        check_position("until_seq", until_seq, least=1)
-        title = None if title is None else one_line_title(title)
-        summary = summary_message(text, title, author_id, metadata)
-        request = await self._post_request(session_id, user_id, summary, until_seq, title, idempotency_key)
-        posted = await self._database.write(posted_summaries.post_summary, request, refold=self._refold)
-        self._background.messages_saved(session_id, posted.seq or 0)
-        return posted
-
-    async def _post_request(
-        self,
-        session_id: str,
-        user_id: str | None,
-        summary: Message,
-        until_seq: int | None,
-        title: str | None,
-        key: str | None,
-    ) -> PostRequest:
-        """`until_seq` None: how long the session is, is known when it is locked."""
-        batch = self._checked([summary], field="summary")
-        return PostRequest(
-            batch=AppendRequest(
-                session_id=session_id,
-                user_id=user_id,
-                messages=await self._prepared(batch),
-                now=self._clock(),
-                idempotency_key=key,
-                fingerprint=f"{fingerprint(batch)} {until_seq}" if key is not None else "",
-                work_every=self._options.work_every,
-            ),
-            until_seq=until_seq or 0,
-            title=title,
-        )
 
     # -- changing a session -------------------------------------------------------------------------------------
 
@@ -631,16 +412,6 @@ class ConversationManager:
         check_fork_depth(parent, at_seq, self._options.max_fork_depth)
         fork_id = f"{parent.group_id}~{self._random(12)}"
         return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
-
-    @in_time
-    async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
-        """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
-        drawn from it go with it.
-        """
-        check_session_id(session_id, creating=False)
-        if seq is not None:
-            check_position("seq", seq)
-        return await self._eraser.withdraw(session_id, user_id, seq)
 
     @in_time
     async def archive(
@@ -677,9 +448,9 @@ class ConversationManager:
             raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
         post = None
         if summary is not None:
-            message = summary_message(summary, None, None, None)
-            request = await self._post_request(session_id, user_id, message, until_seq, None, idempotency_key)
-            post = partial(posted_summaries.post_in_place, request, refold=self._refold)
+            post = await self._poster.in_place(
+                session_id, summary, until_seq=until_seq, user_id=user_id, idempotency_key=idempotency_key
+            )
         archived = await self._database.write(
             archiving.archive,
             session_id,
@@ -732,38 +503,9 @@ class ConversationManager:
         if self._options.delete_grace_days == 0:
             await self._aftermath.of_sessions(session_ids)
 
-    @in_time
-    async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
-        """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
-
-        A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
-        transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the
-        index, the texts that stood for it and what people corrected of its facts. What was not erased of these
-        segments is read again in the background, and until then the report of a context names it. Work that runs
-        meanwhile cannot bring anything back. The other half of a pair of tool call and result stays in the log, and no
-        context shows it. Erasing again what is erased does no harm.
-
-        Raises `InvalidInputError` for a position that the session does not have, and `SessionNotFoundError`.
-        """
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        return await self._eraser.erase(session_id, user_id, ranges_of(seq))
-
-    async def erase_user(self, user_id: str) -> ErasedUser:
-        """Destroy everything of a user: the sessions that they own with all forks and all that was derived, also those
-        that were deleted within the grace time, their notes with every version, and which sessions were active.
-
-        The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
-        What the user saves meanwhile may stay.
-        """
-        check_user_id(user_id)
-        if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
-            raise InvalidInputError("user_id", "names no user; sessions without an owner are deleted one by one")
-        return await self._eraser.erase_user(user_id)
-
     # -- checks at the door -------------------------------------------------------------------------------------
 
-    def _load_request(
+    def load_request(
         self,
         session_id: str,
         user_id: str | None,
@@ -819,38 +561,12 @@ class ConversationManager:
             raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
         return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
 
-    def _checked(self, messages: MessagesLike, *, field: str) -> Sequence[Message]:
-        batch = messages_of(messages, field=field)
-        check_messages(batch, self._options.limits, field=field)
-        return batch
-
     def _checked_history(self, history: MessagesLike) -> Sequence[Message]:
         """It is not stored, so the limit of a batch does not hold for it."""
         messages = messages_of(history, field="history")
         for position, message in enumerate(messages):
             check_message(message, self._options.limits, field=f"history[{position}]")
         return messages
-
-    async def _prepared(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        now = self._clock()
-        return await in_thread_if_long(characters_of(messages), lambda: self._stamped(messages, now))
-
-    def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
-        """The messages as they are stored: counted once, so that no load ever counts them."""
-        random = BytesIO(os.urandom(8 * len(messages))).read  # asking the system for each message would cost more
-        return tuple(
-            [
-                msgspec.structs.replace(
-                    message,
-                    seq=None,
-                    message_id=new_message_id(now, random),
-                    created_at=now if message.created_at is None else message.created_at,
-                    token_count=self._counter.counted(message),
-                    tokenizer=self._counter.name,
-                )
-                for message in messages
-            ]
-        )
 
 
 def _as_given(message: Message) -> Message:

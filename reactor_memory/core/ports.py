@@ -7,8 +7,9 @@ what has `open` and `close` is opened by `open_container` and closed in reverse 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from reactor_memory.database.operations import Steps
 from reactor_memory.models import (
     NOTHING_KNOWN,
     ArchivedRanges,
@@ -232,6 +233,29 @@ FORGET = "forget"
 
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
+
+
+class Elsewhere(Protocol):
+    """What follows outside the log when sessions go."""
+
+    async def of_sessions(self, session_ids: Sequence[str]) -> None:
+        """The log has removed these sessions."""
+        ...
+
+
+Post: TypeAlias = Callable[[int], Steps[tuple[Message, bool]]]
+"""Appends a message that tells of those up to a seq; that message, and whether it was there before."""
+
+
+class SummaryPoster(Protocol):
+    """Who posts a summary in the place of what is archived."""
+
+    async def in_place(
+        self, session_id: str, text: str, *, until_seq: int | None, user_id: str | None, idempotency_key: str | None
+    ) -> Post:
+        """A part of the transaction that archives. Raises what `Memory.post_summary` raises for its arguments."""
+        ...
+
 
 Refold = Callable[[Ledger], Summary]
 """The pure fold of a ledger into a summary (its `version` and times are set by the store)."""

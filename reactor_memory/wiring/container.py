@@ -32,6 +32,7 @@ from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
+from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy, TakeLast
@@ -89,10 +90,12 @@ if TYPE_CHECKING:
     from reactor_memory.features.chat.summaries import HierarchyOptions
     from reactor_memory.features.chat_memory.service import ChatMemoryService
     from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
-    from reactor_memory.features.erasure.eraser import Aftermath
-    from reactor_memory.features.facts.corrector import Corrector
+    from reactor_memory.features.erasure.eraser import Aftermath, Eraser
+    from reactor_memory.features.explain.explainer import Explainer
+    from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.notes.memory import LongTermMemory
     from reactor_memory.features.pins.pins import Pins, PinWriter
+    from reactor_memory.features.posted_summaries.posting import PostedSummaries
     from reactor_memory.features.responses.models import ResponseStore
     from reactor_memory.features.responses.service import ResponseStreams, StreamBackend, StreamOptions
     from reactor_memory.features.retention.pruner import Pruner
@@ -862,10 +865,17 @@ def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
         timeout_seconds=settings.store.timeout_seconds,
         limits=message_limits(settings),
-        work_every=settings.summary.segment_message_count,
-        lease_seconds=settings.background.lease_seconds,
         delete_grace_days=settings.store.delete_grace_days,
         max_fork_depth=settings.store.max_fork_depth,
+    )
+
+
+def batches_of(counter: MessageCounter, clock: Clock, settings: Settings) -> BatchMaker:
+    return BatchMaker(
+        counter=counter,
+        clock=clock,
+        limits=message_limits(settings),
+        work_every=settings.summary.segment_message_count,
     )
 
 
@@ -1295,14 +1305,13 @@ class Container(containers.DeclarativeContainer):
         writer=pin_writer,
         timeout_seconds=timeout_seconds,
     )
-    corrector: providers.Singleton[Corrector] = providers.Singleton(
-        imported("reactor_memory.features.facts.corrector:Corrector"),
+    batches = providers.Singleton(batches_of, message_counter, clock, settings)
+    summary_poster: providers.Singleton[PostedSummaries] = providers.Singleton(
+        imported("reactor_memory.features.posted_summaries.posting:PostedSummaries"),
         database=database,
-        messages=message_store,
-        summaries=summary_store,
+        batches=batches,
+        background=background_work,
         refold=fold.provided.whole,
-        clock=clock,
-        hooks=providers.List(pin_writer),
         timeout_seconds=timeout_seconds,
     )
     conversation_manager = providers.Singleton(
@@ -1313,12 +1322,47 @@ class Container(containers.DeclarativeContainer):
         aftermath=aftermath,
         loader=context_loader,
         background=background_work,
-        counter=message_counter,
-        redactor=redactor,
+        batches=batches,
+        poster=summary_poster,
         refold=fold.provided.whole,
         clock=clock,
         random=secrets.token_hex,
         options=providers.Callable(manager_options, settings),
+    )
+    eraser: providers.Singleton[Eraser] = providers.Singleton(
+        imported("reactor_memory.features.erasure.eraser:Eraser"),
+        database=database,
+        messages=message_store,
+        aftermath=aftermath,
+        background=background_work,
+        refold=fold.provided.whole,
+        clock=clock,
+        lease_seconds=settings.provided.background.lease_seconds,
+        timeout_seconds=timeout_seconds,
+    )
+    facts: providers.Singleton[Facts] = providers.Singleton(
+        imported("reactor_memory.features.facts.facts:Facts"),
+        manager=conversation_manager,
+        background=background_work,
+        tracer=providers.Singleton(
+            imported("reactor_memory.features.facts.tracing:Tracer"), messages=message_store, redactor=redactor
+        ),
+        database=database,
+        messages=message_store,
+        summaries=summary_store,
+        refold=fold.provided.whole,
+        clock=clock,
+        hooks=providers.List(pin_writer),
+        timeout_seconds=timeout_seconds,
+    )
+    explainer: providers.Singleton[Explainer] = providers.Singleton(
+        imported("reactor_memory.features.explain.explainer:Explainer"),
+        manager=conversation_manager,
+        messages=message_store,
+        summaries=summary_store,
+        loader=context_loader,
+        redactor=redactor,
+        refold=fold.provided.whole,
     )
 
     session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
@@ -1349,6 +1393,7 @@ class Container(containers.DeclarativeContainer):
         chat_memory_of,
         settings,
         manager=conversation_manager,
+        eraser=eraser,
         messages=message_store,
         database=needed_database,
         strategy=memory_management,
@@ -1388,7 +1433,7 @@ class Container(containers.DeclarativeContainer):
         imported("reactor_memory.features.sharing.summaries:Summaries"),
         access=access,
         database=database,
-        manager=conversation_manager,
+        poster=summary_poster,
         quotas=quotas,
     )
     sharing: providers.Singleton[Sharing] = providers.Singleton(
@@ -1412,6 +1457,7 @@ class Container(containers.DeclarativeContainer):
     chat: providers.Factory[Chat] = providers.Factory(
         imported("reactor_memory.features.chat.conversation:Chat"),
         manager=conversation_manager,
+        facts=facts,
         pins=pins,
         model=chat_model,
         summaries=providers.Selector(
@@ -1423,7 +1469,7 @@ class Container(containers.DeclarativeContainer):
             ),
             off=providers.Factory(
                 imported("reactor_memory.features.chat.summaries:HierarchicalSummaries"),
-                manager=conversation_manager,
+                facts=facts,
                 pins=pins,
                 summaries=summary_store,
                 background=background_work,

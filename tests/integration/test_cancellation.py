@@ -16,7 +16,7 @@ import anyio.lowlevel
 import asyncpg
 import pytest
 
-from reactor_memory import Container, ConversationManager, Message
+from reactor_memory import Container, ConversationManager, Memory, Message
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
@@ -50,88 +50,88 @@ def way(request: pytest.FixtureRequest) -> Way:
 QUESTION = Message.user("What did I order?")
 
 
-async def load(manager: ConversationManager, session_id: str) -> None:
-    await manager.load_history(session_id, user_id=USER, message=QUESTION, query="order number A-0003")
+async def load(memory: Memory, session_id: str) -> None:
+    await memory.load_history(session_id, user_id=USER, message=QUESTION, query="order number A-0003")
 
 
-async def save_with_key(manager: ConversationManager, session_id: str) -> None:
-    await manager.save_history(session_id, talk(4, start=31), user_id=USER, idempotency_key="batch")
+async def save_with_key(memory: Memory, session_id: str) -> None:
+    await memory.save_history(session_id, talk(4, start=31), user_id=USER, idempotency_key="batch")
 
 
-async def turn(manager: ConversationManager, session_id: str) -> None:
-    async with manager.turn(session_id, QUESTION, user_id=USER, idempotency_key="turn") as current:
+async def turn(memory: Memory, session_id: str) -> None:
+    async with memory.turn(session_id, QUESTION, user_id=USER, idempotency_key="turn") as current:
         await anyio.lowlevel.checkpoint()
         current.answer("Many things.")
 
 
-async def fork(manager: ConversationManager, session_id: str) -> None:
-    await manager.fork(session_id, at_seq=21, user_id=USER)
+async def fork(memory: Memory, session_id: str) -> None:
+    await memory.fork(session_id, at_seq=21, user_id=USER)
 
 
-async def withdraw(manager: ConversationManager, session_id: str) -> None:
-    await manager.withdraw(session_id, user_id=USER, seq=30)
+async def withdraw(memory: Memory, session_id: str) -> None:
+    await memory.withdraw(session_id, user_id=USER, seq=30)
 
 
-async def delete(manager: ConversationManager, session_id: str) -> None:
-    await manager.delete(session_id, user_id=USER)
+async def delete(memory: Memory, session_id: str) -> None:
+    await memory.delete(session_id, user_id=USER)
 
 
-async def summarize(manager: ConversationManager, session_id: str) -> None:
-    await manager.summarize(session_id, user_id=USER)
+async def summarize(memory: Memory, session_id: str) -> None:
+    await memory.summarize(session_id, user_id=USER)
 
 
-async def post_with_key(manager: ConversationManager, session_id: str) -> None:
-    await manager.post_summary(
+async def post_with_key(memory: Memory, session_id: str) -> None:
+    await memory.post_summary(
         session_id, text="Thirty orders.", until_seq=30, title="Orders", user_id=USER, idempotency_key="post"
     )
 
 
-async def unchanged(manager: ConversationManager, session_id: str) -> None:
-    assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(30))
-    summary = await manager.summarize(session_id, user_id=USER)
+async def unchanged(memory: Memory, session_id: str) -> None:
+    assert texts(await memory.read_messages(session_id, user_id=USER)) == texts(talk(30))
+    summary = await memory.summarize(session_id, user_id=USER)
     assert summary is not None
     assert summary.covered_seq == 30
-    assert (await manager.load_history(session_id, user_id=USER)).report.freshness == "fresh"
+    assert (await memory.load_history(session_id, user_id=USER)).report.freshness == "fresh"
 
 
-async def saved_once(manager: ConversationManager, session_id: str) -> None:
-    await save_with_key(manager, session_id)
-    assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(34))
+async def saved_once(memory: Memory, session_id: str) -> None:
+    await save_with_key(memory, session_id)
+    assert texts(await memory.read_messages(session_id, user_id=USER)) == texts(talk(34))
 
 
-async def posted_once(manager: ConversationManager, session_id: str) -> None:
-    await post_with_key(manager, session_id)
-    assert texts(await manager.read_messages(session_id, user_id=USER, after=30)) == ["Thirty orders."]
-    summary = await manager.get_summary(session_id, user_id=USER)
+async def posted_once(memory: Memory, session_id: str) -> None:
+    await post_with_key(memory, session_id)
+    assert texts(await memory.read_messages(session_id, user_id=USER, after=30)) == ["Thirty orders."]
+    summary = await memory.get_summary(session_id, user_id=USER)
     assert summary is not None
     assert summary.narrative.splitlines()[0] == "Thirty orders."
-    assert (await manager.get_session(session_id, user_id=USER)).title == "Orders"
+    assert (await memory.get_session(session_id, user_id=USER)).title == "Orders"
 
 
-async def turn_whole_or_its_question(manager: ConversationManager, session_id: str) -> None:
-    added = texts(await manager.read_messages(session_id, user_id=USER, after=30))
+async def turn_whole_or_its_question(memory: Memory, session_id: str) -> None:
+    added = texts(await memory.read_messages(session_id, user_id=USER, after=30))
     assert added in ([], [QUESTION.content], [QUESTION.content, "Many things."])
-    await turn(manager, session_id)
-    assert texts(await manager.read_messages(session_id, user_id=USER))[-2:] == [QUESTION.content, "Many things."]
+    await turn(memory, session_id)
+    assert texts(await memory.read_messages(session_id, user_id=USER))[-2:] == [QUESTION.content, "Many things."]
 
 
-async def at_most_one_fork(manager: ConversationManager, session_id: str) -> None:
-    page = await manager.list_sessions(user_id=USER, limit=10)
+async def at_most_one_fork(memory: Memory, session_id: str) -> None:
+    page = await memory.list_sessions(user_id=USER, limit=10)
     forks = [each for each in page.sessions if each.session_id.startswith(f"{session_id}~")]
     assert len(forks) <= 1
-    await unchanged(manager, session_id)
+    await unchanged(memory, session_id)
 
 
-async def withdrawn_or_not(manager: ConversationManager, session_id: str) -> None:
+async def withdrawn_or_not(memory: Memory, session_id: str) -> None:
     with suppress(InvalidInputError):  # it was withdrawn after all
-        await withdraw(manager, session_id)
-    assert texts(await manager.read_messages(session_id, user_id=USER)) == texts(talk(29))
+        await withdraw(memory, session_id)
+    assert texts(await memory.read_messages(session_id, user_id=USER)) == texts(talk(29))
 
 
-async def deleted_or_not(manager: ConversationManager, session_id: str) -> None:
-    await delete(manager, session_id)
+async def deleted_or_not(memory: Memory, session_id: str) -> None:
+    await delete(memory, session_id)
     with pytest.raises(SessionDeletedError):
-        await load(manager, session_id)
+        await load(memory, session_id)
 
 
 OPERATIONS: list[tuple[Operation, Operation]] = [
@@ -158,8 +158,8 @@ async def test_cancelled_at_any_await_an_operation_leaves_nothing_behind(
             session_id = f"s{at}"
             with anyio.fail_after(30):
                 await save(manager, session_id, talk(30))
-                cancelled = await cancelled_at(operation(manager, session_id), at, way)
-                await holds(manager, session_id)
+                cancelled = await cancelled_at(operation(Memory(container), session_id), at, way)
+                await holds(Memory(container), session_id)
                 await check_nothing_is_left(container, session_id, tasks)
             if not cancelled:
                 break

@@ -64,6 +64,7 @@ class Agent:
     """A caller that does everything the library offers, and repeats what failed."""
 
     def __init__(self, container: Container) -> None:
+        self.container = container
         self.manager: ConversationManager = container.conversation_manager()
         self.contexts: list[Context] = []
         self._asked_to_withdraw: set[int] = set()
@@ -102,7 +103,7 @@ class Agent:
     async def withdraw(self, seq: int) -> None:
         """Naming the message makes it safe to repeat: one that is gone already is refused."""
         try:
-            await self.manager.withdraw("s", user_id=USER, seq=seq)
+            await self.container.eraser().withdraw("s", user_id=USER, seq=seq)
         except InvalidInputError:
             assert seq in self._asked_to_withdraw
         finally:
@@ -264,6 +265,8 @@ async def test_a_summary_that_was_posted_in_vain_is_posted_again(mode: Mode) -> 
         manager = container.conversation_manager()
         await manager.save_history("s", talk(4), user_id=USER)
         with pytest.raises(StoreUnavailableError):
-            await manager.post_summary("s", text="Orders.", until_seq=4, user_id=USER, idempotency_key="k")
-        posted = await manager.post_summary("s", text="Orders.", until_seq=4, user_id=USER, idempotency_key="k")
+            await container.summary_poster().post("s", text="Orders.", until_seq=4, user_id=USER, idempotency_key="k")
+        posted = await container.summary_poster().post(
+            "s", text="Orders.", until_seq=4, user_id=USER, idempotency_key="k"
+        )
         assert await manager.read_messages("s", user_id=USER, after=4) == (posted,)

@@ -135,7 +135,7 @@ async def test_a_session_of_100_000_messages(filed: tuple[Container, Path]) -> N
         await manager.load_history("s", user_id="ann", message="And A-1?", budget=4000)
         loaded = await manager.load_history("s", user_id="ann", query="A-1", budget=100_000)
         await manager.search("s", "order late", user_id="ann")
-        await manager.read_facts("s", user_id="ann")
+        await container.facts().list("s", user_id="ann")
         await manager.list_sessions(user_id="ann")
         count = sum([1 async for _ in manager.stream_messages("s", user_id="ann")])
     assert loaded.messages
@@ -159,7 +159,7 @@ async def test_two_hundred_forks_of_forks(filed: tuple[Container, Path]) -> None
         await manager.load_history(fork_id, user_id="ann", message="And A-7?", budget=4000)
         await manager.load_history(fork_id, user_id="ann", query="A-7", budget=4000)
         await manager.search(fork_id, "order late", user_id="ann")
-        await manager.read_facts(fork_id, user_id="ann")
+        await container.facts().list(fork_id, user_id="ann")
         await manager.list_sessions(user_id="ann", limit=100)
         forks = await container.conversations().forks(ann, fork_id, limit=101)
         await container.conversations().list(ann, limit=100)

@@ -38,7 +38,7 @@ async def test_a_correction_beats_messages_that_were_there_and_are_sealed_later(
         sealed = await manager.get_summary("s", user_id=USER)
         assert sealed is not None
         assert sealed.covered_seq < 25
-        await container.corrector().correct("s", fact=FACT, value="Ann", user_id=USER)
+        await container.facts().correct("s", fact=FACT, value="Ann", user_id=USER)
         await save(manager, "s", [Message.assistant("and so on") for _ in range(20)])
         await manager.drain()
         summary = await manager.get_summary("s", user_id=USER)
@@ -53,10 +53,10 @@ async def test_a_correction_shows_though_its_message_is_in_the_window() -> None:
         await save(manager, "s", talk(40))
         await manager.drain()
         window = (await manager.load_history("s", user_id=USER)).report.seqs
-        facts = await manager.read_facts("s", user_id=USER)
+        facts = await container.facts().list("s", user_id=USER)
         (name,) = [fact for fact in facts if (fact.anchor, fact.key) == FACT]
         assert name.source_seq >= min(seq for seq in window if seq is not None)
-        await container.corrector().correct("s", fact=FACT, value="Ann", user_id=USER)
+        await container.facts().correct("s", fact=FACT, value="Ann", user_id=USER)
         blocks = memory_blocks((await manager.load_history("s", user_id=USER)).messages)
         assert "Ann" in "\n".join(message.content for message in blocks)
 

@@ -74,7 +74,7 @@ async def drift_of(session: LabelledSession, *, listens: bool) -> Drift:
         manager = container.conversation_manager()
         await save(manager, "s", session.messages)
         await manager.drain()
-        ends = [segment.end_seq for segment in await manager.read_segments("s", user_id=USER)]
+        ends = [segment.end_seq for segment in await container.facts().segments("s", user_id=USER)]
         branch = (await manager.get_session("s", user_id=USER)).branch
         ledger = await container.summary_store().read_ledger("s", branch)
     things = {name: probe.anchor[0] for probe in session.probes for name in wordings(probe.anchor[0])}

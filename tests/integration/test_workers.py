@@ -130,8 +130,8 @@ async def test_answers_of_no_use_are_asked_for_twice_and_then_done_without_a_mod
         await eventually(lambda: len(summarizer.calls) >= 2)
         await manager.drain()
         state = await work_state(container)
-        segments = await manager.read_segments("s", user_id=USER)
-        facts = await manager.read_facts("s", user_id=USER)
+        segments = await container.facts().segments("s", user_id=USER)
+        facts = await container.facts().list("s", user_id=USER)
     assert (state.parked, state.attempts) == (False, 0)
     assert {segment.summarizer for segment in segments} == ({"extractive"} if mode == "ledger" else set())
     assert "48213" in " ".join(fact.value for fact in facts)
@@ -280,12 +280,12 @@ async def test_a_message_withdrawn_while_it_is_read_leaves_no_trace() -> None:
         await save(manager, "s", [*talk(29), Message.assistant("noted, entry 30")])
         await eventually(lambda: summarizer.running == 1)
         for _ in range(23):
-            await manager.withdraw("s", user_id=USER)
+            await container.eraser().withdraw("s", user_id=USER)
         summarizer.let_go()
         await manager.drain()
         await save(manager, "s", talk(30, start=101))
         await manager.drain()
-        facts = await manager.read_facts("s", user_id=USER)
+        facts = await container.facts().list("s", user_id=USER)
         context = await manager.load_history("s", user_id=USER)
     gone = {f"A-{number:04}" for number in range(9, 31, 2)}
     assert not gone & {fact.value for fact in facts}
@@ -299,11 +299,11 @@ async def test_a_withdrawn_message_takes_its_facts_with_it_and_the_segment_is_re
         manager = container.conversation_manager()
         await save(manager, "s", talk(30))
         await manager.drain()
-        await manager.withdraw("s", user_id=USER)
-        withdrawn = await manager.withdraw("s", user_id=USER)
-        assert "A-0029" not in {fact.value for fact in await manager.read_facts("s", user_id=USER)}
+        await container.eraser().withdraw("s", user_id=USER)
+        withdrawn = await container.eraser().withdraw("s", user_id=USER)
+        assert "A-0029" not in {fact.value for fact in await container.facts().list("s", user_id=USER)}
         await manager.drain()
-        facts = {fact.value for fact in await manager.read_facts("s", user_id=USER)}
+        facts = {fact.value for fact in await container.facts().list("s", user_id=USER)}
         summary = await manager.get_summary("s", user_id=USER)
     assert withdrawn.content.endswith("A-0029")
     assert "A-0029" not in facts
@@ -326,8 +326,8 @@ async def test_a_covered_message_withdrawn_in_full_mode_is_forgotten_and_the_oth
         await container.conversation_manager().drain()
     async with memory(scripted(), url, summary=full, background=idle) as container:
         manager = container.conversation_manager()
-        await manager.withdraw("s", user_id=USER)
-        await manager.withdraw("s", user_id=USER)
+        await container.eraser().withdraw("s", user_id=USER)
+        await container.eraser().withdraw("s", user_id=USER)
         summary = await manager.get_summary("s", user_id=USER)
         assert summary is not None
         assert (summary.is_empty, summary.stale_ranges) == (True, ((1, 11),))
@@ -363,8 +363,8 @@ async def test_inherited_messages_are_sealed_once_under_their_owner() -> None:
         fork = await manager.fork("s", at_seq=37, user_id=USER)
         await save(manager, fork.session_id, talk(30, start=37))
         await manager.drain()
-        shared = await manager.read_segments("s", user_id=USER)
-        branch = await manager.read_segments(fork.session_id, user_id=USER)
+        shared = await container.facts().segments("s", user_id=USER)
+        branch = await container.facts().segments(fork.session_id, user_id=USER)
     assert [(part.start_seq, part.end_seq) for part in shared] == [(1, 10), (11, 20), (21, 30)]
     assert [part.conversation_id for part in branch] == ["s", "s", "s", *[fork.session_id] * 3]
     read = [seq for call in summarizer.calls for seq in call.seqs]
@@ -390,8 +390,8 @@ async def test_a_fork_inside_a_turn_seals_what_its_owner_cut_elsewhere(tmp_path:
         await save(manager, fork.session_id, talk(20))
         with anyio.fail_after(30):
             await manager.drain()
-        root = await manager.read_segments("s", user_id=USER)
-        branch = await manager.read_segments(fork.session_id, user_id=USER)
+        root = await container.facts().segments("s", user_id=USER)
+        branch = await container.facts().segments(fork.session_id, user_id=USER)
     assert (root[0].start_seq, root[0].end_seq) == (1, 14)
     assert [(part.start_seq, part.end_seq) for part in branch] == [(1, 11), (12, 21), (22, 31)]
     assert {part.conversation_id for part in branch} == {fork.session_id}
@@ -475,7 +475,7 @@ async def test_text_of_messages_and_facts_stays_out_of_the_logs(
         await save(manager, "s", talk(30))
         await manager.drain()
         await manager.load_history("s", user_id=USER, message=Message.user("where is A-0001?"))
-        await manager.withdraw("s", user_id=USER)
+        await container.eraser().withdraw("s", user_id=USER)
     assert caplog.records
     assert "A-00" not in caplog.text
     assert all("A-00" not in str(vars(record)) for record in caplog.records)

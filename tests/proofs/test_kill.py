@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from reactor_memory import ConversationManager, Message
+from reactor_memory import Container, ConversationManager, Message
 from reactor_memory.evaluation.bench.servers import started_postgres
 from tests.proofs.agent_process import USER, batch, memory
 from tests.proofs.processes import agent_process, read_until, rest
@@ -84,7 +84,7 @@ async def compare(url: str, journal: Journal) -> None:
         assert (await container.message_store().check()).problems == ()
     async with memory(url) as container:
         for session_id in journal.tried:
-            await check_memory(container.conversation_manager(), session_id)
+            await check_memory(container, session_id)
 
 
 async def compare_session(
@@ -124,13 +124,14 @@ def said(message: Message) -> tuple[Any, ...]:
     return message.role, message.content, message.tool_calls, message.tool_call_id
 
 
-async def check_memory(manager: ConversationManager, session_id: str) -> None:
+async def check_memory(container: Container, session_id: str) -> None:
     """The work of the dead is taken over, and its memory is whole."""
+    manager = container.conversation_manager()
     session = await manager.get_session(session_id, user_id=USER)
     summary = await manager.summarize(session_id, user_id=USER, timeout_seconds=20)
     context = await manager.load_history(session_id, user_id=USER)
     assert context.report.unread == ()
-    segments = await manager.read_segments(session_id, user_id=USER)
+    segments = await container.facts().segments(session_id, user_id=USER)
     assert [part.start_seq for part in segments] == [1, *(part.end_seq + 1 for part in segments[:-1])][: len(segments)]
     if session.last_seq > 40:
         assert summary is not None

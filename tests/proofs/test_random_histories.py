@@ -60,6 +60,7 @@ class RandomHistory:
     """A session and its forks: random acts on them, and what holds after each."""
 
     def __init__(self, container: Container, chance: Random) -> None:
+        self.container = container
         self.manager: ConversationManager = container.conversation_manager()
         self.pins = container.pins()
         self.store = container.summary_store()
@@ -93,14 +94,14 @@ class RandomHistory:
         """Takes back a few messages, or all that the branch may take back."""
         for _ in range(self.chance.choice([1, 1, 2, 6])):
             try:
-                message = await self.manager.withdraw(session_id, user_id=USER)
+                message = await self.container.eraser().withdraw(session_id, user_id=USER)
             except InvalidInputError:
                 return
             self.withdrawn |= own_words(message.content)
 
     async def pin(self, session_id: str) -> None:
         """Any message or fact. What tools said, calls and blank texts are refused."""
-        facts = await self.manager.read_facts(session_id, user_id=USER)
+        facts = await self.container.facts().list(session_id, user_id=USER)
         if facts and self.chance.random() < 0.4:
             fact = self.chance.choice(facts)
             target: dict[str, Any] = {"fact": (fact.anchor, fact.key)}
@@ -153,7 +154,7 @@ class RandomHistory:
     async def check_explanation(self, session_id: str, request: dict[str, Any]) -> None:
         """Every message and every fact has one outcome, and asking for it changes nothing."""
         await self.manager.drain()
-        explanation = await self.manager.explain(session_id, user_id=USER, **request)
+        explanation = await self.container.explainer().explain(session_id, user_id=USER, **request)
         session = await self.manager.get_session(session_id, user_id=USER)
         in_view = await self.manager.read_messages(session_id, user_id=USER)
         ledger = await self.read_ledger(session_id)
@@ -196,7 +197,7 @@ class RandomHistory:
         summary = await self.manager.get_summary(session_id, user_id=USER)
         assert summary is None or summary.stale_ranges == ()
         summary = await self.manager.summarize(session_id, user_id=USER)
-        segments = await self.manager.read_segments(session_id, user_id=USER)
+        segments = await self.container.facts().segments(session_id, user_id=USER)
         assert (summary.covered_seq if summary else 0) == (segments[-1].end_seq if segments else 0)
 
 

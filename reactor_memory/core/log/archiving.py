@@ -7,21 +7,17 @@ narrative, pins, what recall and searches find.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import Ranges, is_inside, is_within, read_archived
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
-from reactor_memory.core.ports import SUMMARIZE, Refold
+from reactor_memory.core.ports import SUMMARIZE, Post, Refold
 from reactor_memory.database.operations import Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Archived, BranchRange, Message, Session
-
-Post: TypeAlias = Callable[[int], Steps[tuple[Message, bool]]]
-"""Appends a message that tells of those up to a seq; that message, and whether it was there before."""
 
 
 def archive(

@@ -13,7 +13,8 @@ from reactor_memory.errors import ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.chat.columns import columns, count, excerpt
 from reactor_memory.features.chat.replies import Progress, Reply, Unseen
 from reactor_memory.features.chat.summaries import ChatSummaries
-from reactor_memory.features.explain.explainer import TracedFact
+from reactor_memory.features.facts.facts import Facts
+from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Message, Pin
 
@@ -35,6 +36,7 @@ class ChatCommands:
         self,
         *,
         manager: ConversationManager,
+        facts: Facts,
         pins: Pins,
         summaries: ChatSummaries,
         session_id: str,
@@ -44,6 +46,7 @@ class ChatCommands:
     ) -> None:
         self.session_id = session_id
         self._manager = manager
+        self._known = facts
         self._pins = pins
         self._summaries = summaries
         self._user_id = user_id
@@ -116,7 +119,7 @@ class ChatCommands:
         return Reply(text=_context_text(context) if context.messages else NOTHING_SAID, report=context)
 
     async def _facts(self, arguments: str, progress: Progress) -> Reply:
-        found = await self._manager.trace_facts(self.session_id, user_id=self._user_id)
+        found = await self._known.trace(self.session_id, user_id=self._user_id)
         return Reply(text=_facts_text(found), report=found)
 
     # -- changing -----------------------------------------------------------------------------------------------

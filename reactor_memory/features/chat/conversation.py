@@ -12,6 +12,7 @@ from reactor_memory.features.chat.columns import count
 from reactor_memory.features.chat.commands import ChatCommands, text_of
 from reactor_memory.features.chat.replies import Progress, Reply
 from reactor_memory.features.chat.summaries import ChatSummaries
+from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Message
 
@@ -26,6 +27,7 @@ class Chat:
         self,
         *,
         manager: ConversationManager,
+        facts: Facts,
         pins: Pins,
         model: ChatModel,
         summaries: ChatSummaries,
@@ -42,6 +44,7 @@ class Chat:
         self._system = system or None
         self._commands = ChatCommands(
             manager=manager,
+            facts=facts,
             pins=pins,
             summaries=summaries,
             session_id=session_id,

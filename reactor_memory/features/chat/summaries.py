@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import SUMMARIZE, BackgroundWork, SummaryStore
 from reactor_memory.features.chat.columns import columns, count
 from reactor_memory.features.chat.coverage import CoverageWatch
 from reactor_memory.features.chat.replies import Progress, Reply
+from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Session, Summary, SummaryHead, Value
 
@@ -78,13 +78,13 @@ class HierarchicalSummaries:
     def __init__(
         self,
         *,
-        manager: ConversationManager,
+        facts: Facts,
         pins: Pins,
         summaries: SummaryStore,
         background: BackgroundWork,
         options: HierarchyOptions,
     ) -> None:
-        self._manager = manager
+        self._facts = facts
         self._pins = pins
         self._summaries = summaries
         self._background = background
@@ -110,7 +110,7 @@ class HierarchicalSummaries:
 
     async def stats(self, session: Session, user_id: str | None) -> Reply:
         asked, options = session.session_id, self._options
-        segments = await self._manager.read_segments(asked, user_id=user_id)
+        segments = await self._facts.segments(asked, user_id=user_id)
         pins = await self._pins.list(asked, user_id=user_id)
         summary = await self._summary(asked)
         stats = HierarchyStats(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, Protocol, get_args
 
 from reactor_memory.core.context.message_forms import MessagesLike
-from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.operations import read_originals
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import Appended, MemoryManagementStrategy, MessageStore
 from reactor_memory.database.database import Database
@@ -27,6 +27,7 @@ from reactor_memory.features.chat_memory.projection import (
     merged,
     metadata_of,
 )
+from reactor_memory.features.erasure.eraser import Eraser
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, RangeSummary
 
@@ -54,12 +55,14 @@ class ChatMemoryService:
         self,
         *,
         manager: ConversationManager,
+        eraser: Eraser,
         messages: MessageStore,
         database: Database,
         strategy: MemoryManagementStrategy,
         on_hook_error: Literal["log", "raise"] = "log",
     ) -> None:
         self._manager = manager
+        self._eraser = eraser
         self._messages = messages
         self._database = database
         self._strategy = strategy
@@ -133,7 +136,7 @@ class ChatMemoryService:
             if session.forked_from_id is not None:
                 raise InvalidInputError("conversation_id", "is a fork, which shares its messages; delete it instead")
             await self._existing(conversation_id, user_id)
-            await self._manager.erase(conversation_id, seq=range(1, session.last_seq + 1), user_id=user_id)
+            await self._eraser.erase(conversation_id, seq=range(1, session.last_seq + 1), user_id=user_id)
 
     async def get_summarization_metadata(
         self, conversation_id: str, metadata_id: str, *, user_id: str | None = None
@@ -157,7 +160,7 @@ class ChatMemoryService:
         """The summaries of the conversation, which is there."""
         await self._manager.get_session(conversation_id, user_id=user_id)
         summaries = await self._database.read(range_summaries.read_range_summaries, conversation_id, user_id)
-        if not summaries and not await self._database.read(log.read_originals, conversation_id, user_id, limit=1):
+        if not summaries and not await self._database.read(read_originals, conversation_id, user_id, limit=1):
             raise ConversationNotFoundError(conversation_id)
         return summaries
 
@@ -171,7 +174,7 @@ class ChatMemoryService:
         before: int | None,
     ) -> list[Message]:
         """The messages of the view, newest first, as many as may be wanted."""
-        originals = partial(self._database.read, log.read_originals)
+        originals = partial(self._database.read, read_originals)
         read: _Read = partial(originals if view == "originals" else self._messages.read, conversation_id, user_id)
         ranges = gaps(summaries if view == "effective" else ())
         found: list[Message] = []
@@ -197,7 +200,7 @@ class ChatMemoryService:
     async def _total(self, conversation_id: str, appended: Appended, user_id: str | None) -> int:
         """How many messages there are from the oldest that is left on; 0 if that cannot be told."""
         try:
-            oldest = await self._database.read(log.read_originals, conversation_id, user_id, limit=1)
+            oldest = await self._database.read(read_originals, conversation_id, user_id, limit=1)
         except ReactorMemoryError as error:
             reason = type(error).__name__
             log.warning("chat memory: not counted", extra={"session_id": conversation_id, "reason": reason})

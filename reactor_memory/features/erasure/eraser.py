@@ -23,7 +23,9 @@ from reactor_memory.core.ports import (
     Refold,
     Withdrawn,
 )
+from reactor_memory.core.validation import check_position, check_session_id, check_user_id
 from reactor_memory.database.database import Database
+from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.models import ErasedMessages, ErasedUser, Lease, Message
@@ -119,7 +121,9 @@ class Aftermath:
 
 
 class Eraser:
-    """Destroys messages, or all there is of a user. The operations check owners, as everywhere."""
+    """Destroys messages, or all there is of a user, and takes messages back. The operations check owners, as
+    everywhere. Each call but `erase_user` has one deadline, ``store.timeout_seconds``.
+    """
 
     def __init__(
         self,
@@ -131,6 +135,7 @@ class Eraser:
         refold: Refold,
         clock: Clock,
         lease_seconds: float,
+        timeout_seconds: float,
     ) -> None:
         self._database = database
         self._messages = messages
@@ -139,9 +144,26 @@ class Eraser:
         self._refold = refold
         self._clock = clock
         self._lease_microseconds = int(lease_seconds * 1e6)
+        self.timeout_seconds = timeout_seconds
 
-    async def erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
-        """As `ConversationManager.erase`."""
+    @in_time
+    async def erase(self, session_id: str, *, seq: Positions, user_id: str | None = None) -> ErasedMessages:
+        """Destroy messages: the one at `seq`, or several (a ``range``, pairs of first and last), inherited ones too.
+
+        A tombstone stays for each, so no position changes. Every branch that showed one loses, in the same
+        transaction, the facts and the narrative of its segments that held it, its pins, layouts and entries of the
+        index, the texts that stood for it and what people corrected of its facts. What was not erased of these
+        segments is read again in the background, and until then the report of a context names it. Work that runs
+        meanwhile cannot bring anything back. The other half of a pair of tool call and result stays in the log, and no
+        context shows it. Erasing again what is erased does no harm.
+
+        Raises `InvalidInputError` for a position that the session does not have, and `SessionNotFoundError`.
+        """
+        check_session_id(session_id, creating=False)
+        check_user_id(user_id)
+        return await self._erase(session_id, user_id, ranges_of(seq))
+
+    async def _erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
         message_ids = await self._ids(session_id, user_id, ranges)
         erased, lease = await self._database.write(
             erasure.begin,
@@ -160,8 +182,14 @@ class Eraser:
                 self._background.messages_saved(branch.session.session_id, branch.session.last_seq)
         return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
 
-    async def withdraw(self, session_id: str, user_id: str | None, seq: int | None) -> Message:
-        """As `ConversationManager.withdraw`."""
+    @in_time
+    async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
+        """Take back the newest message in view (which `seq` names, if given): none that a summary has archived. Facts
+        drawn from it go with it.
+        """
+        check_session_id(session_id, creating=False)
+        if seq is not None:
+            check_position("seq", seq)
         withdrawn, lease = await self._withdrawn(session_id, user_id, seq)
         await self._aftermath.of_withdrawn(withdrawn, lease)
         for branch in withdrawn.branches:
@@ -191,7 +219,15 @@ class Eraser:
         return [message.message_id for message in found if message.message_id is not None]
 
     async def erase_user(self, user_id: str) -> ErasedUser:
-        """As `ConversationManager.erase_user`."""
+        """Destroy everything of a user: the sessions that they own with all forks and all that was derived, also those
+        that were deleted within the grace time, their notes with every version, and which sessions were active.
+
+        The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
+        What the user saves meanwhile may stay.
+        """
+        check_user_id(user_id)
+        if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
+            raise InvalidInputError("user_id", "names no user; sessions without an owner are deleted one by one")
         rows = await self._database.write(
             erasure.begin_user, user_id, now=self._clock(), lease_microseconds=self._lease_microseconds
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.features.facts.rendering import visible
+from reactor_memory.features.posted_summaries.posting import PostedSummaries
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.access import Access, client_of
 from reactor_memory.features.sharing.models import Conversation, Quotas
@@ -21,10 +21,10 @@ from reactor_memory.models import Message
 class Summaries:
     """Posts summaries for agents; each call checks the access of its caller first (`Access`)."""
 
-    def __init__(self, *, access: Access, database: Database, manager: ConversationManager, quotas: Quotas) -> None:
+    def __init__(self, *, access: Access, database: Database, poster: PostedSummaries, quotas: Quotas) -> None:
         self._access = access
         self._database = database
-        self._manager = manager
+        self._poster = poster
         self._quotas = quotas
 
     async def post(
@@ -51,7 +51,7 @@ class Summaries:
             key = batch_key(principal, request_key)
             said = [Message(role="summary", content=text)]
             await self._database.read(check_room, conversation.session, said, key, self._quotas)
-            posted = await self._manager.post_summary(
+            posted = await self._poster.post(
                 conversation_id,
                 text=text,
                 until_seq=await self._seq_of(conversation, until_message_id),

@@ -5,10 +5,10 @@ A branch summarises its own messages only, and shows the summaries of inherited 
 summary is live in a branch unless the branch shows what replaced it. So a branch that begins inside a range shows the
 messages of that range themselves, archived or not.
 
-What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten: `log.read_originals`
-gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any other message. When a
-message of a range is withdrawn or erased, the text goes that was made of it, as if it had been restored. Deleting a
-session deletes its summaries.
+What is archived is out of view: of `MessageStore.read`, of windows, of pinning. It is not forgotten:
+`log.read_originals` gives it, and so does `MessageStore.read_background`, so that facts are drawn from it as from any
+other message. When a message of a range is withdrawn or erased, the text goes that was made of it, as if it had been
+restored. Deleting a session deletes its summaries.
 
 Each generator is one transaction. Checks that refuse an operation come before its first write.
 """

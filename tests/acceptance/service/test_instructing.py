@@ -94,7 +94,7 @@ async def test_no_memory_is_made_of_what_an_agent_keeps_for_itself(
     shown = "\n".join(await context_of(other_agent, conversation, query="password of the vault ZX-7731"))
     assert "A-1042" in shown
     assert "ZX-7731" not in shown
-    facts = await manager.read_facts(conversation, user_id="alice")
+    facts = await service.container.facts().list(conversation, user_id="alice")
     assert not any("ZX-7731" in fact.value for fact in facts)
     hits = await manager.search(conversation, "ZX-7731", user_id="alice", limit=5)
     assert not any("ZX-7731" in hit.text for hit in hits)

@@ -55,8 +55,8 @@ def slowed(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
 ORDER = ("order 1", "number")
 Call = Callable[[Container], Awaitable[Any]]
 CALLS: dict[str, Call] = {
-    "correct_fact": lambda memory: memory.corrector().correct("s", fact=ORDER, value="B-1", user_id=USER),
-    "read_facts": lambda memory: memory.conversation_manager().read_facts("s", user_id=USER),
+    "correct_fact": lambda memory: memory.facts().correct("s", fact=ORDER, value="B-1", user_id=USER),
+    "read_facts": lambda memory: memory.facts().list("s", user_id=USER),
     "search": lambda memory: memory.conversation_manager().search("s", "order", user_id=USER),
     "pin": lambda memory: memory.pins().add("s", fact=ORDER, user_id=USER),
 }

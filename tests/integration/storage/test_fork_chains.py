@@ -111,7 +111,7 @@ async def test_facts_and_messages_of_all_ancestors_are_there(container: Containe
     assert await manager.read_messages(session.session_id, user_id="ann", after=5, limit=9) == read[5:14]
     found = await manager.search(session.session_id, "A-7", user_id="ann")
     assert any("A-7 " in hit.text + " " for hit in found)
-    facts = await manager.read_facts(session.session_id, user_id="ann")
+    facts = await container.facts().list(session.session_id, user_id="ann")
     assert {fact.source_seq for fact in facts} >= set(range(1, 31, 2))
 
 

@@ -1,0 +1,92 @@
+"""What the messages of a session state: read, traced to their words, extracted anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reactor_memory.core.manager import ConversationManager
+from reactor_memory.core.ports import BackgroundWork
+from reactor_memory.core.validation import check_position
+from reactor_memory.database.deadlines import in_time
+from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.amendment_fold import amended, until
+from reactor_memory.features.facts.corrector import Corrector
+from reactor_memory.features.facts.merge import as_of, fold
+from reactor_memory.features.facts.session_ledger import ledger_of
+from reactor_memory.features.facts.tracing import TracedFact, Tracer
+from reactor_memory.models import Fact, Ledger, Segment, Session
+
+
+class Facts(Corrector):
+    """The facts of sessions. Each call has one deadline, ``store.timeout_seconds``; `user_id` is who asks, and who is
+    not the owner gets a `SessionOwnershipError`.
+    """
+
+    def __init__(
+        self, *, manager: ConversationManager, background: BackgroundWork, tracer: Tracer, **parts: Any
+    ) -> None:
+        """`parts`: those of the `Corrector`."""
+        super().__init__(**parts)
+        self._manager = manager
+        self._background = background
+        self._tracer = tracer
+
+    @in_time
+    async def list(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        as_of_seq: int | None = None,
+        cleared: bool = False,
+    ) -> tuple[Fact, ...]:
+        """The facts that hold, or held when the session was `as_of_seq` messages long. With `cleared` those of messages
+        that were cleared, too.
+        """
+        if as_of_seq is not None:
+            check_position("as_of_seq", as_of_seq)
+        session = await self._manager.get_session(session_id, user_id=user_id)
+        ledger = await (self._whole_ledger(session) if cleared else ledger_of(self._summaries, session))
+        corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
+        held = amended(ledger.facts, corrections)
+        return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
+
+    @in_time
+    async def trace(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        as_of_seq: int | None = None,
+        everything: bool = False,
+    ) -> tuple[TracedFact, ...]:
+        """`list`, each with the words of its message. With `everything` also the facts that later ones replaced,
+        each with the one that holds, and those that were not verified. Reads the messages that facts come from.
+        """
+        if as_of_seq is not None:
+            check_position("as_of_seq", as_of_seq)
+        session = await self._manager.get_session(session_id, user_id=user_id)
+        ledger = await ledger_of(self._summaries, session)
+        return await self._tracer.trace(session, user_id, ledger, as_of_seq=as_of_seq, everything=everything)
+
+    @in_time
+    async def segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
+        """The segments that were extracted, oldest first, with what each cost."""
+        session = await self._manager.get_session(session_id, user_id=user_id)
+        return (await self._summaries.read_ledger(session_id, session.branch)).segments
+
+    @in_time
+    async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:
+        """Extract the segments that the session owns anew, each once, in the background: after a change of the
+        summarizer, of its prompt or of the redactor. How many there are.
+
+        What is known serves until then, segment by segment, and contexts change once, with the last one; cut off, it
+        goes on. Segments that a fork inherits are rebuilt in the session that they belong to.
+        """
+        await self._manager.get_session(session_id, user_id=user_id)
+        marked = await self._database.write(fact_operations.mark_outdated, session_id, now=self._clock())
+        self._background.request(session_id)
+        return marked
+
+    async def _whole_ledger(self, session: Session) -> Ledger:
+        return await self._database.read(fact_operations.read_ledger, session.branch, cleared_too=True)
