@@ -31,7 +31,7 @@ from reactor_memory.wiring.settings import Settings
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
     from reactor_memory.features.chat_memory.service import ChatMemoryService
-    from reactor_memory.features.erasure.eraser import Eraser
+    from reactor_memory.features.erasure.eraser import Erasure
     from reactor_memory.features.explain.explainer import Explainer
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.notes.memory import LongTermMemory
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_FEATURES = "reactor_memory.features"
 
 _WITHOUT_SLASHES = re.compile(r":?(?P<scheme>memory|sqlite|postgresql|postgres):(?!//)")
 _URLS = {
@@ -65,7 +67,9 @@ class _Calls:
                 call.__qualname__ = f"{cls.__qualname__}.{name}"
 
 
-def _call_of(method: Callable[Concatenate[Any, P], T], part: str = "manager") -> Callable[Concatenate[_Calls, P], T]:
+def _call_of(
+    method: Callable[Concatenate[Any, P], T], part_of: Callable[[Any], Any] = attrgetter("manager")
+) -> Callable[Concatenate[_Calls, P], T]:
     """The call of a part. Wrong arguments are refused under the name that it has here."""
     taken = signature(method)
     positional = [each.name for each in taken.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD][1:]
@@ -80,7 +84,7 @@ def _call_of(method: Callable[Concatenate[Any, P], T], part: str = "manager") ->
                 taken.bind(self, *args, **kwargs)
             except TypeError as fault:
                 raise TypeError(f"{call.__qualname__}(): {fault}") from None
-        return getattr(getattr(self, part), method.__name__)(*args, **kwargs)
+        return getattr(part_of(self), method.__name__)(*args, **kwargs)
 
     return call
 
@@ -88,16 +92,16 @@ def _call_of(method: Callable[Concatenate[Any, P], T], part: str = "manager") ->
 class _Later:
     """A call of a feature, which is imported when it is first asked for."""
 
-    def __init__(self, method: str, part: str) -> None:
+    def __init__(self, method: str, part_of: Callable[[Any], Any]) -> None:
         self._method = method
-        self._part = part
+        self._part_of = part_of
 
     def __set_name__(self, owner: type[_Calls], name: str) -> None:
         self._name = name
 
     def __get__(self, instance: _Calls | None, owner: type[_Calls]) -> Any:
         module, _, path = self._method.partition(":")
-        call: Any = _call_of(attrgetter(path)(import_module(module)), self._part)
+        call: Any = _call_of(attrgetter(path)(import_module(module)), self._part_of)
         call.__name__, call.__qualname__ = self._name, f"{owner.__qualname__}.{self._name}"
         setattr(owner, self._name, call)
         return getattr(owner if instance is None else instance, self._name)
@@ -144,15 +148,18 @@ class Memory(_Calls):
     delete = _call_of(ConversationManager.delete)
 
     if TYPE_CHECKING:
-        explain = _call_of(Explainer.explain, part="explainer")
-        post_summary = _call_of(PostedSummaries.post, part="summary_poster")
-        withdraw = _call_of(Eraser.withdraw, part="erasure")
+        explain = _call_of(Explainer.explain)
+        post_summary = _call_of(PostedSummaries.post)
+        withdraw = _call_of(Erasure.withdraw)
     else:
-        explain = _Later("reactor_memory.features.explain.explainer:Explainer.explain", part="explainer")
-        post_summary = _Later(
-            "reactor_memory.features.posted_summaries.posting:PostedSummaries.post", part="summary_poster"
+        explain = _Later(
+            f"{_FEATURES}.explain.explainer:Explainer.explain", lambda memory: memory.container.explainer()
         )
-        withdraw = _Later("reactor_memory.features.erasure.eraser:Eraser.withdraw", part="erasure")
+        post_summary = _Later(
+            f"{_FEATURES}.posted_summaries.posting:PostedSummaries.post",
+            lambda memory: memory.container.summary_poster(),
+        )
+        withdraw = _Later(f"{_FEATURES}.erasure.eraser:Erasure.withdraw", lambda memory: memory.container.erasure())
 
     @property
     def pins(self) -> Pins:
@@ -165,19 +172,9 @@ class Memory(_Calls):
         return self.container.facts()
 
     @property
-    def erasure(self) -> Eraser:
+    def erasure(self) -> Erasure:
         """Messages and users that are to be forgotten, with everything that was made of them."""
-        return self.container.eraser()
-
-    @property
-    def explainer(self) -> Explainer:
-        """Why a context is as it is."""
-        return self.container.explainer()
-
-    @property
-    def summary_poster(self) -> PostedSummaries:
-        """Summaries that agents write themselves."""
-        return self.container.summary_poster()
+        return self.container.erasure()
 
     @property
     def notes(self) -> LongTermMemory:

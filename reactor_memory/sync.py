@@ -31,7 +31,7 @@ from reactor_memory.core.turn import Turn
 from reactor_memory.errors import StoreClosedError
 from reactor_memory.features.active_sessions.directory import SessionDirectory
 from reactor_memory.features.chat_memory.service import ChatMemoryService
-from reactor_memory.features.erasure.eraser import Eraser
+from reactor_memory.features.erasure.eraser import Erasure
 from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
@@ -195,10 +195,11 @@ class SyncFacts(_Waited):
 
 
 class SyncErasure(_Waited):
-    """`Eraser`, without awaiting."""
+    """`Erasure`, without awaiting."""
 
-    erase = _waiting(Eraser.erase)
-    erase_user = _waiting(Eraser.erase_user)
+    erase = _waiting(Erasure.erase)
+    erase_user = _waiting(Erasure.erase_user)
+    withdraw = _waiting(Erasure.withdraw)
 
 
 class SyncNotesTool(_Waited):

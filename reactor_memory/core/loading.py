@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, TypeVar
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 import msgspec
 
+from reactor_memory.core.context.blocks import FirstBlock
 from reactor_memory.core.context.budget import assemble, trim
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.pinned import pins_cost
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.ports import (
     BackgroundWork,
     ContextQuery,
@@ -25,11 +26,8 @@ from reactor_memory.core.ports import (
     MessageStore,
     SummaryStore,
 )
-from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
-from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
-from reactor_memory.features.recall.recaller import Recaller, question_of
 from reactor_memory.models import (
     Layout,
     Message,
@@ -42,8 +40,6 @@ from reactor_memory.models import (
 )
 
 log = logging.getLogger(__name__)
-
-_NO_NOTES = NotesBlock()
 
 LAZY_SEGMENTS = 2
 """A load waits for at most this many segments; more would take longer than a turn may."""
@@ -104,6 +100,36 @@ class Loaded(Value, frozen=True, kw_only=True):
     system: str | None = None
 
 
+class Recall(Protocol):
+    """What brings back of the log what a context does not show. It raises nothing: a load does without it."""
+
+    async def added(
+        self,
+        query: str | None,
+        current: Sequence[Message],
+        session: Session,
+        user_id: str | None,
+        draft: Draft,
+        context: Callable[[Sequence[Message]], Awaitable[Context]],
+    ) -> Draft:
+        """`draft` with what answers `query`, or without one (None) what `current` names and `draft` does not show; the
+        same draft if there is nothing. `context` gives the context of `draft` with the turn so far.
+        """
+        ...
+
+    async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
+        """The messages and the facts that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
+        ...
+
+
+class FirstBlockSource(Protocol):
+    """What stands first in contexts."""
+
+    async def read(self, user_id: str | None, agent_name: str | None) -> FirstBlock:
+        """What an agent is shown of a user."""
+        ...
+
+
 class JoinedContextSource:
     """The log in one store, summaries in another: their answers put together."""
 
@@ -135,10 +161,10 @@ class ContextLoader:
         summaries: SummaryStore,
         background: BackgroundWork,
         strategy: Strategy,
-        recaller: Recaller,
+        recall: Callable[[], Recall],
         counter: MessageCounter,
         options: LoadingOptions,
-        notes: Database | None = None,
+        first: FirstBlockSource | None = None,
         posted: Callable[[Draft, Session], Awaitable[Draft]] | None = None,
     ) -> None:
         self._source = source
@@ -146,12 +172,11 @@ class ContextLoader:
         self._summaries = summaries
         self._background = background
         self._strategy = strategy
-        self._recaller = recaller
+        self._recall = recall
         self._counter = counter
         self._options = options
-        self._notes = notes
+        self._first = first
         self._posted = posted
-        self._rendered_notes = NotesRenderer(count_text=counter.of_text, overhead=options.limits.overhead)
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
@@ -232,17 +257,17 @@ class ContextLoader:
     async def _plan(self, request: LoadRequest, limits: ContextLimits, current_tokens: int) -> tuple[ContextRows, Plan]:
         query = self._query(request, limits)
         rows = await self._source.read_context(query)
-        notes = _NO_NOTES if self._notes is None else await self._read_notes(self._notes, request)
-        plan = self._decide(request, limits, rows, notes, current_tokens, None)
+        first = await self._first.read(request.user_id, request.agent_name) if self._first else FirstBlock()
+        plan = self._decide(request, limits, rows, first, current_tokens, None)
         if plan.wants_facts:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-            plan = self._decide(request, limits, rows, notes, current_tokens, None)
+            plan = self._decide(request, limits, rows, first, current_tokens, None)
         if plan.missing is None:
             return rows, plan
         outcome = await self._wait(request.session_id, plan.missing)
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-        return rows, self._decide(request, limits, rows, notes, current_tokens, outcome)
+        return rows, self._decide(request, limits, rows, first, current_tokens, outcome)
 
     def _is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
         """Whether a short conversation without memory yet loses messages that a posted summary may cover."""
@@ -256,29 +281,22 @@ class ContextLoader:
         window = sum(self._cost(each) for each in draft.window if not is_posted_summary(each))
         return pins + draft.notes_tokens + window + current_tokens > limits.budget
 
-    async def _read_notes(self, database: Database, request: LoadRequest) -> NotesBlock:
-        """The notes as they are now: another session may have changed them since the last turn."""
-        if request.user_id is None or request.agent_name is None:
-            return _NO_NOTES
-        notes = await database.read(user_rows.read_notes, request.user_id, request.agent_name)
-        return self._rendered_notes(notes.text)
-
     def _decide(
         self,
         request: LoadRequest,
         limits: ContextLimits,
         rows: ContextRows,
-        notes: NotesBlock,
+        first: FirstBlock,
         current_tokens: int,
         outcome: str | None,
     ) -> Plan:
         """Whatever the strategy, a draft has all the pins and notes; the strategy shares out what they leave."""
-        if not rows.pins and not notes.lines:
+        if not rows.pins and not first.lines:
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
-        left = limits.budget - pins_cost(rows.pins, limits.memory_role, self._cost) - notes.planned(limits.budget)
+        left = limits.budget - pins_cost(rows.pins, limits.memory_role, self._cost) - first.planned(limits.budget)
         shared = msgspec.structs.replace(limits, budget=max(0, left))
         plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
-        draft = msgspec.structs.replace(plan.draft, pins=rows.pins, notes_lines=notes.lines, notes_tokens=notes.tokens)
+        draft = msgspec.structs.replace(plan.draft, pins=rows.pins, notes_lines=first.lines, notes_tokens=first.tokens)
         return msgspec.structs.replace(plan, draft=draft)
 
     def _plan_request(
@@ -342,7 +360,7 @@ class ContextLoader:
 
     async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
         """What of the session answers `text`, best first."""
-        return await self._recaller.search(text, session, user_id, limit=limit)
+        return await self._recall().search(text, session, user_id, limit=limit)
 
     # -- recall -------------------------------------------------------------------------------------------------
 
@@ -353,11 +371,11 @@ class ContextLoader:
         by_itself = request.query is None and self._strategy.reads_summaries
         if session is None or session.last_seq <= 1 or not (request.query or (by_itself and request.current)):
             return loaded
-        question = question_of(request.query, request.current, loaded.draft)
-        if question is None:
+        draft = await self._recall().added(
+            request.query, request.current, session, request.user_id, loaded.draft, partial(self.context, loaded)
+        )
+        if draft is loaded.draft:
             return loaded
-        context = await self.context(loaded, request.current)
-        draft = await self._recaller.recall(question, session, request.user_id, loaded.draft, context)
         return msgspec.structs.replace(loaded, draft=_readable_by(request.reader_id, draft))
 
 

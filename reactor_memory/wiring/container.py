@@ -90,9 +90,10 @@ if TYPE_CHECKING:
     from reactor_memory.features.chat.summaries import HierarchyOptions
     from reactor_memory.features.chat_memory.service import ChatMemoryService
     from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
-    from reactor_memory.features.erasure.eraser import Aftermath, Eraser
+    from reactor_memory.features.erasure.eraser import Aftermath, Erasure
     from reactor_memory.features.explain.explainer import Explainer
     from reactor_memory.features.facts.facts import Facts
+    from reactor_memory.features.notes.block import ShownNotes
     from reactor_memory.features.notes.memory import LongTermMemory
     from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
@@ -914,8 +915,14 @@ def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
     return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
 
 
-def shows_notes(settings: Settings) -> str:
-    return on_or_off(settings.notes.enabled)
+def shown_notes_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> ShownNotes | None:
+    """None where no context shows notes."""
+    if not settings.notes.enabled:
+        return None
+    from reactor_memory.features.notes.block import NotesRenderer, ShownNotes
+
+    renderer = NotesRenderer(count_text=counter.of_text, overhead=settings.tokens.overhead_per_message)
+    return ShownNotes(database(), renderer)
 
 
 def purges(settings: Settings) -> bool:
@@ -1240,9 +1247,7 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(recall_options, settings),
     )
-    shown_notes = providers.Selector(
-        providers.Callable(shows_notes, settings), on=needed_database, off=providers.Object(None)
-    )
+    shown_notes = providers.Singleton(shown_notes_of, needed_database.provider, message_counter, settings)
     aftermath: providers.Singleton[Aftermath] = providers.Singleton(
         imported("reactor_memory.features.erasure.eraser:Aftermath"),
         database=database,
@@ -1282,10 +1287,10 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         background=background_work,
         strategy=strategy,
-        recaller=recaller,
+        recall=recaller.provider,
         counter=message_counter,
         options=providers.Callable(loading_options, settings),
-        notes=shown_notes,
+        first=shown_notes,
         posted=providers.Callable(posted_block_of, in_database, database, message_counter),
     )
     timeout_seconds = settings.provided.store.timeout_seconds
@@ -1329,8 +1334,8 @@ class Container(containers.DeclarativeContainer):
         random=secrets.token_hex,
         options=providers.Callable(manager_options, settings),
     )
-    eraser: providers.Singleton[Eraser] = providers.Singleton(
-        imported("reactor_memory.features.erasure.eraser:Eraser"),
+    erasure: providers.Singleton[Erasure] = providers.Singleton(
+        imported("reactor_memory.features.erasure.eraser:Erasure"),
         database=database,
         messages=message_store,
         aftermath=aftermath,
@@ -1344,9 +1349,7 @@ class Container(containers.DeclarativeContainer):
         imported("reactor_memory.features.facts.facts:Facts"),
         manager=conversation_manager,
         background=background_work,
-        tracer=providers.Singleton(
-            imported("reactor_memory.features.facts.tracing:Tracer"), messages=message_store, redactor=redactor
-        ),
+        redactor=redactor,
         database=database,
         messages=message_store,
         summaries=summary_store,
@@ -1393,7 +1396,7 @@ class Container(containers.DeclarativeContainer):
         chat_memory_of,
         settings,
         manager=conversation_manager,
-        eraser=eraser,
+        erasure=erasure,
         messages=message_store,
         database=needed_database,
         strategy=memory_management,

@@ -428,7 +428,7 @@ async def test_what_is_withdrawn_is_work_for_the_summarizer() -> None:
     async with scene(ScriptedSummarizer(default=extract)) as s:
         await save(s.manager, "s", talk(30))
         await s.manager.drain()
-        await s.container.eraser().withdraw("s", user_id=USER)
+        await s.container.erasure().withdraw("s", user_id=USER)
         assert not (await s.do("/summarize")).failed
 
 

@@ -444,9 +444,9 @@ class TestSummaries:
                 if what == "clear":
                     await memory.clear_messages("c")
                 elif what == "erase":
-                    await container.eraser().erase("c", seq=3)
+                    await container.erasure().erase("c", seq=3)
                 elif what == "withdraw":
-                    await container.eraser().withdraw("c")
+                    await container.erasure().withdraw("c")
                 else:
                     await manager.delete("c")
                 summarizer.let_go()
@@ -461,7 +461,7 @@ class TestSummaries:
         async with chat(url, retention="archive") as container:
             memory = service(container)
             await memory.add_messages("c", talk(9))
-            await container.eraser().erase("c", seq=3)
+            await container.erasure().erase("c", seq=3)
             assert await shows(memory, "effective") == [1, 2, 4, "S", 9]
             assert "A-0003" not in str(await memory.get_messages("c"))
 

@@ -135,7 +135,7 @@ def test_a_second_replay_that_differs_is_named_and_ends_with_code_1(
 ) -> None:
     numbers = itertools.count()
 
-    async def summarize(self: object, messages: object, *, existing_facts: object = ()) -> Extraction:
+    async def summarize(self: object, messages: object, *, known: object = None) -> Extraction:
         return Extraction(narrative=f"the {next(numbers)}. time")
 
     monkeypatch.setattr(ExtractiveSummarizer, "summarize", summarize)

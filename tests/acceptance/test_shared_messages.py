@@ -54,11 +54,11 @@ class TestAppending:
         said = [NewMessage(content="one"), NewMessage(content="two")]
         await messages.append_as_user(ANN, identity, said[0], request_key="said")
         first = await messages.append_as_agent(agent(), identity, said, request_key="written")
-        await container.eraser().erase(identity, seq=[1, 2], user_id="ann")
+        await container.erasure().erase(identity, seq=[1, 2], user_id="ann")
         with pytest.raises(MessageNotFoundError):
             await messages.append_as_user(ANN, identity, said[0], request_key="said")
         assert await messages.append_as_agent(agent(), identity, said, request_key="written") == first[1:]
-        await container.eraser().erase(identity, seq=3, user_id="ann")
+        await container.erasure().erase(identity, seq=3, user_id="ann")
         with pytest.raises(MessageNotFoundError):
             await messages.append_as_agent(agent(), identity, said, request_key="written")
 
@@ -153,7 +153,7 @@ class TestAppending:
             )
 
         assert await post() == await post()
-        await container.eraser().erase(made.conversation_id, seq=first.seq or 0, user_id="ann")
+        await container.erasure().erase(made.conversation_id, seq=first.seq or 0, user_id="ann")
         with pytest.raises(MessageNotFoundError):
             await post()
 

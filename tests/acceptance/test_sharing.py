@@ -254,7 +254,7 @@ class TestForgottenAndMoved:
         own = await begin(container, "of bob", owner=BOB)
         await container.sharing().add(BOB, own.conversation_id, "ann", "reader")
         await container.sharing().offer(ANN, key, "bob")
-        await container.eraser().erase_user("bob")
+        await container.erasure().erase_user("bob")
         assert await levels_of(container, key) == {"ann": "owner"}
         assert await container.conversations().list(BOB) == ()
         assert [each.conversation_id for each in await container.conversations().list(ANN)] == [key]

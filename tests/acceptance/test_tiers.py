@@ -415,8 +415,8 @@ async def test_after_an_erasure_what_is_in_view_again_is_summarised_with_the_nex
         await now.say(14)
         await now.manager.drain()
         assert len(now.stored(await now.load())) == 4
-        await now.container.eraser().erase("s", seq=range(2, 9), user_id=USER)
-        await now.container.eraser().erase("s", seq=9, user_id=USER)
+        await now.container.erasure().erase("s", seq=range(2, 9), user_id=USER)
+        await now.container.erasure().erase("s", seq=9, user_id=USER)
         await now.manager.drain()
         await now.say(8, start=15)
         await now.manager.drain()

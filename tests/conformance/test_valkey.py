@@ -76,21 +76,21 @@ class TestWithTheLogElsewhere:
 
     async def test_an_erased_message(self, container: Container) -> None:
         store, response = await self.answered(container, "erased")
-        await container.eraser().erase("erased", seq=1, user_id="ann")
+        await container.erasure().erase("erased", seq=1, user_id="ann")
         assert await standing(store, response) == response
-        await container.eraser().erase("erased", seq=2, user_id="ann")
+        await container.erasure().erase("erased", seq=2, user_id="ann")
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 
     async def test_a_withdrawn_message(self, container: Container) -> None:
         store, response = await self.answered(container, "withdrawn")
-        await container.eraser().withdraw("withdrawn", user_id="ann")
+        await container.erasure().withdraw("withdrawn", user_id="ann")
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 
     async def test_an_erased_user(self, container: Container) -> None:
         store, response = await self.answered(container, "of ann")
-        await container.eraser().erase_user("ann")
+        await container.erasure().erase_user("ann")
         assert await standing(store, response) is None
 
     async def test_a_pruned_session(self, container: Container) -> None:

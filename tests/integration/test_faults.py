@@ -103,7 +103,7 @@ class Agent:
     async def withdraw(self, seq: int) -> None:
         """Naming the message makes it safe to repeat: one that is gone already is refused."""
         try:
-            await self.container.eraser().withdraw("s", user_id=USER, seq=seq)
+            await self.container.erasure().withdraw("s", user_id=USER, seq=seq)
         except InvalidInputError:
             assert seq in self._asked_to_withdraw
         finally:

@@ -145,7 +145,7 @@ async def test_of_a_deleted_conversation_no_row_stays_but_that_it_was(tmp_path: 
             await save(manager, fork.session_id, talk(20, start=21))
             await container.pins().add(session_id, seq=1, user_id=USER)
             await manager.load_history(session_id, user_id=USER, message=Message.user("A-0001?"))
-            await container.eraser().erase(session_id, seq=5, user_id=USER)
+            await container.erasure().erase(session_id, seq=5, user_id=USER)
         await manager.drain()
         await container.background_work().run_once()
         await manager.delete("s", user_id=USER)
@@ -196,9 +196,9 @@ async def test_an_erasure_that_ended_leaves_nothing_to_do() -> None:
     async with memory(FakeClock()) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(4))
-        await container.eraser().erase("s", seq=2, user_id=USER)
+        await container.erasure().erase("s", seq=2, user_id=USER)
         assert await state(container, "s", ERASE) is None
-        await container.eraser().erase_user(USER)
+        await container.erasure().erase_user(USER)
         assert await state(container, "s", ERASE_USER) is None
         assert await container.background_work().run_once() == 0
 
@@ -213,7 +213,7 @@ async def test_an_erasure_that_was_cut_off_goes_on_by_itself() -> None:
         ids = {message.message_id for message in messages if message.seq in (2, 3)}
         elsewhere.failures = 1
         with pytest.raises(StoreUnavailableError):
-            await container.eraser().erase("s", seq=range(2, 4), user_id=USER)
+            await container.erasure().erase("s", seq=range(2, 4), user_id=USER)
         assert await container.background_work().run_once() == 0
         assert elsewhere.gone == set()
         clock.advance(LEASE + 1)
@@ -229,7 +229,7 @@ async def test_a_withdrawal_that_was_cut_off_goes_on_by_itself() -> None:
         await save(manager, "s", talk(6))
         elsewhere.failures = 1
         with pytest.raises(StoreUnavailableError):
-            await container.eraser().withdraw("s", user_id=USER)
+            await container.erasure().withdraw("s", user_id=USER)
         assert await container.background_work().run_once() == 0, "who began it may still live"
         clock.advance(LEASE + 1)
         assert await container.background_work().run_once() == 1
@@ -244,7 +244,7 @@ async def test_a_withdrawal_that_ended_leaves_nothing_to_do() -> None:
     clock, elsewhere = FakeClock(), Elsewhere()
     async with memory(clock, kept_elsewhere=(elsewhere,)) as container:
         await save(container.conversation_manager(), "s", talk(6))
-        await container.eraser().withdraw("s", user_id=USER)
+        await container.erasure().withdraw("s", user_id=USER)
         assert len(elsewhere.gone) == 1
         assert await state(container, "s", ERASE) is None
 
@@ -261,11 +261,11 @@ async def test_erasures_that_meet_are_both_finished() -> None:
             elsewhere.messages_gone = gone
             elsewhere.failures = 1
             with pytest.raises(StoreUnavailableError):
-                await container.eraser().erase("s", seq=4, user_id=USER)
+                await container.erasure().erase("s", seq=4, user_id=USER)
             await gone(branches, message_ids)
 
         elsewhere.messages_gone = meet
-        await container.eraser().erase("s", seq=2, user_id=USER)
+        await container.erasure().erase("s", seq=2, user_id=USER)
         assert len(elsewhere.gone) == 1
         assert await container.background_work().run_once() == 1
         assert len(elsewhere.gone) == 2
@@ -279,7 +279,7 @@ async def test_an_erasure_goes_on_while_what_is_elsewhere_is_away() -> None:
         await save(manager, "s", talk(6))
         elsewhere.failures = 50
         with pytest.raises(StoreUnavailableError):
-            await container.eraser().erase("s", seq=2, user_id=USER)
+            await container.erasure().erase("s", seq=2, user_id=USER)
         clock.advance(LEASE + 1)
         assert await container.background_work().run_once() == 0
         tries = 50 - 1 - elsewhere.failures
@@ -401,13 +401,13 @@ async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -
             await save(manager, session_id, talk(4))
         elsewhere.failures = 1
         with pytest.raises(StoreUnavailableError):
-            await container.eraser().erase("a", seq=2, user_id=USER)
+            await container.erasure().erase("a", seq=2, user_id=USER)
         await anyio.sleep(0.3)
         assert await work.run_once() == 1
         assert len(elsewhere.gone) == 1
         elsewhere.failures = 1
         with pytest.raises(StoreUnavailableError):
-            await container.eraser().erase_user(USER)
+            await container.erasure().erase_user(USER)
         await anyio.sleep(0.3)
         assert await work.run_once() == 3
         assert elsewhere.forgotten == {*SESSIONS[:3]}
@@ -427,7 +427,7 @@ async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int)
             await save(manager, session_id, talk(2))
         await save(manager, "other", talk(2), user_id="bob")
         with pytest.raises(StoreUnavailableError):
-            await container.eraser().erase_user(USER)
+            await container.erasure().erase_user(USER)
         clock.advance(LEASE + 1)
         await container.background_work().run_once()
         assert await database.read(erasure.owned_groups, USER) == ()

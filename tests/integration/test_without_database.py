@@ -49,4 +49,4 @@ async def test_settings_that_need_a_database_are_refused_at_once(sections: dict[
 async def test_what_a_user_left_cannot_be_erased() -> None:
     async with open_container(on_plain()) as container:
         with pytest.raises(ConfigurationError, match=REFUSED):
-            await container.eraser().erase_user("ann")
+            await container.erasure().erase_user("ann")

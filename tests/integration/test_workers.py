@@ -280,7 +280,7 @@ async def test_a_message_withdrawn_while_it_is_read_leaves_no_trace() -> None:
         await save(manager, "s", [*talk(29), Message.assistant("noted, entry 30")])
         await eventually(lambda: summarizer.running == 1)
         for _ in range(23):
-            await container.eraser().withdraw("s", user_id=USER)
+            await container.erasure().withdraw("s", user_id=USER)
         summarizer.let_go()
         await manager.drain()
         await save(manager, "s", talk(30, start=101))
@@ -299,8 +299,8 @@ async def test_a_withdrawn_message_takes_its_facts_with_it_and_the_segment_is_re
         manager = container.conversation_manager()
         await save(manager, "s", talk(30))
         await manager.drain()
-        await container.eraser().withdraw("s", user_id=USER)
-        withdrawn = await container.eraser().withdraw("s", user_id=USER)
+        await container.erasure().withdraw("s", user_id=USER)
+        withdrawn = await container.erasure().withdraw("s", user_id=USER)
         assert "A-0029" not in {fact.value for fact in await container.facts().list("s", user_id=USER)}
         await manager.drain()
         facts = {fact.value for fact in await container.facts().list("s", user_id=USER)}
@@ -326,8 +326,8 @@ async def test_a_covered_message_withdrawn_in_full_mode_is_forgotten_and_the_oth
         await container.conversation_manager().drain()
     async with memory(scripted(), url, summary=full, background=idle) as container:
         manager = container.conversation_manager()
-        await container.eraser().withdraw("s", user_id=USER)
-        await container.eraser().withdraw("s", user_id=USER)
+        await container.erasure().withdraw("s", user_id=USER)
+        await container.erasure().withdraw("s", user_id=USER)
         summary = await manager.get_summary("s", user_id=USER)
         assert summary is not None
         assert (summary.is_empty, summary.stale_ranges) == (True, ((1, 11),))
@@ -475,7 +475,7 @@ async def test_text_of_messages_and_facts_stays_out_of_the_logs(
         await save(manager, "s", talk(30))
         await manager.drain()
         await manager.load_history("s", user_id=USER, message=Message.user("where is A-0001?"))
-        await container.eraser().withdraw("s", user_id=USER)
+        await container.erasure().withdraw("s", user_id=USER)
     assert caplog.records
     assert "A-00" not in caplog.text
     assert all("A-00" not in str(vars(record)) for record in caplog.records)

@@ -16,14 +16,14 @@ from tests.acceptance.scenes import settings
 async def erase_user(url: str, user_id: str) -> None:
     async with open_container(settings(url, background={"enabled": False})) as container:
         print("begin", flush=True)
-        await container.eraser().erase_user(user_id)
+        await container.erasure().erase_user(user_id)
         print("done", flush=True)
 
 
 async def erase_messages(url: str, session_id: str, user_id: str, first: str, last: str) -> None:
     async with open_container(settings(url, background={"enabled": False})) as container:
         print("begin", flush=True)
-        await container.eraser().erase(session_id, seq=range(int(first), int(last) + 1), user_id=user_id)
+        await container.erasure().erase(session_id, seq=range(int(first), int(last) + 1), user_id=user_id)
         print("done", flush=True)
 
 

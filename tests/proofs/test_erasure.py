@@ -116,7 +116,7 @@ async def test_no_byte_of_sqlite_holds_what_was_erased(tmp_path: Path) -> None:
         await fill(manager, "s", marked)
         await pin_and_fork(container, "s", marked)
         assert traces_in(tmp_path)
-        erased = await container.eraser().erase("s", seq=seqs_of(marked), user_id=USER)
+        erased = await container.erasure().erase("s", seq=seqs_of(marked), user_id=USER)
         assert erased.message_count == len(seqs_of(marked)) + 2
         assert traces_in(tmp_path) == {}
         await manager.drain()
@@ -135,7 +135,7 @@ async def test_no_byte_of_a_rewritten_postgres_database_holds_what_was_erased(po
         await fill(manager, "s", marked)
         await pin_and_fork(container, "s", marked)
         assert await tables_with_traces(postgres_dsn)
-        await container.eraser().erase("s", seq=seqs_of(marked), user_id=USER)
+        await container.erasure().erase("s", seq=seqs_of(marked), user_id=USER)
         await manager.drain()
         await scrub(container.database(), rewrite=True)
         assert await tables_with_traces(postgres_dsn) == {}
@@ -145,7 +145,7 @@ async def test_no_byte_of_sqlite_holds_what_an_erased_user_left(tmp_path: Path) 
     async with memory(f"sqlite:///{tmp_path}/memory.db", store={"delete_grace_days": 30}) as container:
         await leave_everything(container)
         assert traces_in(tmp_path)
-        erased = await container.eraser().erase_user(USER)
+        erased = await container.erasure().erase_user(USER)
         assert (erased.session_count, erased.row_count) == (4, 3)
         assert traces_in(tmp_path) == {}
         assert await texts_of_bob(container) == ["what bob says"]
@@ -156,7 +156,7 @@ async def test_no_byte_of_sqlite_holds_what_an_erased_user_left(tmp_path: Path) 
 async def test_no_byte_of_a_rewritten_postgres_database_holds_what_an_erased_user_left(postgres_dsn: str) -> None:
     async with memory(postgres_dsn, store={"delete_grace_days": 30}) as container:
         await leave_everything(container)
-        await container.eraser().erase_user(USER)
+        await container.erasure().erase_user(USER)
         await scrub(container.database(), rewrite=True)
         assert await tables_with_traces(postgres_dsn) == {}
         assert await texts_of_bob(container) == ["what bob says"]
@@ -235,7 +235,7 @@ async def test_a_worker_that_is_extracting_brings_nothing_back(tmp_path: Path) -
             mark = f"{MARKER}{turn}" if turn == 1 else ""
             await worker.conversation_manager().save_history("s", talk(4 * turn + 1, mark=mark), user_id=USER)
         await reading.wait()
-        await other.eraser().erase("s", seq=range(5, 9), user_id=USER)
+        await other.erasure().erase("s", seq=range(5, 9), user_id=USER)
         may_go_on.set()
         await worker.conversation_manager().drain()
         summary = await worker.conversation_manager().get_summary("s", user_id=USER)

@@ -70,7 +70,7 @@ async def erased_messages(url: str, user: str, *, was_done: bool) -> None:
         manager = container.conversation_manager()
         left = set(await seqs(manager, f"{user} 0", user)) & set(MARKED)
         assert not left or (left == set(MARKED) and not was_done)
-        again = await container.eraser().erase(f"{user} 0", seq=MARKED, user_id=user)
+        again = await container.erasure().erase(f"{user} 0", seq=MARKED, user_id=user)
         assert again.message_count == len(left)
         assert await seqs(manager, f"{user} 0", user) == [1, 2, 3, 4, *range(25, 41)]
         facts = await container.facts().list(f"{user} 0", user_id=user)
@@ -86,7 +86,7 @@ async def seqs(manager: ConversationManager, session_id: str, user: str) -> list
 async def erased_user(url: str, user: str) -> None:
     async with open_container(settings(url, background={"enabled": False})) as container:
         manager, store = container.conversation_manager(), container.message_store()
-        await container.eraser().erase_user(user)
+        await container.erasure().erase_user(user)
         assert await container.database().read(erasure.owned_groups, user) == ()
         assert (await manager.list_sessions(user_id=user)).sessions == ()
         for number in range(SESSIONS):

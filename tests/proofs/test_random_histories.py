@@ -94,7 +94,7 @@ class RandomHistory:
         """Takes back a few messages, or all that the branch may take back."""
         for _ in range(self.chance.choice([1, 1, 2, 6])):
             try:
-                message = await self.container.eraser().withdraw(session_id, user_id=USER)
+                message = await self.container.erasure().withdraw(session_id, user_id=USER)
             except InvalidInputError:
                 return
             self.withdrawn |= own_words(message.content)

@@ -143,7 +143,7 @@ async def test_no_answer_keeps_the_id_of_a_user_who_was_erased(service: Service,
     assert (await service.post(members, body, key="k-share")).json()["userId"] == bob
     await service.post(f"/conversations/{conversation}/transfer-ownership", {"newOwnerUserId": bob}, key="k-offer")
     await service.post("/conversations", {"title": "kept"}, key="k-kept")
-    await container.eraser().erase_user(bob)
+    await container.erasure().erase_user(bob)
     again = await service.post(members, body | {"accessLevel": "reader"}, key="k-share")
     assert (again.status_code, again.json()["accessLevel"]) == (201, "reader")
     offered = await service.post(

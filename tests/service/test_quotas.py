@@ -143,11 +143,11 @@ async def test_stored_bytes_of_messages_and_what_erasing_and_copying_makes_of_th
         target = other.needed_database()
         await SessionCopier(database, target, clock=container.clock()).copy(lambda _: None)
         assert await bytes_of(target, service.user) == stored
-    await container.eraser().erase(conversation, seq=2, user_id=service.user)
+    await container.erasure().erase(conversation, seq=2, user_id=service.user)
     assert await bytes_of(database, service.user) == stored - 2000
-    await container.eraser().erase(conversation, seq=3, user_id=service.user)
+    await container.erasure().erase(conversation, seq=3, user_id=service.user)
     assert await bytes_of(database, service.user) == 1000
-    await container.eraser().erase(conversation, seq=3, user_id=service.user)
+    await container.erasure().erase(conversation, seq=3, user_id=service.user)
     assert await bytes_of(database, service.user) == 1000
     await memory.delete(conversation, user_id=service.user)
     assert await bytes_of(database, service.user) == 0

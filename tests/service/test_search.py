@@ -225,7 +225,7 @@ class TestCanaries:
         await self.check(service, gone, {}, nowhere={"canary02"})
         await service.call("POST", f"user/conversations/{homes['owner2']}/restore", "owner2")
         await self.check(service, canaries, {})
-        await service.container.eraser().erase(homes["owner3"], seq=1, user_id="owner3")
+        await service.container.erasure().erase(homes["owner3"], seq=1, user_id="owner3")
         await self.check(
             service, {user: word for user, word in canaries.items() if user != "owner3"}, {}, nowhere={"canary03"}
         )

@@ -42,6 +42,21 @@ class Block(NamedTuple):
     tokens: int | None = None
 
 
+FIRST_SHARE = 0.25
+"""A strategy leaves room for what stands first of at most this share of the budget. More takes what is left over."""
+
+
+class FirstBlock(NamedTuple):
+    """Lines that stand first in a context, whatever the strategy, and what they cost as a message with overhead."""
+
+    lines: tuple[BlockLine, ...] = ()
+    tokens: int = 0
+
+    def planned(self, budget: int) -> int:
+        """The tokens that a strategy leaves to it."""
+        return min(self.tokens, int(FIRST_SHARE * budget))
+
+
 class FittedBlock(NamedTuple):
     """The positions of the lines that a block keeps, and what the block costs as a message; (), 0: no block."""
 

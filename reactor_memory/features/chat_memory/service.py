@@ -27,7 +27,7 @@ from reactor_memory.features.chat_memory.projection import (
     merged,
     metadata_of,
 )
-from reactor_memory.features.erasure.eraser import Eraser
+from reactor_memory.features.erasure.eraser import Erasure
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, RangeSummary
 
@@ -55,14 +55,14 @@ class ChatMemoryService:
         self,
         *,
         manager: ConversationManager,
-        eraser: Eraser,
+        erasure: Erasure,
         messages: MessageStore,
         database: Database,
         strategy: MemoryManagementStrategy,
         on_hook_error: Literal["log", "raise"] = "log",
     ) -> None:
         self._manager = manager
-        self._eraser = eraser
+        self._erasure = erasure
         self._messages = messages
         self._database = database
         self._strategy = strategy
@@ -136,7 +136,7 @@ class ChatMemoryService:
             if session.forked_from_id is not None:
                 raise InvalidInputError("conversation_id", "is a fork, which shares its messages; delete it instead")
             await self._existing(conversation_id, user_id)
-            await self._eraser.erase(conversation_id, seq=range(1, session.last_seq + 1), user_id=user_id)
+            await self._erasure.erase(conversation_id, seq=range(1, session.last_seq + 1), user_id=user_id)
 
     async def get_summarization_metadata(
         self, conversation_id: str, metadata_id: str, *, user_id: str | None = None

@@ -120,7 +120,7 @@ class Aftermath:
         forget_texts()
 
 
-class Eraser:
+class Erasure:
     """Destroys messages, or all there is of a user, and takes messages back. The operations check owners, as
     everywhere. Each call but `erase_user` has one deadline, ``store.timeout_seconds``.
     """

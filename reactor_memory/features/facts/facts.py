@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import BackgroundWork
+from reactor_memory.core.ports import BackgroundWork, Redactor
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.features.facts import operations as fact_operations
@@ -23,13 +23,13 @@ class Facts(Corrector):
     """
 
     def __init__(
-        self, *, manager: ConversationManager, background: BackgroundWork, tracer: Tracer, **parts: Any
+        self, *, manager: ConversationManager, background: BackgroundWork, redactor: Redactor, **parts: Any
     ) -> None:
         """`parts`: those of the `Corrector`."""
         super().__init__(**parts)
         self._manager = manager
         self._background = background
-        self._tracer = tracer
+        self._tracer = Tracer(messages=self._messages, redactor=redactor)
 
     @in_time
     async def list(

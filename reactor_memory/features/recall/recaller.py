@@ -7,7 +7,7 @@ found, never the load.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import anyio
@@ -115,6 +115,21 @@ class Recaller:
         self._counter = counter
         self._redactor = redactor
         self._options = options
+
+    async def added(
+        self,
+        query: str | None,
+        current: Sequence[Message],
+        session: Session,
+        user_id: str | None,
+        draft: Draft,
+        context: Callable[[Sequence[Message]], Awaitable[Context]],
+    ) -> Draft:
+        """As `Recall.added`."""
+        question = question_of(query, current, draft)
+        if question is None:
+            return draft
+        return await self.recall(question, session, user_id, draft, await context(current))
 
     async def recall(
         self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context

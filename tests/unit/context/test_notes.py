@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactor_memory.core.context.blocks import NOTES_HEADER, NOTES_NOTICE
+from reactor_memory.core.context.blocks import NOTES_HEADER, NOTES_NOTICE, FirstBlock
 from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.features.facts.rendering import render_notes
-from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
+from reactor_memory.features.notes.block import NotesRenderer
 from reactor_memory.models import Message
 from tests.tables import each_row
 from tests.unit.context.test_assembling import chat, count, line
@@ -22,7 +22,7 @@ NOTES = "# Food\n- likes tea\n  - green, not black\n\n# Travel\nwindow seat\n"
 LINES = ["# Food", "- likes tea", "  - green, not black", "# Travel", "window seat"]
 
 
-def block_of(text: str, overhead: int = 0) -> NotesBlock:
+def block_of(text: str, overhead: int = 0) -> FirstBlock:
     return NotesRenderer(count_text=len, overhead=overhead)(text)
 
 
@@ -98,7 +98,7 @@ class TestTheBlock:
 
     def test_without_notes_there_is_none(self) -> None:
         for text in ("", "\n \n", "\u200b\n"):
-            assert block_of(text) == NotesBlock()
+            assert block_of(text) == FirstBlock()
             assert assembled(text, Message.user("now")).report.parts == ("current",)
 
     def test_the_same_text_is_rendered_once(self) -> None:
@@ -113,7 +113,7 @@ class TestTheBlock:
         assert len(counted) == len(LINES) + 1
 
     def test_a_strategy_leaves_room_for_a_part_of_long_notes(self) -> None:
-        block = NotesBlock(tokens=100)
+        block = FirstBlock(tokens=100)
         assert (block.planned(4000), block.planned(400), block.planned(200)) == (100, 100, 50)
 
 
