@@ -89,13 +89,13 @@ class ConversationManager:
         loader: ContextLoader,
         background: BackgroundWork,
         batches: BatchMaker,
-        poster: SummaryPoster,
+        poster: Callable[[], SummaryPoster],
         refold: Refold,
         clock: Clock,
         random: Callable[[int], str],
         options: ManagerOptions,
         database: Database,
-        aftermath: Elsewhere,
+        aftermath: Callable[[], Elsewhere],
     ) -> None:
         self._messages = messages
         self._summaries = summaries
@@ -448,7 +448,7 @@ class ConversationManager:
             raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
         post = None
         if summary is not None:
-            post = await self._poster.in_place(
+            post = await self._poster().in_place(
                 session_id, summary, until_seq=until_seq, user_id=user_id, idempotency_key=idempotency_key
             )
         archived = await self._database.write(
@@ -501,7 +501,7 @@ class ConversationManager:
         """
         await self._background.cancel(session_ids)
         if self._options.delete_grace_days == 0:
-            await self._aftermath.of_sessions(session_ids)
+            await self._aftermath().of_sessions(session_ids)
 
     # -- checks at the door -------------------------------------------------------------------------------------
 

@@ -63,22 +63,6 @@ from reactor_memory.core.validation import MessageLimits
 from reactor_memory.database.absent import AbsentDatabase, no_database
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
-from reactor_memory.features.erasure.kept_elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
-from reactor_memory.features.facts.amendments import NoAmendments, SqlAmendments
-from reactor_memory.features.facts.database_store import SqlSummaryStore
-from reactor_memory.features.facts.extractor import Extractor
-from reactor_memory.features.facts.fold import SummaryFold
-from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob, covered_in
-from reactor_memory.features.facts.provider_guard import ProviderGuard
-from reactor_memory.features.facts.spending_caps import SpendingCaps
-from reactor_memory.features.facts.strategies import Hierarchical
-from reactor_memory.features.posted_summaries.block import PostedBlock
-from reactor_memory.features.recall.database_index import SqlRecallIndex
-from reactor_memory.features.recall.recaller import NoRecallIndex, Recaller, RecallOptions
-from reactor_memory.features.recall.segment_index import Indexer
-from reactor_memory.features.redaction import unredacted
-from reactor_memory.features.responses.database_store import SqlResponseStore
-from reactor_memory.features.search.models import Embedder
 from reactor_memory.models import Session
 from reactor_memory.wiring.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.wiring.queries import QUERIES
@@ -92,15 +76,23 @@ if TYPE_CHECKING:
     from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
     from reactor_memory.features.erasure.eraser import Aftermath, Erasure
     from reactor_memory.features.explain.explainer import Explainer
+    from reactor_memory.features.facts.extractor import Extractor
     from reactor_memory.features.facts.facts import Facts
+    from reactor_memory.features.facts.fold import SummaryFold
+    from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob
+    from reactor_memory.features.facts.provider_guard import ProviderGuard
+    from reactor_memory.features.facts.spending_caps import SpendingCaps
     from reactor_memory.features.notes.block import ShownNotes
     from reactor_memory.features.notes.memory import LongTermMemory
     from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
+    from reactor_memory.features.recall.recaller import Recaller, RecallOptions
+    from reactor_memory.features.recall.segment_index import Indexer
     from reactor_memory.features.responses.models import ResponseStore
     from reactor_memory.features.responses.service import ResponseStreams, StreamBackend, StreamOptions
     from reactor_memory.features.retention.pruner import Pruner
     from reactor_memory.features.search.conversations import MessageSearchService
+    from reactor_memory.features.search.models import Embedder
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
     from reactor_memory.features.sharing.access import Access
     from reactor_memory.features.sharing.audit import Audit
@@ -306,11 +298,13 @@ def take_last_strategy(settings: Settings) -> Strategy:
 def hierarchical_strategy(settings: Settings) -> Strategy:
     if not settings.summary.enabled:
         raise ConfigurationError("history.strategy", "hierarchical needs summary.enabled: true")
+    from reactor_memory.features.facts.strategies import Hierarchical
+
     return Hierarchical()
 
 
 def automatic_strategy(settings: Settings) -> Strategy:
-    return Hierarchical() if settings.summary.enabled else TakeLast()
+    return hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
 
 
 def progressive_strategy(settings: Settings) -> Strategy:
@@ -326,6 +320,8 @@ def progressive_strategy(settings: Settings) -> Strategy:
 
 
 def no_recall_index(settings: Settings) -> RecallIndex:
+    from reactor_memory.features.recall.database_index import NoRecallIndex
+
     return NoRecallIndex()
 
 
@@ -372,6 +368,8 @@ def openai_embedder(settings: Settings) -> Embedder:
 
 
 def no_redactor(settings: Settings) -> Redactor:
+    from reactor_memory.features.redaction import unredacted
+
     return unredacted
 
 
@@ -534,6 +532,8 @@ def where_index_is(report: ConditionReport, settings: Settings) -> str:
 def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
     if where == "elsewhere":
         return named_by(report, "recall_index", "context.recall_index", settings)
+    from reactor_memory.features.recall.database_index import NoRecallIndex, SqlRecallIndex
+
     return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
 
 
@@ -555,28 +555,41 @@ def response_store_of(
 ) -> ResponseStore | None:
     if where == "elsewhere":
         return named_by(report, "stream_store", "streams.backend", settings)
-    return SqlResponseStore(database) if where == "database" else None
+    if where == "nowhere":
+        return None
+    from reactor_memory.features.responses.database_store import SqlResponseStore
+
+    return SqlResponseStore(database)
 
 
 def kept_elsewhere_of(
     summaries: SummaryStore,
     in_database: str,
-    index: RecallIndex,
+    index: Callable[[], RecallIndex],
     where_index: str,
-    responses: ResponseStore | None,
+    responses: Callable[[], ResponseStore | None],
     where_responses: str,
     refold: Refold,
     clock: Clock,
 ) -> tuple[KeptElsewhere, ...]:
     """What follows when messages of the log go, because it is not in its database."""
+    if in_database == "on" and "elsewhere" not in (where_index, where_responses):
+        return ()
+    from reactor_memory.features.erasure.kept_elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
+
     parts: list[KeptElsewhere] = []
     if in_database == "off":
         parts.append(SummariesElsewhere(summaries, refold=refold, clock=clock))
     if where_index == "elsewhere":
-        parts.append(IndexElsewhere(index))
-    if responses is not None and where_responses == "elsewhere":
-        parts.append(ResponsesElsewhere(responses))
+        parts.append(IndexElsewhere(index()))
+    if where_responses == "elsewhere" and (store := responses()) is not None:
+        parts.append(ResponsesElsewhere(store))
     return tuple(parts)
+
+
+def refold_of(fold: Callable[[], SummaryFold]) -> Refold:
+    """The fold of a whole ledger, made when something has to be folded."""
+    return lambda ledger: fold().whole(ledger)
 
 
 def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings: Settings) -> int | None:
@@ -590,7 +603,13 @@ def posted_block_of(
     in_database: str, database: Database, counter: MessageCounter
 ) -> Callable[[Draft, Session], Awaitable[Draft]] | None:
     """What adds posted summaries to drafts. None without a database, where nothing can be posted."""
-    return PostedBlock(database, count=counter.of_text).add_to if in_database == "on" else None
+
+    async def add_to(draft: Draft, session: Session) -> Draft:
+        from reactor_memory.features.posted_summaries.block import PostedBlock
+
+        return await PostedBlock(database, count=counter.of_text).add_to(draft, session)
+
+    return add_to if in_database == "on" else None
 
 
 def is_given(value: object) -> bool:
@@ -672,6 +691,7 @@ def recall_of(
         return words
     from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
     from reactor_memory.features.recall.hybrid import EMBED_SECONDS, MeaningIndex
+    from reactor_memory.features.redaction import unredacted
 
     seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
     patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
@@ -844,6 +864,8 @@ def loading_options(settings: Settings) -> LoadingOptions:
 
 
 def recall_options(settings: Settings) -> RecallOptions:
+    from reactor_memory.features.recall.recaller import RecallOptions
+
     return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
 
 
@@ -953,6 +975,8 @@ def breaker_of(settings: Settings) -> CircuitBreaker:
 
 
 def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> SpendingCaps:
+    from reactor_memory.features.facts.spending_caps import SpendingCaps
+
     summary = settings.summary
     return SpendingCaps(
         database=database,
@@ -966,6 +990,8 @@ def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> Sp
 def provider_guard_of(
     redactor: Redactor, caps: SpendingCaps, breaker: CircuitBreaker, settings: Settings
 ) -> ProviderGuard:
+    from reactor_memory.features.facts.provider_guard import ProviderGuard
+
     return ProviderGuard(
         redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=settings.summary.timeout_seconds
     )
@@ -977,6 +1003,8 @@ def own_guard_of(redactor: Redactor, caps: SpendingCaps, settings: Settings) -> 
 
 
 def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:
+    from reactor_memory.features.facts.fold import SummaryFold
+
     summary = settings.summary
     return SummaryFold(
         max_fact_tokens=summary.max_fact_tokens,
@@ -986,6 +1014,8 @@ def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:
 
 
 def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
+    from reactor_memory.features.facts.jobs import LedgerJob
+
     return LedgerJob(
         **parts,
         trigger_message_count=settings.summary.trigger_message_count,
@@ -995,6 +1025,8 @@ def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
 
 
 def full_job_of(settings: Settings, **parts: Any) -> FullJob:
+    from reactor_memory.features.facts.jobs import FullJob
+
     return FullJob(
         **parts,
         trigger_message_count=settings.summary.trigger_message_count,
@@ -1029,6 +1061,8 @@ def work_kinds(
     usual = partial(Kind, concurrency=background.max_concurrent_sessions)
     swept = partial(usual, every_seconds=settings.search.sweep_seconds)
     if settings.summary.enabled:
+        from reactor_memory.features.facts.jobs import covered_in
+
         trigger = settings.summary.trigger_message_count
         yield usual(
             name=SUMMARIZE,
@@ -1046,9 +1080,9 @@ def work_kinds(
         for each in index():
             yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
     if in_database == "on":
-        yield usual(name=ERASE, step=aftermath().go_on_with_messages, parks=False)
-        yield usual(name=FORGET, step=aftermath().go_on_with_session, parks=False)
-        yield usual(name=ERASE_USER, step=aftermath().go_on_with_group, parks=False)
+        yield usual(name=ERASE, step=lambda lease: aftermath().go_on_with_messages(lease), parks=False)
+        yield usual(name=FORGET, step=lambda lease: aftermath().go_on_with_session(lease), parks=False)
+        yield usual(name=ERASE_USER, step=lambda lease: aftermath().go_on_with_group(lease), parks=False)
     if "delete_grace_days" in settings.store.model_fields_set:
         from reactor_memory.features.retention.purge_work import PURGE, Purging
 
@@ -1139,11 +1173,13 @@ class Container(containers.DeclarativeContainer):
     )
     summary_store = providers.Selector(
         in_database,
-        on=providers.Singleton(SqlSummaryStore, database),
+        on=providers.Singleton(imported("reactor_memory.features.facts.database_store:SqlSummaryStore"), database),
         off=providers.Singleton(plugged_summary_store, conditions, settings),
     )
     amendments = providers.Selector(
-        in_database, on=providers.Singleton(SqlAmendments, database), off=providers.Singleton(NoAmendments)
+        in_database,
+        on=providers.Singleton(imported("reactor_memory.features.facts.amendments:SqlAmendments"), database),
+        off=providers.Singleton(imported("reactor_memory.features.facts.amendments:NoAmendments")),
     )
     where_index_is = providers.Callable(where_index_is, conditions, settings)
     recall_index = providers.Singleton(recall_index_of, where_index_is, database, conditions, settings)
@@ -1152,17 +1188,18 @@ class Container(containers.DeclarativeContainer):
 
     redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
     fold = providers.Singleton(fold_of, message_counter, settings)
+    refold = providers.Singleton(refold_of, fold.provider)
     where_responses_are = providers.Callable(where_responses_are, conditions, settings)
     response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
     kept_elsewhere = providers.Callable(
         kept_elsewhere_of,
         summary_store,
         in_database,
-        recall_index,
+        recall_index.provider,
         where_index_is,
-        response_store,
+        response_store.provider,
         where_responses_are,
-        fold.provided.whole,
+        refold,
         clock,
     )
     forget_in = providers.Callable(forget_in_of, kept_elsewhere, in_database, settings)
@@ -1179,9 +1216,18 @@ class Container(containers.DeclarativeContainer):
     breaker = providers.Singleton(breaker_of, settings)
     spending_caps = providers.Singleton(spending_caps_of, database, clock, settings)
     provider_guard = providers.Singleton(provider_guard_of, redactor, spending_caps, breaker, settings)
-    extractor = providers.Singleton(Extractor, summarizer, fallback=fallback_summarizer, guard=provider_guard)
-    indexer = providers.Singleton(
-        Indexer, messages=message_store, summaries=summary_store, index=recall_index, redactor=redactor
+    extractor: providers.Singleton[Extractor] = providers.Singleton(
+        imported("reactor_memory.features.facts.extractor:Extractor"),
+        summarizer,
+        fallback=fallback_summarizer,
+        guard=provider_guard,
+    )
+    indexer: providers.Singleton[Indexer] = providers.Singleton(
+        imported("reactor_memory.features.recall.segment_index:Indexer"),
+        messages=message_store,
+        summaries=summary_store,
+        index=recall_index,
+        redactor=redactor,
     )
     job = providers.Selector(
         settings.provided.summary.mode,
@@ -1231,8 +1277,8 @@ class Container(containers.DeclarativeContainer):
     embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
     search_kinds = providers.Singleton(index_jobs, database, message_store, embedder, redactor, clock, settings)
     message_search = providers.Singleton(message_search_of, database, embedder, clock, settings)
-    recaller = providers.Singleton(
-        Recaller,
+    recaller: providers.Singleton[Recaller] = providers.Singleton(
+        imported("reactor_memory.features.recall.recaller:Recaller"),
         index=providers.Singleton(
             recall_of,
             recall_index,
@@ -1316,7 +1362,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         batches=batches,
         background=background_work,
-        refold=fold.provided.whole,
+        refold=refold,
         timeout_seconds=timeout_seconds,
     )
     conversation_manager = providers.Singleton(
@@ -1324,12 +1370,12 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         summaries=summary_store,
         database=database,
-        aftermath=aftermath,
+        aftermath=aftermath.provider,
         loader=context_loader,
         background=background_work,
         batches=batches,
-        poster=summary_poster,
-        refold=fold.provided.whole,
+        poster=summary_poster.provider,
+        refold=refold,
         clock=clock,
         random=secrets.token_hex,
         options=providers.Callable(manager_options, settings),
@@ -1340,7 +1386,7 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         aftermath=aftermath,
         background=background_work,
-        refold=fold.provided.whole,
+        refold=refold,
         clock=clock,
         lease_seconds=settings.provided.background.lease_seconds,
         timeout_seconds=timeout_seconds,
@@ -1353,7 +1399,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         messages=message_store,
         summaries=summary_store,
-        refold=fold.provided.whole,
+        refold=refold,
         clock=clock,
         hooks=providers.List(pin_writer),
         timeout_seconds=timeout_seconds,
@@ -1365,7 +1411,7 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         loader=context_loader,
         redactor=redactor,
-        refold=fold.provided.whole,
+        refold=refold,
     )
 
     session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
@@ -1557,8 +1603,8 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
             container.database(),
             message_store,
             summary_store,
-            container.recall_index(),
-            container.response_store(),
+            container.recall_index() if container.where_index_is() == "elsewhere" else None,
+            container.response_store() if container.where_responses_are() == "elsewhere" else None,
         )
         if part is not None
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reactor_memory.core.ports import Findings, IndexPart, RecallQuery
 from reactor_memory.database.database import Database
 from reactor_memory.features.recall import operations as recall
-from reactor_memory.models import Lease
+from reactor_memory.models import LARGEST, Lease
 
 
 class SqlRecallIndex:
@@ -36,3 +36,28 @@ class SqlRecallIndex:
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._database.write(recall.forget, session_ids)
+
+
+class NoRecallIndex:
+    """`RecallIndex` that holds nothing: the newest messages are searched directly, fact lines not at all."""
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def indexed_until(self, conversation_id: str) -> int:
+        return LARGEST
+
+    async def extend(self, lease: Lease, part: IndexPart) -> bool:
+        return False
+
+    async def search(self, query: RecallQuery) -> Findings:
+        return Findings()
+
+    async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
+        """Nothing to forget."""
+
+    async def forget(self, session_ids: Sequence[str]) -> None:
+        """Nothing to forget."""

@@ -20,7 +20,6 @@ from reactor_memory.core.context.newest_turns import kept_start
 from reactor_memory.core.context.report import Context, Part
 from reactor_memory.core.ports import (
     Findings,
-    IndexPart,
     MessageStore,
     RecallIndex,
     RecallQuery,
@@ -34,7 +33,7 @@ from reactor_memory.features.recall.entries import attributed, message_entries, 
 from reactor_memory.features.recall.gate import Name, known, names, outside
 from reactor_memory.features.recall.ranking import Postings, joined, scored
 from reactor_memory.features.redaction import redacted, unredacted
-from reactor_memory.models import LARGEST, Fact, Lease, Message, SearchHit, Session, Value
+from reactor_memory.models import LARGEST, Fact, Message, SearchHit, Session, Value
 
 log = logging.getLogger(__name__)
 
@@ -61,31 +60,6 @@ class RecallOptions(Value, frozen=True, kw_only=True):
 
     share: float = 0.9
     overhead: int = 4
-
-
-class NoRecallIndex:
-    """`RecallIndex` that holds nothing: the newest messages are searched directly, fact lines not at all."""
-
-    async def open(self) -> None:
-        """Nothing to open."""
-
-    async def close(self) -> None:
-        """Nothing to close."""
-
-    async def indexed_until(self, conversation_id: str) -> int:
-        return LARGEST
-
-    async def extend(self, lease: Lease, part: IndexPart) -> bool:
-        return False
-
-    async def search(self, query: RecallQuery) -> Findings:
-        return Findings()
-
-    async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
-        """Nothing to forget."""
-
-    async def forget(self, session_ids: Sequence[str]) -> None:
-        """Nothing to forget."""
 
 
 class Question(Value, frozen=True, kw_only=True):
