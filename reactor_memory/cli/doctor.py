@@ -12,8 +12,9 @@ from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value, WorkState
-from reactor_memory.wiring.container import Container, conditions_of, open_container, scheme_of, sqlite_file
+from reactor_memory.wiring.container import Container, conditions_of, open_container, sqlite_file
 from reactor_memory.wiring.plugins import ConditionReport
+from reactor_memory.wiring.selection import scheme_of
 from reactor_memory.wiring.settings import EffectiveSetting, Settings, canonical_name
 
 SELECTED_BY = {

@@ -83,7 +83,7 @@ async def _print_context(invocation: Invocation, session: str, load: dict[str, A
 
 async def _why_no_memory(memory: Memory, session: str, user_id: str | None, otherwise: str) -> str:
     from reactor_memory.cli.tables import no_memory
-    from reactor_memory.wiring.container import is_progressive
+    from reactor_memory.wiring.selection import is_progressive
 
     found = await memory.get_session(session, user_id=user_id)
     settings = memory.container.settings()
@@ -154,7 +154,7 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
     """
     from reactor_memory.cli import tables
     from reactor_memory.cli.tables import SummaryView
-    from reactor_memory.wiring.container import is_progressive
+    from reactor_memory.wiring.selection import is_progressive
 
     settings = invocation.settings(background={"enabled": True})
     if is_progressive(settings) and not settings.summary.enabled and not rebuild:

@@ -16,11 +16,8 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -44,13 +41,9 @@ from reactor_memory.core.ports import (
     ERASE_USER,
     FORGET,
     SUMMARIZE,
-    Ahead,
-    ChatModel,
     Clock,
-    Condenser,
     ContextSource,
     KeptElsewhere,
-    MemoryManagementStrategy,
     MessageStore,
     RecallIndex,
     Redactor,
@@ -59,40 +52,48 @@ from reactor_memory.core.ports import (
     SummaryStore,
     TokenCounter,
 )
-from reactor_memory.core.validation import MessageLimits
-from reactor_memory.database.absent import AbsentDatabase, no_database
+from reactor_memory.database.absent import AbsentDatabase
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.models import Session
 from reactor_memory.wiring.plugins import ConditionReport, Plugin, discover, evaluate
 from reactor_memory.wiring.queries import QUERIES
+from reactor_memory.wiring.selection import (
+    PROGRESSIVE,
+    breaker_of,
+    context_limits,
+    estimate_counter,
+    imported,
+    is_in_database,
+    is_progressive,
+    message_limits,
+    microseconds,
+    named_by,
+    on_or_off,
+    quicktok_counter,
+    refuse_without_database,
+    scheme_of,
+    selected,
+    tiktoken_counter,
+)
 from reactor_memory.wiring.settings import CONVERSATION_SUMMARY, Settings, canonical_name
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
     from reactor_memory.features.chat.conversation import Chat
-    from reactor_memory.features.chat.summaries import HierarchyOptions
-    from reactor_memory.features.chat_memory.service import ChatMemoryService
-    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
     from reactor_memory.features.erasure.eraser import Aftermath, Erasure
     from reactor_memory.features.explain.explainer import Explainer
     from reactor_memory.features.facts.extractor import Extractor
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.facts.fold import SummaryFold
-    from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob
-    from reactor_memory.features.facts.provider_guard import ProviderGuard
-    from reactor_memory.features.facts.spending_caps import SpendingCaps
-    from reactor_memory.features.notes.block import ShownNotes
-    from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.facts.jobs import SummaryJob
     from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
-    from reactor_memory.features.recall.recaller import Recaller, RecallOptions
+    from reactor_memory.features.recall.recaller import Recaller
     from reactor_memory.features.recall.segment_index import Indexer
     from reactor_memory.features.responses.models import ResponseStore
-    from reactor_memory.features.responses.service import ResponseStreams, StreamBackend, StreamOptions
+    from reactor_memory.features.responses.service import ResponseStreams
     from reactor_memory.features.retention.pruner import Pruner
-    from reactor_memory.features.search.conversations import MessageSearchService
-    from reactor_memory.features.search.models import Embedder
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
     from reactor_memory.features.sharing.access import Access
     from reactor_memory.features.sharing.audit import Audit
@@ -101,10 +102,9 @@ if TYPE_CHECKING:
     from reactor_memory.features.sharing.messages import Messages
     from reactor_memory.features.sharing.models import Quotas
     from reactor_memory.features.sharing.summaries import Summaries
-    from reactor_memory.features.tiers.classification import Level
     from reactor_memory.features.tiers.ranges import Ranges
-    from reactor_memory.features.tiers.service import ProgressiveTiers, TierOptions
-    from reactor_memory.features.tiers.writer import TextForms, TierWriter
+    from reactor_memory.features.tiers.service import ProgressiveTiers
+    from reactor_memory.features.tiers.writer import TierWriter
 
 
 # -- what the library brings along ------------------------------------------------------------------------------------
@@ -161,210 +161,8 @@ def postgres_database(settings: Settings) -> Database:
     )
 
 
-def tiktoken_counter(settings: Settings) -> TokenCounter:
-    from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-
-    return TiktokenCounter(settings.tokens.encoding, cache_dir=settings.tokens.cache_dir)
-
-
-def quicktok_counter(settings: Settings) -> TokenCounter:
-    from reactor_memory.tokens.quicktok_counter import QuicktokCounter
-
-    return QuicktokCounter(settings.tokens.encoding)
-
-
-def estimate_counter(settings: Settings) -> TokenCounter:
-    from reactor_memory.tokens.estimate import EstimateCounter
-
-    return EstimateCounter()
-
-
-def extractive_summarizer(settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-
-    return ExtractiveSummarizer()
-
-
-def gemini_summarizer(settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
-
-    summary = settings.summary
-    if summary.api_key is None:
-        raise ConfigurationError("summary.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
-    model = GeminiSummarizer(
-        model=summary.llm_model,
-        api_key=summary.api_key.get_secret_value(),
-        base_url=summary.base_url,
-        timeout_seconds=summary.timeout_seconds,
-        max_narrative_tokens=summary.max_narrative_tokens,
-        max_input_tokens=summary.max_input_tokens,
-        max_output_tokens=summary.max_output_tokens,
-        counter=counter_of(settings),
-    )
-    return supplemented(model, settings)
-
-
-def supplemented(model: Summarizer, settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.supplemented import SupplementedSummarizer
-
-    return SupplementedSummarizer(model, extractive_summarizer(settings))
-
-
-def openai_summarizer(settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
-
-    summary = settings.summary
-    if "llm_model" not in summary.model_fields_set:
-        raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
-    model = OpenAISummarizer(
-        model=summary.llm_model,
-        api_key=summary.api_key.get_secret_value() if summary.api_key else None,
-        base_url=summary.base_url,
-        response_format=summary.response_format,
-        timeout_seconds=summary.timeout_seconds,
-        max_narrative_tokens=summary.max_narrative_tokens,
-        max_input_tokens=summary.max_input_tokens,
-        max_output_tokens=summary.max_output_tokens,
-        counter=counter_of(settings),
-    )
-    return supplemented(model, settings)
-
-
-def echo_chat_model(settings: Settings) -> ChatModel:
-    from reactor_memory.features.chat.echo import EchoModel
-
-    return EchoModel()
-
-
-def gemini_chat_model(settings: Settings) -> ChatModel:
-    from reactor_memory.features.chat.gemini import GeminiChatModel
-
-    asked = asked_by_chat(settings, "gemini")
-    model = asked.model or type(settings.summary).model_fields["llm_model"].default
-    return GeminiChatModel(model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds)
-
-
-def openai_chat_model(settings: Settings) -> ChatModel:
-    from reactor_memory.features.chat.openai import OpenAIChatModel
-
-    asked = asked_by_chat(settings, "openai")
-    if asked.model is None:
-        raise ConfigurationError("chat.model", "must name a model of the server")
-    return OpenAIChatModel(
-        asked.model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds
-    )
-
-
-def automatic_chat_model(settings: Settings) -> ChatModel:
-    """The provider of the summaries, if the settings say enough of it, else nobody: nothing leaves the machine."""
-    asked = asked_by_chat(settings, settings.summary.provider)
-    if settings.summary.provider == "gemini" and asked.api_key:
-        return gemini_chat_model(settings)
-    if settings.summary.provider == "openai" and asked.model and (asked.api_key or asked.base_url):
-        return openai_chat_model(settings)
-    return echo_chat_model(settings)
-
-
-class AskedByChat(NamedTuple):
-    """A model and the way to it."""
-
-    model: str | None
-    api_key: str | None
-    base_url: str | None
-
-
-def asked_by_chat(settings: Settings, provider: str) -> AskedByChat:
-    """What the chat leaves open is taken from the summaries, if these ask the same provider; their key goes to their
-    address and to no other.
-    """
-    chat, summary = settings.chat, settings.summary
-    alike = summary.provider == provider
-    named = summary.llm_model if alike and "llm_model" in summary.model_fields_set else None
-    base_url = chat.base_url or (summary.base_url if alike else None)
-    api_key = chat.api_key or (summary.api_key if alike and base_url == summary.base_url else None)
-    return AskedByChat(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
-
-
-def counter_of(settings: Settings) -> TokenCounter:
-    """The counter that the settings select among those of the library, for parts that count before they send."""
-    own = {"tiktoken": tiktoken_counter, "quicktok": quicktok_counter}
-    return own.get(settings.tokens.counter, estimate_counter)(settings)
-
-
 def take_last_strategy(settings: Settings) -> Strategy:
     return TakeLast()
-
-
-def hierarchical_strategy(settings: Settings) -> Strategy:
-    if not settings.summary.enabled:
-        raise ConfigurationError("history.strategy", "hierarchical needs summary.enabled: true")
-    from reactor_memory.features.facts.strategies import Hierarchical
-
-    return Hierarchical()
-
-
-def automatic_strategy(settings: Settings) -> Strategy:
-    return hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
-
-
-def progressive_strategy(settings: Settings) -> Strategy:
-    if settings.tiers.retention == "delete" and settings.summary.enabled:
-        raise ConfigurationError(
-            "tiers.retention",
-            "delete would destroy what facts are drawn from: archive them, or set summary.enabled: false",
-        )
-    from reactor_memory.features.tiers.strategy import Placement, Progressive
-
-    tiers = settings.tiers
-    return Progressive(Placement(compressed=tiers.compressed_role, condensed=tiers.condensed_role))
-
-
-def no_recall_index(settings: Settings) -> RecallIndex:
-    from reactor_memory.features.recall.database_index import NoRecallIndex
-
-    return NoRecallIndex()
-
-
-def no_embedder(settings: Settings) -> None:
-    """Nobody knows what a text means."""
-
-
-def wordllama_embedder(settings: Settings) -> Embedder:
-    from reactor_memory.providers.wordllama_embedder import WordLlamaEmbedder
-
-    if find_spec("wordllama") is None:
-        raise MissingExtraError("search.embedder", package="wordllama", extra="wordllama")
-    return WordLlamaEmbedder()
-
-
-def gemini_embedder(settings: Settings) -> Embedder:
-    from reactor_memory.providers.gemini_embedder import DEFAULT_MODEL, GeminiEmbedder
-
-    search = settings.search
-    if search.api_key is None:
-        raise ConfigurationError("search.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
-    return GeminiEmbedder(
-        search.model or DEFAULT_MODEL,
-        search.api_key.get_secret_value(),
-        dimensions=search.dimensions,
-        base_url=search.base_url,
-        timeout_seconds=search.timeout_seconds,
-    )
-
-
-def openai_embedder(settings: Settings) -> Embedder:
-    from reactor_memory.providers.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder
-
-    search = settings.search
-    if search.base_url is not None and search.model is None:
-        raise ConfigurationError("search.model", "is not set: name a model of the server of search.base_url")
-    return OpenAIEmbedder(
-        search.model or DEFAULT_MODEL,
-        search.api_key.get_secret_value() if search.api_key else None,
-        dimensions=search.dimensions,
-        base_url=search.base_url,
-        timeout_seconds=search.timeout_seconds,
-    )
 
 
 def no_redactor(settings: Settings) -> Redactor:
@@ -373,35 +171,6 @@ def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
 
-def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
-    from reactor_memory.features.chat_memory.strategies import NoopStrategy
-
-    return NoopStrategy()
-
-
-def summarizing_memory_management(settings: Settings) -> None:
-    """It needs parts of the container, so the container makes it."""
-
-
-def redis_stream_store(settings: Settings) -> ResponseStore:
-    try:
-        from reactor_memory.features.responses.redis_store import RedisResponses
-    except ImportError:
-        raise MissingExtraError("streams.backend", package="redis", extra="redis") from None
-    streams = settings.streams
-    if streams.redis_url is None:
-        raise ConfigurationError("streams.redis_url", "is not set: say where Redis or Valkey is")
-    try:
-        return RedisResponses(
-            streams.redis_url.get_secret_value(), keep_microseconds=microseconds(streams.keep_seconds)
-        )
-    except ValueError:
-        raise ConfigurationError(
-            "streams.redis_url", "is no address of a server, such as redis://host:6379/0"
-        ) from None
-
-
-PROGRESSIVE = "progressive"
 NOOP = "noop"
 SUMMARIZING = "summarize"
 
@@ -418,15 +187,15 @@ OWN_PARTS = Plugin(
         "message_store": {},
         "summary_store": {},
         "summarizer": {
-            "extractive": extractive_summarizer,
-            "gemini": gemini_summarizer,
-            "openai": openai_summarizer,
+            "extractive": imported("reactor_memory.wiring.facts:extractive_summarizer"),
+            "gemini": imported("reactor_memory.wiring.facts:gemini_summarizer"),
+            "openai": imported("reactor_memory.wiring.facts:openai_summarizer"),
         },
         "chat_model": {
-            "auto": automatic_chat_model,
-            "echo": echo_chat_model,
-            "gemini": gemini_chat_model,
-            "openai": openai_chat_model,
+            "auto": imported("reactor_memory.wiring.chat:automatic_chat_model"),
+            "echo": imported("reactor_memory.wiring.chat:echo_chat_model"),
+            "gemini": imported("reactor_memory.wiring.chat:gemini_chat_model"),
+            "openai": imported("reactor_memory.wiring.chat:openai_chat_model"),
         },
         "token_counter": {
             "tiktoken": tiktoken_counter,
@@ -434,21 +203,24 @@ OWN_PARTS = Plugin(
             "estimate": estimate_counter,
         },
         "strategy": {
-            "auto": automatic_strategy,
+            "auto": imported("reactor_memory.wiring.facts:automatic_strategy"),
             "take_last": take_last_strategy,
-            "hierarchical": hierarchical_strategy,
-            PROGRESSIVE: progressive_strategy,
+            "hierarchical": imported("reactor_memory.wiring.facts:hierarchical_strategy"),
+            PROGRESSIVE: imported("reactor_memory.wiring.tiers:progressive_strategy"),
         },
-        "recall_index": {"none": no_recall_index},
+        "recall_index": {"none": imported("reactor_memory.wiring.recall:no_recall_index")},
         "embedder": {
-            "none": no_embedder,
-            "wordllama": wordllama_embedder,
-            "gemini": gemini_embedder,
-            "openai": openai_embedder,
+            "none": imported("reactor_memory.wiring.search:no_embedder"),
+            "wordllama": imported("reactor_memory.wiring.search:wordllama_embedder"),
+            "gemini": imported("reactor_memory.wiring.search:gemini_embedder"),
+            "openai": imported("reactor_memory.wiring.search:openai_embedder"),
         },
         "redactor": {"none": no_redactor},
-        "memory_management": {NOOP: noop_memory_management, SUMMARIZING: summarizing_memory_management},
-        "stream_store": {"redis": redis_stream_store},
+        "memory_management": {
+            NOOP: imported("reactor_memory.wiring.chat_memory:noop_memory_management"),
+            SUMMARIZING: imported("reactor_memory.wiring.chat_memory:summarizing_memory_management"),
+        },
+        "stream_store": {"redis": imported("reactor_memory.wiring.responses:redis_stream_store")},
         "clock": {"system": system_clock},
     },
 )
@@ -462,41 +234,12 @@ def conditions_of(settings: Settings) -> ConditionReport:
     return evaluate([OWN_PARTS, *discover()], settings)
 
 
-def selected(report: ConditionReport, plug_point: str, name: str, key: str, settings: Settings) -> Any:
-    """The implementation of a plug point that the setting `key` names."""
-    return report.factory(plug_point, name, key=key)(settings)
-
-
-def named_by(report: ConditionReport, plug_point: str, key: str, settings: Settings) -> Any:
-    """The implementation of a plug point that the setting `key` names as it stands there."""
-    return selected(report, plug_point, attrgetter(key)(settings), key, settings)
-
-
-def imported(path: str) -> Callable[..., Any]:
-    """The class behind ``package.module:Name``, imported when it is first called."""
-    module, _, name = path.partition(":")
-
-    def make(*args: Any, **kwargs: Any) -> Any:
-        return getattr(import_module(module), name)(*args, **kwargs)
-
-    return make
-
-
-def scheme_of(url: str) -> str:
-    return url.partition("://")[0]
-
-
 def database_of(report: ConditionReport, url: str, settings: Settings) -> Database:
     """The database that the address of the store names; none if that is a plug-in's store."""
     scheme = scheme_of(url)
     if scheme in report.factories["message_store"]:
         return AbsentDatabase(scheme)
     return selected(report, "database", scheme, "store.url", settings)
-
-
-def refuse_without_database(settings: Settings) -> NoReturn:
-    """For a part that can do nothing without a database: that shows when the part is made."""
-    raise no_database(scheme_of(settings.store.url))
 
 
 def message_store_of(
@@ -506,11 +249,6 @@ def message_store_of(
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
     return SqlMessageStore(database, forget_in=forget_in)
-
-
-def is_in_database(report: ConditionReport, settings: Settings) -> str:
-    """Whether the log is in a database, with everything that is derived from it, or in a plug-in's store."""
-    return on_or_off(scheme_of(settings.store.url) not in report.factories["message_store"])
 
 
 def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
@@ -616,22 +354,6 @@ def is_given(value: object) -> bool:
     return value is not None
 
 
-def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
-    """A store that tells of no changes is polled."""
-    if store is None:
-        return None
-    from reactor_memory.features.responses.models import ResponseSignals
-    from reactor_memory.features.responses.polling import PolledSignals
-    from reactor_memory.features.responses.service import StreamBackend
-    from reactor_memory.features.responses.watch import Watches
-
-    if isinstance(store, ResponseSignals):
-        return StreamBackend(store, Watches(store))
-    streams = settings.streams
-    polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
-    return StreamBackend(store, Watches(polled))
-
-
 def quotas_of(settings: Settings) -> Quotas:
     from reactor_memory.features.sharing.models import Quotas
 
@@ -642,99 +364,6 @@ def quotas_of(settings: Settings) -> Quotas:
         max_members=asked.max_members,
         max_stored_bytes=asked.max_stored_bytes,
     )
-
-
-def stream_options(settings: Settings) -> StreamOptions:
-    from reactor_memory.features.responses.reader import FollowOptions
-    from reactor_memory.features.responses.service import StreamOptions
-
-    streams = settings.streams
-    return StreamOptions(
-        expires_microseconds=microseconds(streams.expires_seconds),
-        max_size=streams.max_bytes,
-        max_events=streams.max_pieces,
-        max_open=streams.max_open_per_caller,
-        follow=FollowOptions(
-            keep_microseconds=microseconds(streams.keep_seconds),
-            recheck_seconds=streams.recheck_seconds,
-            heartbeat_seconds=streams.heartbeat_seconds,
-        ),
-    )
-
-
-def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: Settings) -> Embedder | None:
-    """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
-    embedder: Embedder | None = named_by(report, "embedder", "search.embedder", settings)
-    if embedder is None:
-        return None
-    if find_spec("numpy") is None:
-        raise MissingExtraError("search.embedder", package="numpy", extra="vectors")
-    from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
-
-    return GuardedEmbedder(
-        embedder, redactor=redactor, breaker=breaker_of(settings), timeout_seconds=settings.search.timeout_seconds
-    )
-
-
-def recall_of(
-    words: RecallIndex,
-    where: str,
-    database: Database,
-    embedder: Callable[[], Embedder | None],
-    settings: Settings,
-) -> RecallIndex:
-    """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
-    that is too slow for a load may be good for all else, so whether to ask it is decided apart.
-    """
-    known = embedder() if where == "database" and settings.search.enabled else None
-    if known is None:
-        return words
-    from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
-    from reactor_memory.features.recall.hybrid import EMBED_SECONDS, MeaningIndex
-    from reactor_memory.features.redaction import unredacted
-
-    seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
-    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
-    return MeaningIndex(words, database=database, embedder=patient, min_similarity=settings.search.min_similarity)
-
-
-def index_jobs(
-    database: Database,
-    messages: MessageStore,
-    embedder: Embedder | None,
-    redactor: Redactor,
-    clock: Clock,
-    settings: Settings,
-) -> tuple[WordIndexing | MeaningIndexing, ...]:
-    """Words, and meanings if anybody knows them."""
-    from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
-
-    background = settings.background
-    unread = UnreadMessages(messages, clock=clock)
-    ahead = Ahead(
-        lease_microseconds=microseconds(background.lease_seconds),
-        wait_microseconds=microseconds(background.max_backoff_seconds),
-    )
-    words = WordIndexing(
-        database=database,
-        unread=unread,
-        redactor=redactor,
-        clock=clock,
-        max_attempts=background.max_attempts,
-        ahead=ahead,
-    )
-    if embedder is None:
-        return (words,)
-    meanings = MeaningIndexing(
-        database=database,
-        unread=unread,
-        embedder=embedder,
-        clock=clock,
-        batch_messages=settings.search.batch_messages,
-        max_attempts=background.max_attempts,
-        ahead=ahead,
-    )
-    return words, meanings
 
 
 def is_indexing(settings: Settings, in_database: str) -> bool:
@@ -764,88 +393,13 @@ def context_source_of(
     return RangedContextSource(source, needed_database())
 
 
-def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
-    """The summarizer's own, else one that makes texts of what the summarizer extracts."""
-    if summarizer.condenser is not None:
-        return summarizer.condenser
-    from reactor_memory.features.tiers.condenser import ExtractionCondenser
-
-    return ExtractionCondenser(summarizer, count=counter.of_text)
-
-
-def memory_management_of(
-    report: ConditionReport, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
-) -> MemoryManagementStrategy:
-    """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
-    return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
-
-
 # -- values out of the settings ---------------------------------------------------------------------------------------
-
-
-def context_limits(settings: Settings) -> ContextLimits:
-    summary, context = settings.summary, settings.context
-    limits = ContextLimits(
-        budget=context.max_tokens - context.reserved_output_tokens,
-        overhead=settings.tokens.overhead_per_message,
-        take_last_count=2 * settings.history.max_conversation_turns,
-        trigger_message_count=summary.trigger_message_count,
-        recent_message_count=summary.recent_message_count,
-        segment_message_count=summary.segment_message_count if summary.mode == "ledger" else 0,
-        max_window_tokens=context.max_window_tokens,
-        window_min_share=context.window_min_share,
-        max_memory_share=summary.max_memory_share,
-        memory_role=summary.memory_role,
-    )
-    return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits
-
-
-def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
-    """A load of tiers reads what may wait to be summarised, and a long turn more."""
-    tiers = settings.tiers
-    waiting = tiers.auto_threshold + 1 + limits.longest_turn
-    return msgspec.structs.replace(
-        limits, take_last_count=max(limits.take_last_count, waiting), recent_message_count=tiers.recent_count
-    )
-
-
-def tier_options(settings: Settings) -> TierOptions:
-    from reactor_memory.features.tiers.classification import TierSizes
-    from reactor_memory.features.tiers.service import DISABLED, OTHER_STRATEGY, TierOptions
-
-    tiers = settings.tiers
-    disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
-    return TierOptions(
-        sizes=TierSizes(
-            recent_count=tiers.recent_count,
-            condensed_count=tiers.condensed_count,
-            longest_turn=context_limits(settings).longest_turn,
-        ),
-        auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
-        disabled=disabled if tiers.enabled else DISABLED,
-    )
-
-
-def tier_forms(settings: Settings) -> TextForms:
-    from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
-    from reactor_memory.features.tiers.writer import TextForm, TextForms
-
-    tiers = settings.tiers
-    by_level: dict[Level, TextForm] = {
-        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
-        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
-    }
-    return TextForms(by_level=by_level, chunk_tokens=tiers.chunk_tokens)
 
 
 def grows_tiers(settings: Settings) -> bool:
     """Whether tiers grow by themselves."""
     tiers = settings.tiers
     return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
-
-
-def is_progressive(settings: Settings) -> bool:
-    return canonical_name(settings.history.strategy) == PROGRESSIVE
 
 
 def progressive_or_not(settings: Settings) -> str:
@@ -863,12 +417,6 @@ def loading_options(settings: Settings) -> LoadingOptions:
     )
 
 
-def recall_options(settings: Settings) -> RecallOptions:
-    from reactor_memory.features.recall.recaller import RecallOptions
-
-    return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
-
-
 LAYOUT_FORM = 3
 """How layouts are stored. One of another form is not read, and made again."""
 
@@ -878,10 +426,6 @@ def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     window, tokens = settings.context.window_growth, settings.tokens
     deciding = (LAYOUT_FORM, settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
-
-
-def message_limits(settings: Settings) -> MessageLimits:
-    return MessageLimits(**settings.limits.model_dump())
 
 
 def manager_options(settings: Settings) -> ManagerOptions:
@@ -915,36 +459,9 @@ def work_options(settings: Settings) -> WorkOptions:
     )
 
 
-def hierarchy_options(settings: Settings) -> HierarchyOptions:
-    from reactor_memory.features.chat.summaries import HierarchyOptions
-
-    summary = settings.summary
-    return HierarchyOptions(
-        enabled=summary.enabled,
-        trigger_message_count=summary.trigger_message_count,
-        recent_message_count=summary.recent_message_count,
-        segment_message_count=summary.segment_message_count if summary.mode == "ledger" else None,
-        summarizer=summary.provider,
-    )
-
-
-def microseconds(seconds: float) -> int:
-    return int(seconds * 1e6)
-
-
 def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
     """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
     return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
-
-
-def shown_notes_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> ShownNotes | None:
-    """None where no context shows notes."""
-    if not settings.notes.enabled:
-        return None
-    from reactor_memory.features.notes.block import NotesRenderer, ShownNotes
-
-    renderer = NotesRenderer(count_text=counter.of_text, overhead=settings.tokens.overhead_per_message)
-    return ShownNotes(database(), renderer)
 
 
 def purges(settings: Settings) -> bool:
@@ -956,91 +473,11 @@ def new_session_id() -> str:
     return str(uuid4())
 
 
-def on_or_off(enabled: bool) -> str:
-    return "on" if enabled else "off"
-
-
 # -- parts and the settings that they need -----------------------------------------------------------------------------
 
 
 def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:
     return MessageCounter(counter, media_part_tokens=settings.tokens.media_part_tokens)
-
-
-def breaker_of(settings: Settings) -> CircuitBreaker:
-    summary = settings.summary
-    return CircuitBreaker(
-        failures=summary.breaker_failures, open_seconds=summary.breaker_open_seconds, monotonic=time.monotonic
-    )
-
-
-def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> SpendingCaps:
-    from reactor_memory.features.facts.spending_caps import SpendingCaps
-
-    summary = settings.summary
-    return SpendingCaps(
-        database=database,
-        clock=clock,
-        max_tokens_per_session=summary.max_tokens_per_session,
-        max_tokens_per_day=summary.max_tokens_per_day,
-        max_tokens_of_user=settings.quotas.max_summary_tokens_per_day,
-    )
-
-
-def provider_guard_of(
-    redactor: Redactor, caps: SpendingCaps, breaker: CircuitBreaker, settings: Settings
-) -> ProviderGuard:
-    from reactor_memory.features.facts.provider_guard import ProviderGuard
-
-    return ProviderGuard(
-        redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=settings.summary.timeout_seconds
-    )
-
-
-def own_guard_of(redactor: Redactor, caps: SpendingCaps, settings: Settings) -> ProviderGuard:
-    """The guard of a provider that is asked by nobody else, so that only its own failures count."""
-    return provider_guard_of(redactor, caps, breaker_of(settings), settings)
-
-
-def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:
-    from reactor_memory.features.facts.fold import SummaryFold
-
-    summary = settings.summary
-    return SummaryFold(
-        max_fact_tokens=summary.max_fact_tokens,
-        max_narrative_tokens=summary.max_narrative_tokens,
-        count=counter.of_text,
-    )
-
-
-def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
-    from reactor_memory.features.facts.jobs import LedgerJob
-
-    return LedgerJob(
-        **parts,
-        trigger_message_count=settings.summary.trigger_message_count,
-        segment_message_count=settings.summary.segment_message_count,
-        lease_microseconds=microseconds(settings.background.lease_seconds),
-    )
-
-
-def full_job_of(settings: Settings, **parts: Any) -> FullJob:
-    from reactor_memory.features.facts.jobs import FullJob
-
-    return FullJob(
-        **parts,
-        trigger_message_count=settings.summary.trigger_message_count,
-        recent_message_count=settings.summary.recent_message_count,
-    )
-
-
-def tiers_of(
-    ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
-) -> ProgressiveTiers:
-    from reactor_memory.features.tiers.service import ProgressiveTiers
-
-    own = ranges(writer=writer, retention=settings.tiers.retention)
-    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
 
 
 def work_kinds(
@@ -1110,41 +547,6 @@ def background_work_of(
     )
 
 
-def message_search_of(
-    database: Database, embedder: Embedder | None, clock: Clock, settings: Settings
-) -> MessageSearchService:
-    from reactor_memory.features.search.conversations import MessageSearchService, SearchOptions
-
-    options = SearchOptions(min_similarity=settings.search.min_similarity)
-    return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
-
-
-def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
-    from reactor_memory.features.notes.memory import LongTermMemory
-
-    notes = settings.notes
-    return LongTermMemory(
-        database=database, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
-    )
-
-
-def summarization_strategy_of(
-    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
-) -> SummarizationStrategy:
-    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
-
-    memory = settings.chat_memory
-    return SummarizationStrategy(
-        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
-    )
-
-
-def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
-    from reactor_memory.features.chat_memory.service import ChatMemoryService
-
-    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)
-
-
 # -- the graph --------------------------------------------------------------------------------------------------------
 
 
@@ -1187,7 +589,7 @@ class Container(containers.DeclarativeContainer):
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
     redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
-    fold = providers.Singleton(fold_of, message_counter, settings)
+    fold = providers.Singleton(imported("reactor_memory.wiring.facts:fold_of"), message_counter, settings)
     refold = providers.Singleton(refold_of, fold.provider)
     where_responses_are = providers.Callable(where_responses_are, conditions, settings)
     response_store = providers.Singleton(response_store_of, where_responses_are, database, conditions, settings)
@@ -1211,11 +613,15 @@ class Container(containers.DeclarativeContainer):
     )
 
     summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
-    fallback_summarizer = providers.Singleton(extractive_summarizer, settings)
+    fallback_summarizer = providers.Singleton(imported("reactor_memory.wiring.facts:extractive_summarizer"), settings)
     chat_model = providers.Singleton(named_by, conditions, "chat_model", "chat.provider", settings)
     breaker = providers.Singleton(breaker_of, settings)
-    spending_caps = providers.Singleton(spending_caps_of, database, clock, settings)
-    provider_guard = providers.Singleton(provider_guard_of, redactor, spending_caps, breaker, settings)
+    spending_caps = providers.Singleton(
+        imported("reactor_memory.wiring.facts:spending_caps_of"), database, clock, settings
+    )
+    provider_guard = providers.Singleton(
+        imported("reactor_memory.wiring.facts:provider_guard_of"), redactor, spending_caps, breaker, settings
+    )
     extractor: providers.Singleton[Extractor] = providers.Singleton(
         imported("reactor_memory.features.facts.extractor:Extractor"),
         summarizer,
@@ -1232,7 +638,7 @@ class Container(containers.DeclarativeContainer):
     job = providers.Selector(
         settings.provided.summary.mode,
         ledger=providers.Singleton(
-            ledger_job_of,
+            imported("reactor_memory.wiring.facts:ledger_job_of"),
             settings,
             messages=message_store,
             summaries=summary_store,
@@ -1243,7 +649,7 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
         full=providers.Singleton(
-            full_job_of,
+            imported("reactor_memory.wiring.facts:full_job_of"),
             settings,
             messages=message_store,
             summaries=summary_store,
@@ -1253,9 +659,11 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
     )
-    condenser = providers.Singleton(condenser_of, summarizer, message_counter)
-    fallback_condenser = providers.Singleton(condenser_of, fallback_summarizer, message_counter)
-    text_forms = providers.Callable(tier_forms, settings)
+    condenser = providers.Singleton(imported("reactor_memory.wiring.tiers:condenser_of"), summarizer, message_counter)
+    fallback_condenser = providers.Singleton(
+        imported("reactor_memory.wiring.tiers:condenser_of"), fallback_summarizer, message_counter
+    )
+    text_forms = providers.Callable(imported("reactor_memory.wiring.tiers:tier_forms"), settings)
     tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.features.tiers.writer:TierWriter"),
         condenser,
@@ -1271,16 +679,30 @@ class Container(containers.DeclarativeContainer):
         counter=message_counter,
         clock=clock,
     )
-    tiers = providers.Singleton(tiers_of, ranges.provider, tier_writer, message_store, settings)
+    tiers = providers.Singleton(
+        imported("reactor_memory.wiring.tiers:tiers_of"), ranges.provider, tier_writer, message_store, settings
+    )
 
     is_purging = providers.Callable(purges, settings)
-    embedder = providers.Singleton(guarded_embedder_of, conditions, redactor, settings)
-    search_kinds = providers.Singleton(index_jobs, database, message_store, embedder, redactor, clock, settings)
-    message_search = providers.Singleton(message_search_of, database, embedder, clock, settings)
+    embedder = providers.Singleton(
+        imported("reactor_memory.wiring.search:guarded_embedder_of"), conditions, redactor, settings
+    )
+    search_kinds = providers.Singleton(
+        imported("reactor_memory.wiring.search:index_jobs"),
+        database,
+        message_store,
+        embedder,
+        redactor,
+        clock,
+        settings,
+    )
+    message_search = providers.Singleton(
+        imported("reactor_memory.wiring.search:message_search_of"), database, embedder, clock, settings
+    )
     recaller: providers.Singleton[Recaller] = providers.Singleton(
         imported("reactor_memory.features.recall.recaller:Recaller"),
         index=providers.Singleton(
-            recall_of,
+            imported("reactor_memory.wiring.recall:recall_of"),
             recall_index,
             where_index_is,
             database,
@@ -1291,9 +713,11 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         counter=message_counter,
         redactor=redactor,
-        options=providers.Callable(recall_options, settings),
+        options=providers.Callable(imported("reactor_memory.wiring.recall:recall_options"), settings),
     )
-    shown_notes = providers.Singleton(shown_notes_of, needed_database.provider, message_counter, settings)
+    shown_notes = providers.Singleton(
+        imported("reactor_memory.wiring.notes:shown_notes_of"), needed_database.provider, message_counter, settings
+    )
     aftermath: providers.Singleton[Aftermath] = providers.Singleton(
         imported("reactor_memory.features.erasure.eraser:Aftermath"),
         database=database,
@@ -1421,13 +845,17 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         new_id=new_session_id,
     )
-    long_term_memory = providers.Singleton(long_term_memory_of, needed_database, clock, settings)
+    long_term_memory = providers.Singleton(
+        imported("reactor_memory.wiring.notes:long_term_memory_of"), needed_database, clock, settings
+    )
     chat_summarizer = providers.Singleton(named_by, conditions, "summarizer", "chat_memory.summarizer", settings)
     own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.features.tiers.writer:TierWriter"),
-        providers.Singleton(condenser_of, chat_summarizer, message_counter),
+        providers.Singleton(imported("reactor_memory.wiring.tiers:condenser_of"), chat_summarizer, message_counter),
         fallback=fallback_condenser,
-        guard=providers.Singleton(own_guard_of, redactor, spending_caps, settings),
+        guard=providers.Singleton(
+            imported("reactor_memory.wiring.facts:own_guard_of"), redactor, spending_caps, settings
+        ),
         counter=message_counter,
         forms=text_forms,
     )
@@ -1436,10 +864,17 @@ class Container(containers.DeclarativeContainer):
         usual=tier_writer,
         own=own_chat_writer,
     )
-    summarization_strategy = providers.Singleton(summarization_strategy_of, ranges.provider, chat_writer, settings)
-    memory_management = providers.Singleton(memory_management_of, conditions, summarization_strategy.provider, settings)
+    summarization_strategy = providers.Singleton(
+        imported("reactor_memory.wiring.chat_memory:summarization_strategy_of"), ranges.provider, chat_writer, settings
+    )
+    memory_management = providers.Singleton(
+        imported("reactor_memory.wiring.chat_memory:memory_management_of"),
+        conditions,
+        summarization_strategy.provider,
+        settings,
+    )
     chat_memory = providers.Singleton(
-        chat_memory_of,
+        imported("reactor_memory.wiring.chat_memory:chat_memory_of"),
         settings,
         manager=conversation_manager,
         erasure=erasure,
@@ -1498,9 +933,11 @@ class Container(containers.DeclarativeContainer):
         imported("reactor_memory.features.responses.service:ResponseStreams"),
         access=access,
         database=database,
-        backend=providers.Singleton(stream_backend_of, response_store, settings),
+        backend=providers.Singleton(
+            imported("reactor_memory.wiring.responses:stream_backend_of"), response_store, settings
+        ),
         clock=clock,
-        options=providers.Callable(stream_options, settings),
+        options=providers.Callable(imported("reactor_memory.wiring.responses:stream_options"), settings),
     )
 
     chat: providers.Factory[Chat] = providers.Factory(
@@ -1522,7 +959,7 @@ class Container(containers.DeclarativeContainer):
                 pins=pins,
                 summaries=summary_store,
                 background=background_work,
-                options=providers.Callable(hierarchy_options, settings),
+                options=providers.Callable(imported("reactor_memory.wiring.chat:hierarchy_options"), settings),
             ),
         ),
         system=settings.provided.chat.system,

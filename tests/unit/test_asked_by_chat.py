@@ -10,7 +10,8 @@ from reactor_memory import ConfigurationError, Settings
 from reactor_memory.features.chat.echo import EchoModel
 from reactor_memory.features.chat.gemini import GeminiChatModel
 from reactor_memory.features.chat.openai import OpenAIChatModel
-from reactor_memory.wiring.container import Container, asked_by_chat
+from reactor_memory.wiring.chat import asked_by_chat
+from reactor_memory.wiring.container import Container
 from tests.tables import each_row
 
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")

@@ -38,7 +38,7 @@ from reactor_memory.errors import ConfigurationError, ReactorMemoryError, Sessio
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
 from reactor_memory.models import Fact
-from reactor_memory.wiring.container import is_progressive
+from reactor_memory.wiring.selection import is_progressive
 
 P = ParamSpec("P")
 

@@ -1,0 +1,53 @@
+"""How the chat memory is wired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from reactor_memory.core.ports import (
+    MemoryManagementStrategy,
+)
+from reactor_memory.wiring.plugins import ConditionReport
+from reactor_memory.wiring.selection import named_by
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
+    from reactor_memory.features.tiers.ranges import Ranges
+    from reactor_memory.features.tiers.writer import TierWriter
+
+
+def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
+    from reactor_memory.features.chat_memory.strategies import NoopStrategy
+
+    return NoopStrategy()
+
+
+def summarizing_memory_management(settings: Settings) -> None:
+    """It needs parts of the container, so the container makes it."""
+
+
+def memory_management_of(
+    report: ConditionReport, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
+) -> MemoryManagementStrategy:
+    """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
+    return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
+
+
+def summarization_strategy_of(
+    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
+) -> SummarizationStrategy:
+    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
+
+    memory = settings.chat_memory
+    return SummarizationStrategy(
+        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
+    )
+
+
+def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
+    from reactor_memory.features.chat_memory.service import ChatMemoryService
+
+    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)

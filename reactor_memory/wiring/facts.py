@@ -1,0 +1,147 @@
+"""How facts and summaries are wired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reactor_memory.background.breaker import CircuitBreaker
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.strategy import Strategy, TakeLast
+from reactor_memory.core.ports import (
+    Clock,
+    Redactor,
+    Summarizer,
+)
+from reactor_memory.database.database import Database
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring.selection import breaker_of, counter_of, microseconds
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.facts.fold import SummaryFold
+    from reactor_memory.features.facts.jobs import FullJob, LedgerJob
+    from reactor_memory.features.facts.provider_guard import ProviderGuard
+    from reactor_memory.features.facts.spending_caps import SpendingCaps
+
+
+def extractive_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
+
+    return ExtractiveSummarizer()
+
+
+def gemini_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
+
+    summary = settings.summary
+    if summary.api_key is None:
+        raise ConfigurationError("summary.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
+    model = GeminiSummarizer(
+        model=summary.llm_model,
+        api_key=summary.api_key.get_secret_value(),
+        base_url=summary.base_url,
+        timeout_seconds=summary.timeout_seconds,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
+        counter=counter_of(settings),
+    )
+    return supplemented(model, settings)
+
+
+def supplemented(model: Summarizer, settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.supplemented import SupplementedSummarizer
+
+    return SupplementedSummarizer(model, extractive_summarizer(settings))
+
+
+def openai_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
+
+    summary = settings.summary
+    if "llm_model" not in summary.model_fields_set:
+        raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
+    model = OpenAISummarizer(
+        model=summary.llm_model,
+        api_key=summary.api_key.get_secret_value() if summary.api_key else None,
+        base_url=summary.base_url,
+        response_format=summary.response_format,
+        timeout_seconds=summary.timeout_seconds,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        max_input_tokens=summary.max_input_tokens,
+        max_output_tokens=summary.max_output_tokens,
+        counter=counter_of(settings),
+    )
+    return supplemented(model, settings)
+
+
+def hierarchical_strategy(settings: Settings) -> Strategy:
+    if not settings.summary.enabled:
+        raise ConfigurationError("history.strategy", "hierarchical needs summary.enabled: true")
+    from reactor_memory.features.facts.strategies import Hierarchical
+
+    return Hierarchical()
+
+
+def automatic_strategy(settings: Settings) -> Strategy:
+    return hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
+
+
+def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> SpendingCaps:
+    from reactor_memory.features.facts.spending_caps import SpendingCaps
+
+    summary = settings.summary
+    return SpendingCaps(
+        database=database,
+        clock=clock,
+        max_tokens_per_session=summary.max_tokens_per_session,
+        max_tokens_per_day=summary.max_tokens_per_day,
+        max_tokens_of_user=settings.quotas.max_summary_tokens_per_day,
+    )
+
+
+def provider_guard_of(
+    redactor: Redactor, caps: SpendingCaps, breaker: CircuitBreaker, settings: Settings
+) -> ProviderGuard:
+    from reactor_memory.features.facts.provider_guard import ProviderGuard
+
+    return ProviderGuard(
+        redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=settings.summary.timeout_seconds
+    )
+
+
+def own_guard_of(redactor: Redactor, caps: SpendingCaps, settings: Settings) -> ProviderGuard:
+    """The guard of a provider that is asked by nobody else, so that only its own failures count."""
+    return provider_guard_of(redactor, caps, breaker_of(settings), settings)
+
+
+def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:
+    from reactor_memory.features.facts.fold import SummaryFold
+
+    summary = settings.summary
+    return SummaryFold(
+        max_fact_tokens=summary.max_fact_tokens,
+        max_narrative_tokens=summary.max_narrative_tokens,
+        count=counter.of_text,
+    )
+
+
+def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
+    from reactor_memory.features.facts.jobs import LedgerJob
+
+    return LedgerJob(
+        **parts,
+        trigger_message_count=settings.summary.trigger_message_count,
+        segment_message_count=settings.summary.segment_message_count,
+        lease_microseconds=microseconds(settings.background.lease_seconds),
+    )
+
+
+def full_job_of(settings: Settings, **parts: Any) -> FullJob:
+    from reactor_memory.features.facts.jobs import FullJob
+
+    return FullJob(
+        **parts,
+        trigger_message_count=settings.summary.trigger_message_count,
+        recent_message_count=settings.summary.recent_message_count,
+    )

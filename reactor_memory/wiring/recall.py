@@ -1,0 +1,51 @@
+"""How recall is wired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from reactor_memory.core.ports import (
+    RecallIndex,
+)
+from reactor_memory.database.database import Database
+from reactor_memory.wiring.selection import breaker_of
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.recall.recaller import RecallOptions
+    from reactor_memory.features.search.models import Embedder
+
+
+def no_recall_index(settings: Settings) -> RecallIndex:
+    from reactor_memory.features.recall.database_index import NoRecallIndex
+
+    return NoRecallIndex()
+
+
+def recall_of(
+    words: RecallIndex,
+    where: str,
+    database: Database,
+    embedder: Callable[[], Embedder | None],
+    settings: Settings,
+) -> RecallIndex:
+    """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
+    that is too slow for a load may be good for all else, so whether to ask it is decided apart.
+    """
+    known = embedder() if where == "database" and settings.search.enabled else None
+    if known is None:
+        return words
+    from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
+    from reactor_memory.features.recall.hybrid import EMBED_SECONDS, MeaningIndex
+    from reactor_memory.features.redaction import unredacted
+
+    seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
+    return MeaningIndex(words, database=database, embedder=patient, min_similarity=settings.search.min_similarity)
+
+
+def recall_options(settings: Settings) -> RecallOptions:
+    from reactor_memory.features.recall.recaller import RecallOptions
+
+    return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)

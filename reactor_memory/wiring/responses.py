@@ -1,0 +1,65 @@
+"""How streamed responses are wired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reactor_memory.errors import ConfigurationError, MissingExtraError
+from reactor_memory.wiring.selection import microseconds
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.responses.models import ResponseStore
+    from reactor_memory.features.responses.service import StreamBackend, StreamOptions
+
+
+def redis_stream_store(settings: Settings) -> ResponseStore:
+    try:
+        from reactor_memory.features.responses.redis_store import RedisResponses
+    except ImportError:
+        raise MissingExtraError("streams.backend", package="redis", extra="redis") from None
+    streams = settings.streams
+    if streams.redis_url is None:
+        raise ConfigurationError("streams.redis_url", "is not set: say where Redis or Valkey is")
+    try:
+        return RedisResponses(
+            streams.redis_url.get_secret_value(), keep_microseconds=microseconds(streams.keep_seconds)
+        )
+    except ValueError:
+        raise ConfigurationError(
+            "streams.redis_url", "is no address of a server, such as redis://host:6379/0"
+        ) from None
+
+
+def stream_backend_of(store: ResponseStore | None, settings: Settings) -> StreamBackend | None:
+    """A store that tells of no changes is polled."""
+    if store is None:
+        return None
+    from reactor_memory.features.responses.models import ResponseSignals
+    from reactor_memory.features.responses.polling import PolledSignals
+    from reactor_memory.features.responses.service import StreamBackend
+    from reactor_memory.features.responses.watch import Watches
+
+    if isinstance(store, ResponseSignals):
+        return StreamBackend(store, Watches(store))
+    streams = settings.streams
+    polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
+    return StreamBackend(store, Watches(polled))
+
+
+def stream_options(settings: Settings) -> StreamOptions:
+    from reactor_memory.features.responses.reader import FollowOptions
+    from reactor_memory.features.responses.service import StreamOptions
+
+    streams = settings.streams
+    return StreamOptions(
+        expires_microseconds=microseconds(streams.expires_seconds),
+        max_size=streams.max_bytes,
+        max_events=streams.max_pieces,
+        max_open=streams.max_open_per_caller,
+        follow=FollowOptions(
+            keep_microseconds=microseconds(streams.keep_seconds),
+            recheck_seconds=streams.recheck_seconds,
+            heartbeat_seconds=streams.heartbeat_seconds,
+        ),
+    )
