@@ -305,6 +305,10 @@ class Known(Value, frozen=True, kw_only=True):
 NOTHING_KNOWN = Known()
 
 
+SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
+ResponseState: TypeAlias = Literal["running", "completed", "failed", "stopped", "superseded", "expired"]
+
+
 class Extraction(Value, frozen=True, kw_only=True):
     """What a summarizer found in a run of messages. `headline` is the narrative in at most one short line."""
 

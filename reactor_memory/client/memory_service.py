@@ -17,10 +17,9 @@ from reactor_memory.client.failures import Asked
 from reactor_memory.client.reader import FollowedResponse
 from reactor_memory.client.retries import DEFAULT_RETRIES, Retries
 from reactor_memory.client.writer import ResponseWriter
-from reactor_memory.features.search.models import SearchType
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.models import ListMode
-from reactor_memory.models import JsonObject, PostedShown
+from reactor_memory.models import JsonObject, PostedShown, SearchType
 
 A = TypeVar("A")
 T = TypeVar("T")

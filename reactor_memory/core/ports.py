@@ -235,6 +235,33 @@ ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
 
 
+INDEX_SEARCH = "index"
+"""The kind of background work that makes new messages searchable by their words."""
+
+EMBED_SEARCH = "embed"
+"""The kind of background work that makes them searchable by their meaning."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose cosine says how alike they are. `name` is stored with every vector: another name
+    means that all vectors are made anew.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> Sequence[Sequence[float]]:
+        """One vector of length 1 for each text (of length 0 for a text without meaning). Raises `EmbeddingError` and
+        nothing else; never retries by itself.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
 class Elsewhere(Protocol):
     """What follows outside the log when sessions go."""
 

@@ -13,8 +13,8 @@ from reactor_memory.wiring.selection import breaker_of
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Embedder
     from reactor_memory.features.recall.recaller import RecallOptions
-    from reactor_memory.features.search.models import Embedder
 
 
 def no_recall_index(settings: Settings) -> RecallIndex:

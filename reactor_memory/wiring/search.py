@@ -18,8 +18,8 @@ from reactor_memory.wiring.selection import breaker_of, microseconds, named_by
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Embedder
     from reactor_memory.features.search.conversations import MessageSearchService
-    from reactor_memory.features.search.models import Embedder
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
 
 

@@ -69,6 +69,11 @@ class LogHook:
         """Everything that is kept of the session goes."""
         yield from ()
 
+    def on_user_forgotten(self, user_id: str, now: int) -> Steps[int]:
+        """What is kept about a user beside sessions goes; how many rows."""
+        yield from ()
+        return 0
+
     def health(self) -> Steps[tuple[tuple[str, str], ...]]:
         """Details for a report on the database."""
         yield from ()
@@ -130,6 +135,12 @@ class LogHooks(LogHook):
     def on_purge(self, session_id: str) -> Steps[None]:
         for hook in self._hooks:
             yield from hook.on_purge(session_id)
+
+    def on_user_forgotten(self, user_id: str, now: int) -> Steps[int]:
+        rows = 0
+        for hook in self._hooks:
+            rows += yield from hook.on_user_forgotten(user_id, now)
+        return rows
 
     def health(self) -> Steps[tuple[tuple[str, str], ...]]:
         found: list[tuple[str, str]] = []

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from reactor_memory.core.ports import Clock, ErasedBranch, RecallIndex, Refold, SummaryStore
-from reactor_memory.features.responses.models import ResponseStore
+
+if TYPE_CHECKING:
+    from reactor_memory.features.responses.models import ResponseStore
 
 
 class SummariesElsewhere:

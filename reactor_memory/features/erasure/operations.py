@@ -12,13 +12,12 @@ from reactor_memory.core.log import background_work
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
 from reactor_memory.core.log.hooks import HOOKS, Gone
-from reactor_memory.core.log.rows import key_of, session_from, to_json
+from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, Refold, Withdrawn
 from reactor_memory.database.operations import Batch, Step, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.sharing import member_operations
 from reactor_memory.models import BranchRange, Lease, Session
 
 
@@ -132,20 +131,9 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
 
 
 def forget_user(user_id: str, *, now: int) -> Steps[int]:
-    """Destroy what is kept about a user beside sessions; how many rows.
-
-    An empty version stays behind the notes of each agent: what was to follow an older one is refused.
-    """
+    """Destroy what is kept about a user beside sessions; how many rows."""
     yield from name_user(user_id)
-    agents = yield Step("newest_notes_of_user", {"user_id": user_id})
-    notes = yield Step("delete_notes_of_user", {"user_id": user_id})
-    ends = [{"user_id": user_id, "agent_name": row[0], "version": row[1] + 1, "now": now} for row in agents]
-    yield Batch("end_notes", ends)
-    active = yield Step("delete_active_of_user", {"user_id": user_id})
-    items = yield Step("delete_items_of_user", {"user_id": user_id})
-    answers = yield Step("delete_answers_of_user", {"user_id": user_id, "named": to_json(user_id)})
-    shared = yield from member_operations.forget_user(user_id)
-    return len(notes) + len(active) + len(items) + len(answers) + shared
+    return (yield from HOOKS.on_user_forgotten(user_id, now))
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:

@@ -23,7 +23,6 @@ from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.features.facts.session_ledger import names_of
-from reactor_memory.features.recall.segment_index import Indexer
 from reactor_memory.models import (
     Fact,
     Known,
@@ -35,6 +34,22 @@ from reactor_memory.models import (
     Summary,
     SummaryHead,
 )
+
+
+class SegmentIndexer(Protocol):
+    """An index that follows the segments. What fails there holds no summary up."""
+
+    async def follow(self, lease: Lease, segment: Segment, messages: Sequence[Message], facts: Sequence[Fact]) -> None:
+        """Index a segment that was just stored."""
+        ...
+
+    async def catch_up(self, lease: Lease) -> bool:
+        """Index stored segments that are not indexed yet; whether there were any."""
+        ...
+
+    async def begin_again(self, session_id: str) -> None:
+        """What the segments of the session state has changed."""
+        ...
 
 
 class SummaryJob(Protocol):
@@ -50,7 +65,7 @@ class LedgerJob:
         messages: MessageStore,
         summaries: SummaryStore,
         amendments: Amendments,
-        indexer: Indexer,
+        indexer: SegmentIndexer,
         extractor: Extractor,
         fold: SummaryFold,
         clock: Clock,

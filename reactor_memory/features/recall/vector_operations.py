@@ -5,7 +5,7 @@ from __future__ import annotations
 from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import to_json
 from reactor_memory.database.operations import Step, Steps
-from reactor_memory.features.search.models import Near, NearQuery
+from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.operations import LAST_SEQ, Visible, everything_of, nearest_places
 
 

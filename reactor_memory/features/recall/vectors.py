@@ -8,6 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reactor_memory.models import BranchRange, Value
+
+
+class NearQuery(Value, frozen=True, kw_only=True):
+    """What in one branch means the same as `vector`: no less alike than `min_similarity`, of messages up to `until`."""
+
+    branch: tuple[BranchRange, ...]
+    until: int
+    vector: tuple[float, ...]
+    model: str
+    min_similarity: float
+    limit: int
+
+
+class Near(Value, frozen=True, kw_only=True):
+    """A message, the first and last one of its turn, and how alike it is (cosine)."""
+
+    seq: int
+    turn: tuple[int, int]
+    similarity: float
+
 
 def packed(vector: Sequence[float]) -> bytes:
     """The vector in half precision: half the bytes to read, and cosines that differ by less than a thousandth."""

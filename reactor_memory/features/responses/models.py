@@ -7,14 +7,13 @@ it expires. Of two producers in one conversation the newer fences the older one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec.structs import replace
 
 from reactor_memory.errors import InvalidInputError, LimitExceededError
-from reactor_memory.models import Value
+from reactor_memory.models import ResponseState, Value
 
-ResponseState: TypeAlias = Literal["running", "completed", "failed", "stopped", "superseded", "expired"]
 """All but ``running`` are final."""
 
 

@@ -27,14 +27,7 @@ from reactor_memory.errors import (
     StreamPositionError,
     TooManyStreamsError,
 )
-from reactor_memory.features.responses.models import (
-    Addition,
-    Ending,
-    Response,
-    ResponseState,
-    ResponseStore,
-    as_of,
-)
+from reactor_memory.features.responses.models import Addition, Ending, Response, ResponseStore, as_of
 from reactor_memory.features.responses.reader import Follower, FollowOptions, StreamEvent, until
 from reactor_memory.features.responses.watch import Watches
 from reactor_memory.features.sharing import operations as conversations
@@ -42,7 +35,7 @@ from reactor_memory.features.sharing.access import Access, client_of
 from reactor_memory.features.sharing.models import AccessLevel, Conversation
 from reactor_memory.features.sharing.principals import Operation, Principal
 from reactor_memory.features.sharing.repeated_requests import new_id
-from reactor_memory.models import Value
+from reactor_memory.models import ResponseState, Value
 
 log = logging.getLogger(__name__)
 

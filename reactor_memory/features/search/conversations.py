@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Clock
+from reactor_memory.core.ports import Clock, Embedder
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeUnavailableError
@@ -17,7 +17,6 @@ from reactor_memory.features.search.highlights import highlight
 from reactor_memory.features.search.models import (
     ANY_ENDING,
     DEEPEST,
-    Embedder,
     MessageHit,
     MessageHits,
     MessageSearch,

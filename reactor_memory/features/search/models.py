@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.models import BranchRange, Message, Value
-
-SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
-
-INDEX_SEARCH = "index"
-"""The kind of background work that makes new messages searchable by their words."""
-
-EMBED_SEARCH = "embed"
-"""The kind of background work that makes them searchable by their meaning."""
+from reactor_memory.models import Message, SearchType, Value
 
 DEEPEST = 500
 """How many of the best by words, and how many of the best by meaning, a search can reach, however far it is paged."""
@@ -30,26 +22,6 @@ ANY_ENDING = "*"
 
 Place: TypeAlias = tuple[str, int]
 """Where a message is stored: conversation and seq."""
-
-
-class Embedder(Protocol):
-    """Turns texts into vectors whose cosine says how alike they are. `name` is stored with every vector: another name
-    means that all vectors are made anew.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dimensions(self) -> int: ...
-
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> Sequence[Sequence[float]]:
-        """One vector of length 1 for each text (of length 0 for a text without meaning). Raises `EmbeddingError` and
-        nothing else; never retries by itself.
-        """
-        ...
-
-    async def aclose(self) -> None: ...
 
 
 class SearchCursor(Value, frozen=True, kw_only=True):
@@ -124,25 +96,6 @@ class SearchAnswer(Value, frozen=True, kw_only=True):
 
     hits: tuple[MessageHit, ...] = ()
     is_more: bool = False
-
-
-class NearQuery(Value, frozen=True, kw_only=True):
-    """What in one branch means the same as `vector`: no less alike than `min_similarity`, of messages up to `until`."""
-
-    branch: tuple[BranchRange, ...]
-    until: int
-    vector: tuple[float, ...]
-    model: str
-    min_similarity: float
-    limit: int
-
-
-class Near(Value, frozen=True, kw_only=True):
-    """A message, the first and last one of its turn, and how alike it is (cosine)."""
-
-    seq: int
-    turn: tuple[int, int]
-    similarity: float
 
 
 class SearchProgress(Value, frozen=True, kw_only=True):

@@ -15,21 +15,18 @@ from msgspec.structs import asdict
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_json
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import EVER, Ahead
+from reactor_memory.core.ports import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.database.operations import Batch, Row, Step, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.recall.operations import WEIGHT_UNIT, term_key
 from reactor_memory.features.recall.ranking import K1, B, rarity
-from reactor_memory.features.recall.vectors import nearest, packed
+from reactor_memory.features.recall.vectors import NearQuery, nearest, packed
 from reactor_memory.features.search.models import (
     ANY_ENDING,
     DEEPEST,
-    EMBED_SEARCH,
-    INDEX_SEARCH,
     IndexedRange,
     Meaning,
     MessageHit,
-    NearQuery,
     Place,
     SearchAnswer,
     SearchBacklog,

@@ -9,22 +9,14 @@ from typing import NamedTuple, TypeVar
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import EVER, Ahead, Clock, MessageStore, Redactor
+from reactor_memory.core.ports import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead, Clock, Embedder, MessageStore, Redactor
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.guarded_embedder import MEANINGLESS
 from reactor_memory.features.redaction import redacted
 from reactor_memory.features.search import operations as search
-from reactor_memory.features.search.models import (
-    EMBED_SEARCH,
-    INDEX_SEARCH,
-    Embedder,
-    IndexedRange,
-    Meaning,
-    WordEntry,
-    is_findable,
-)
+from reactor_memory.features.search.models import IndexedRange, Meaning, WordEntry, is_findable
 from reactor_memory.models import Lease, Message, Session
 from reactor_memory.text.analyzer import terms
 

@@ -13,10 +13,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from reactor_memory.core.context.report import Part
-from reactor_memory.features.responses.models import ResponseState
-from reactor_memory.features.search.models import SearchType
 from reactor_memory.features.sharing.models import AccessLevel, Channel
-from reactor_memory.models import Role, Visibility
+from reactor_memory.models import ResponseState, Role, SearchType, Visibility
 
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
 JsonObject: TypeAlias = dict[str, Any]

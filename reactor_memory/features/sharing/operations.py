@@ -15,7 +15,7 @@ from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest
+from reactor_memory.core.ports import INDEX_SEARCH, SUMMARIZE, Appended, AppendRequest
 from reactor_memory.database.operations import Row, Rows, Step, Steps
 from reactor_memory.errors import (
     InvalidInputError,
@@ -23,7 +23,6 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SharingConflictError,
 )
-from reactor_memory.features.search.models import INDEX_SEARCH
 from reactor_memory.features.sharing.member_operations import add_audit
 from reactor_memory.features.sharing.models import (
     NO_QUOTAS,

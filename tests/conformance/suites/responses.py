@@ -15,16 +15,9 @@ from msgspec.structs import replace
 from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionDeletedError, SessionNotFoundError
 from reactor_memory.features.erasure import operations as erasure
-from reactor_memory.features.responses.models import (
-    Addition,
-    Ending,
-    Response,
-    ResponseSignals,
-    ResponseState,
-    ResponseStore,
-)
+from reactor_memory.features.responses.models import Addition, Ending, Response, ResponseSignals, ResponseStore
 from reactor_memory.features.responses.polling import PolledSignals
-from reactor_memory.models import Message
+from reactor_memory.models import Message, ResponseState
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.log import TEXTS, nothing_left
 from reactor_memory.testing.summaries import Store
