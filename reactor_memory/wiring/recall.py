@@ -37,8 +37,8 @@ def recall_of(
     if known is None:
         return words
     from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
-    from reactor_memory.features.recall.hybrid import EMBED_SECONDS, MeaningIndex
     from reactor_memory.features.redaction import unredacted
+    from reactor_memory.features.search.hybrid_recall import EMBED_SECONDS, MeaningIndex
 
     seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
     patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)

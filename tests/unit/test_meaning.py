@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.core.ports import Findings, Found, RecallQuery
-from reactor_memory.features.recall import hybrid
 from reactor_memory.features.recall.database_index import NoRecallIndex
-from reactor_memory.features.recall.hybrid import FULL_SCORE, MeaningIndex, with_meanings
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
+from reactor_memory.features.search import hybrid_recall as hybrid
+from reactor_memory.features.search.hybrid_recall import FULL_SCORE, MeaningIndex, with_meanings
 from reactor_memory.models import BranchRange
 from tests.scripted_database import ScriptedDatabase
 from tests.service.searching import FakeEmbedder

@@ -8,8 +8,8 @@ import pytest
 
 from reactor_memory.core.ports import EMBED_SEARCH, INDEX_SEARCH, AppendRequest, MessageStore
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.recall import vector_operations
 from reactor_memory.features.recall.vectors import Near, NearQuery
+from reactor_memory.features.search import vector_operations
 from reactor_memory.features.search.models import (
     IndexedRange,
     Meaning,

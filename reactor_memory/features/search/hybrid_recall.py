@@ -13,8 +13,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS
 from reactor_memory.features.recall.ranking import scored
-from reactor_memory.features.recall.vector_operations import nearest_in_branch
 from reactor_memory.features.recall.vectors import Near, NearQuery
+from reactor_memory.features.search.vector_operations import nearest_in_branch
 from reactor_memory.models import Lease
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,36 @@
+"""Without the folder of a feature, what is left saves and loads."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.picture import CHECKOUT, PACKAGE
+from tests.house.test_structure import SAVE_AND_LOAD
+
+NEEDED = {"facts"}
+"""The store of summaries keeps the layouts of contexts, too."""
+
+WITH_SUMMARIES = {"recall"}
+"""The index of recall follows the summaries."""
+
+
+def features() -> list[str]:
+    return sorted(path.name for path in (PACKAGE / "features").iterdir() if (path / "__init__.py").exists())
+
+
+@pytest.mark.parametrize("feature", [each for each in features() if each not in NEEDED])
+def test_the_rest_saves_and_loads(feature: str, tmp_path: Path) -> None:
+    without_caches = shutil.ignore_patterns("__pycache__")
+    for folder in ("reactor_memory", "migrations"):
+        shutil.copytree(CHECKOUT / folder, tmp_path / folder, ignore=without_caches)
+    shutil.rmtree(tmp_path / "reactor_memory" / "features" / feature)
+    summaries = "off" if feature in WITH_SUMMARIES else "on"
+    command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()[-800:]
+    assert str(tmp_path) in done.stdout.decode()
