@@ -19,7 +19,7 @@ from reactor_memory.cli.terminal import progress
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
-from reactor_memory.evaluation.reading import meter
+from reactor_memory.evaluation.metering import meter
 from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.sessions import VARIANTS, LabelledSession
 from reactor_memory.evaluation.strategies import replays_of, sections_of

@@ -25,8 +25,8 @@ from reactor_memory.core.ports import (
     BackgroundWork,
     Clock,
     Elsewhere,
+    LedgerFold,
     MessageStore,
-    Refold,
     SummaryPoster,
     SummaryStore,
 )
@@ -90,7 +90,7 @@ class ConversationManager:
         background: BackgroundWork,
         batches: BatchMaker,
         poster: Callable[[], SummaryPoster],
-        refold: Refold,
+        refold: LedgerFold,
         clock: Clock,
         random: Callable[[int], str],
         options: ManagerOptions,

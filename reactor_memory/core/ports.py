@@ -284,7 +284,7 @@ class SummaryPoster(Protocol):
         ...
 
 
-Refold = Callable[[Ledger], Summary]
+LedgerFold = Callable[[Ledger], Summary]
 """The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
 
 
@@ -320,7 +320,7 @@ class RecallQuery(Value, frozen=True, kw_only=True):
     limit: int = 100
 
 
-class Found(Value, frozen=True, kw_only=True):
+class IndexHit(Value, frozen=True, kw_only=True):
     """An entry that answers. `terms` are those of the query that it holds, `length` counts its different terms.
 
     `similarity` is for indexes that know more than words; it is added to the score, where a rare term counts about 8.
@@ -335,13 +335,13 @@ class Found(Value, frozen=True, kw_only=True):
     score: float = 0.0
 
 
-class Findings(Value, frozen=True, kw_only=True):
+class IndexAnswer(Value, frozen=True, kw_only=True):
     """The answer of an index. `frequencies`: how many entries hold each term of the query; `total` counts messages.
 
     What lies behind `indexed_until` was not searched.
     """
 
-    found: tuple[Found, ...] = ()
+    found: tuple[IndexHit, ...] = ()
     frequencies: dict[str, int] = {}
     total: int = 0
     indexed_until: int = 0
@@ -430,7 +430,7 @@ class MessageStore(Protocol):
         ...
 
     async def withdraw(
-        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold
     ) -> Withdrawn:
         """Take the newest visible message out of view. Its seq is not used again.
 
@@ -525,7 +525,7 @@ class SummaryStore(Protocol):
         """Store a summary without a segment (a fork's first fold, `full` mode). Refused like `record_segment`."""
         ...
 
-    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold) -> None:
         """Messages of these branches went out of view, or were destroyed: delete the facts and the narrative of the
         segments that hold them, and what identified their content (`Segment.source_hash`), mark them stale, refold the
         summaries that covered them (`covered_seq` stays, what of it no segment covers is stale, `version` and `epoch`
@@ -610,7 +610,7 @@ class RecallIndex(Protocol):
         """
         ...
 
-    async def search(self, query: RecallQuery) -> Findings:
+    async def search(self, query: RecallQuery) -> IndexAnswer:
         """The best entries for the terms, best first. Costs the entries that hold a term, not those of the session."""
         ...
 

@@ -1,6 +1,6 @@
 """Operations on a database as plain generators.
 
-An operation yields `Step`s (a named statement and its values), receives their rows, and returns its result. It is
+An operation yields `Query`s (a named statement and its values), receives their rows, and returns its result. It is
 written once; each database runs it with its own driver: SQLite inside one closure on the thread of a connection,
 PostgreSQL statement by statement in one transaction. What an operation raises undoes all it did. An operation may be
 run again from its beginning, so it has no effect but its statements.
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Step(NamedTuple):
+class Query(NamedTuple):
     """Run the statement `name` with `values`."""
 
     name: str
@@ -43,7 +43,7 @@ class Statement(NamedTuple):
     text: str
 
 
-Steps: TypeAlias = Generator[Step | Batch | Statement, Rows, T]
+Steps: TypeAlias = Generator[Query | Batch | Statement, Rows, T]
 
 
 class GroupedWrite(NamedTuple, Generic[R, T]):

@@ -14,7 +14,7 @@ from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, translate
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import missing_statements
-from reactor_memory.database.operations import Batch, GroupedWrite, P, R, Rows, Statement, Step, Steps, T, Values
+from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
 from reactor_memory.database.schema import read_revision, require_newest, upgrade
 from reactor_memory.database.statements import Statements
@@ -137,7 +137,7 @@ class PostgresDatabase(Database):
         return await self.write(operation, *args, **kwargs)
 
     async def one(self, statement: str, values: Values, *, is_repeatable: bool = False) -> Rows:
-        step = Step(statement, values)
+        step = Query(statement, values)
         ends = end_of_call(self._timeout_seconds)
         if is_repeatable:
             return await self._retrying(lambda connection: self._fetch(connection, step), ends, _may_repeat)
@@ -220,7 +220,7 @@ class PostgresDatabase(Database):
         except StopIteration as done:
             return done.value
 
-    async def _fetch(self, connection: Connection, step: Step | Batch | Statement) -> Rows:
+    async def _fetch(self, connection: Connection, step: Query | Batch | Statement) -> Rows:
         if isinstance(step, Statement):
             await connection.execute(step.text)
             return ()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from reactor_memory.database.operations import Statement, Step, Steps
+from reactor_memory.database.operations import Query, Statement, Steps
 from reactor_memory.errors import SchemaError
 
 REVISION_TABLE = "reactor_memory_revision"
@@ -50,9 +50,9 @@ def prepared_schema() -> str:
 
 def read_revision() -> Steps[str | None]:
     """The revision of the database; None if it has no schema of ours."""
-    tables = {row[0] for row in (yield Step("tables", {}))}
+    tables = {row[0] for row in (yield Query("tables", {}))}
     if REVISION_TABLE in tables:
-        rows = yield Step("revision", {})
+        rows = yield Query("revision", {})
         return rows[0][0] if rows else None
     if not tables.isdisjoint(_CREATED.findall(prepared_schema())):
         raise SchemaError("schema: the database holds tables of another program; choose another one")
@@ -82,7 +82,7 @@ def upgrade(revision: str | None, statements: Sequence[str]) -> Steps[str | None
 
     Of several processes that try, one does it, and the others find it done.
     """
-    yield Step("lock_schema", {})
+    yield Query("lock_schema", {})
     found = yield from read_revision()
     if found == revision:
         for text in statements:

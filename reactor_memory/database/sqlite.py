@@ -26,7 +26,7 @@ from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import missing_statements
-from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Step, Steps, T, Values
+from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
 from reactor_memory.database.schema import is_behind, read_revision, require_newest, upgrade
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
@@ -217,7 +217,7 @@ class SqliteDatabase(Database):
         writer = self._for_writing()
         with translated():
             return await writer.run(
-                lambda: writer.session.execute_alone(Step(statement, values), ends), ends, writes=True
+                lambda: writer.session.execute_alone(Query(statement, values), ends), ends, writes=True
             )
 
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
@@ -355,7 +355,7 @@ def _prepare_writer(session: SqliteSession, ends: float) -> None:
 def _check_writable(session: SqliteSession) -> None:
     """A connection to a file that cannot be written raises nothing before its first write."""
     try:
-        session.execute(Step("touch", {}))
+        session.execute(Query("touch", {}))
     except sqlite3.OperationalError as error:
         if not is_busy(error):
             raise

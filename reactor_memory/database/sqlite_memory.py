@@ -19,7 +19,7 @@ import anyio.to_thread
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import timed_out, translated
-from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Step, Steps, T, Values
+from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
 from reactor_memory.database.schema import prepared_schema
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
@@ -94,7 +94,7 @@ class MemoryDatabase(Database):
 
     async def one(self, statement: str, values: Values, *, is_repeatable: bool = False) -> Rows:
         ends = end_of_call(self._timeout_seconds)
-        return await self._do(lambda session: session.execute_alone(Step(statement, values), ends), ends)
+        return await self._do(lambda session: session.execute_alone(Query(statement, values), ends), ends)
 
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
         return await self._run(WRITE, lambda: write.alone(request))

@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import monotonic
 
 from reactor_memory.database.driver_errors import is_busy, timed_out
-from reactor_memory.database.operations import Batch, Rows, Statement, Step, Steps, T
+from reactor_memory.database.operations import Batch, Query, Rows, Statement, Steps, T
 from reactor_memory.database.statements import SqliteQuery
 
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
@@ -90,16 +90,16 @@ class SqliteSession:
         except StopIteration as done:
             return done.value
 
-    def execute(self, step: Step | Batch | Statement) -> Rows:
+    def execute(self, step: Query | Batch | Statement) -> Rows:
         if isinstance(step, Statement):
             return self.connection.execute(step.text).fetchall()
         query = self._queries[step.name]
-        if isinstance(step, Step):
+        if isinstance(step, Query):
             return self.connection.execute(query.text, query.arguments(step.values)).fetchall()
         self.connection.executemany(query.text, [query.arguments(values) for values in step.values])
         return ()
 
-    def execute_alone(self, step: Step, ends: float) -> Rows:
+    def execute_alone(self, step: Query, ends: float) -> Rows:
         """One statement in a transaction of its own, or outside of any, as some need."""
         return self.repeat(lambda: self.execute(step), ends)
 

@@ -16,10 +16,10 @@ import msgspec
 
 from reactor_memory.core.context.report import Context
 from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.evaluation.metering import usage_of
 from reactor_memory.evaluation.metrics import TextCount, ratio
 from reactor_memory.evaluation.pricing import cost_of_summaries, cost_of_turns, prices_of
 from reactor_memory.evaluation.probes import Probe
-from reactor_memory.evaluation.reading import usage_of
 from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.models import Message, Usage

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Appended, AppendRequest, ContextQuery, MessageStore, Refold
+from reactor_memory.core.ports import Appended, AppendRequest, ContextQuery, LedgerFold, MessageStore
 from reactor_memory.errors import (
     IdempotencyConflictError,
     SessionNotFoundError,
@@ -16,7 +16,7 @@ from reactor_memory.errors import (
 from reactor_memory.models import Message, Role, Session, Summary, ToolCall, Visibility
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
-nothing_left: Refold = lambda ledger: Summary()  # noqa: E731
+nothing_left: LedgerFold = lambda ledger: Summary()  # noqa: E731
 
 
 def seqs(messages: tuple[Message, ...]) -> list[int | None]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.core.ports import Findings, IndexPart, RecallIndex, RecallQuery
+from reactor_memory.core.ports import IndexAnswer, IndexPart, RecallIndex, RecallQuery
 from reactor_memory.features.recall.entries import part_of
 from reactor_memory.models import Fact, Message
 from reactor_memory.testing.branching import fork
@@ -38,7 +38,7 @@ async def indexed(
     return extended
 
 
-async def found(store: Store, index: RecallIndex, session_id: str, text: str, *, limit: int = 100) -> Findings:
+async def found(store: Store, index: RecallIndex, session_id: str, text: str, *, limit: int = 100) -> IndexAnswer:
     session = await session_of(store, session_id)
     query = RecallQuery(
         session_id=session_id, branch=session.branch, text=text, terms=tuple(dict.fromkeys(terms(text))), limit=limit

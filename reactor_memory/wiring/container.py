@@ -44,10 +44,10 @@ from reactor_memory.core.ports import (
     Clock,
     ContextSource,
     KeptElsewhere,
+    LedgerFold,
     MessageStore,
     RecallIndex,
     Redactor,
-    Refold,
     Summarizer,
     SummaryStore,
     TokenCounter,
@@ -307,7 +307,7 @@ def kept_elsewhere_of(
     where_index: str,
     responses: Callable[[], ResponseStore | None],
     where_responses: str,
-    refold: Refold,
+    refold: LedgerFold,
     clock: Clock,
 ) -> tuple[KeptElsewhere, ...]:
     """What follows when messages of the log go, because it is not in its database."""
@@ -325,7 +325,7 @@ def kept_elsewhere_of(
     return tuple(parts)
 
 
-def refold_of(fold: Callable[[], SummaryFold]) -> Refold:
+def refold_of(fold: Callable[[], SummaryFold]) -> LedgerFold:
     """The fold of a whole ledger, made when something has to be folded."""
     return lambda ledger: fold().whole(ledger)
 

@@ -13,7 +13,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Settings, open_container
-from reactor_memory.database.operations import Batch, Step
+from reactor_memory.database.operations import Batch, Query
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
@@ -75,7 +75,7 @@ class Failing:
         self.names: list[str] = []
 
     def meet(self, step: object) -> None:
-        if self.at and isinstance(step, (Step, Batch)):
+        if self.at and isinstance(step, (Query, Batch)):
             self.names.append(step.name)
             if len(self.names) == self.at:
                 raise StoreUnavailableError("store: cut off by the test")

@@ -11,8 +11,8 @@ from dependency_injector import providers
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
+from reactor_memory.evaluation.metering import meter
 from reactor_memory.evaluation.probes import Probe
-from reactor_memory.evaluation.reading import meter
 from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, replays_of, sections_of

@@ -32,7 +32,7 @@ POSITIONS = ("Last-Event-ID", "after")
 """Where to go on in a stream: only an event of this very stream."""
 
 
-class Findings(NamedTuple):
+class IndexAnswer(NamedTuple):
     """How many requests were made, and what was wrong with which."""
 
     cases: int
@@ -76,7 +76,7 @@ def opened(url: str) -> Iterator[OpenedByLifespan]:
         asgi.shutdown_lifespans()
 
 
-def run(app: OpenedByLifespan, role: str, *, examples: int, scenarios: int) -> Findings:
+def run(app: OpenedByLifespan, role: str, *, examples: int, scenarios: int) -> IndexAnswer:
     """Ask as `role`: `examples` of each operation; with `scenarios`, also those of several steps, and what covers every
     bound of every value. The same questions every time.
     """
@@ -90,7 +90,7 @@ def run(app: OpenedByLifespan, role: str, *, examples: int, scenarios: int) -> F
             problems += _problems(event)
         elif isinstance(event, events.NonFatalError):
             problems.append(f"{event.label}: {event.value!r}")
-    return Findings(cases, problems)
+    return IndexAnswer(cases, problems)
 
 
 def _described() -> dict[str, Any]:

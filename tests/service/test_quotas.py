@@ -10,7 +10,7 @@ import pytest
 from reactor_memory import Message, ToolCall
 from reactor_memory.cli.serve import SERVICE_DEFAULTS
 from reactor_memory.database.database import Database
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.features.transfer.copy import SessionCopier
@@ -155,7 +155,7 @@ async def test_stored_bytes_of_messages_and_what_erasing_and_copying_makes_of_th
 
 async def bytes_of(database: Database, owner_id: str | None) -> int:
     def stored() -> Steps[int]:
-        return (yield Step("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
+        return (yield Query("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
 
     return await database.read(stored)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports import Findings, Found, RecallQuery
+from reactor_memory.core.ports import IndexAnswer, IndexHit, RecallQuery
 from reactor_memory.features.recall.database_index import NoRecallIndex
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
@@ -20,11 +20,11 @@ from tests.service.searching import FakeEmbedder
 pytestmark = pytest.mark.anyio
 
 WORDS = scored(
-    Findings(
+    IndexAnswer(
         found=(
-            Found(seq=1, turn=(1, 2), terms=("dog",), length=4),
-            Found(seq=5, turn=(5, 6), terms=("day",), length=6),
-            Found(seq=5, turn=(5, 5), anchor="rex", terms=("day",), length=2),
+            IndexHit(seq=1, turn=(1, 2), terms=("dog",), length=4),
+            IndexHit(seq=5, turn=(5, 6), terms=("day",), length=6),
+            IndexHit(seq=5, turn=(5, 5), anchor="rex", terms=("day",), length=2),
         ),
         frequencies={"dog": 1, "day": 40},
         total=100,
@@ -40,7 +40,7 @@ def near(seq: int, similarity: float) -> Near:
     return Near(seq=seq, turn=(seq, seq + 1), similarity=similarity)
 
 
-def seqs(findings: Findings) -> list[tuple[int, str]]:
+def seqs(findings: IndexAnswer) -> list[tuple[int, str]]:
     return [(found.seq, found.anchor) for found in findings.found]
 
 
@@ -50,7 +50,7 @@ def test_nothing_near_changes_nothing() -> None:
 
 def test_what_means_the_same_is_added_with_its_turn_and_counts_as_much_as_a_rare_term() -> None:
     findings = with_meanings(
-        Findings(indexed_until=90), [near(7, 1.0), near(9, 0.65), near(11, 0.3)], above=0.3, limit=9
+        IndexAnswer(indexed_until=90), [near(7, 1.0), near(9, 0.65), near(11, 0.3)], above=0.3, limit=9
     )
     assert [(found.seq, found.turn) for found in findings.found] == [(7, (7, 8)), (9, (9, 10)), (11, (11, 12))]
     assert [found.score for found in findings.found] == pytest.approx([FULL_SCORE, FULL_SCORE / 2, 0])
@@ -82,7 +82,7 @@ def test_the_best_are_kept_each_once(similarities: dict[int, float], limit: int)
 
 
 def test_a_bound_of_one_divides_by_nothing() -> None:
-    assert with_meanings(Findings(), [near(7, 1.0)], above=1.0, limit=9).found[0].score == 0
+    assert with_meanings(IndexAnswer(), [near(7, 1.0)], above=1.0, limit=9).found[0].score == 0
 
 
 class Words(NoRecallIndex):
@@ -91,8 +91,8 @@ class Words(NoRecallIndex):
     def __init__(self, until: int) -> None:
         self._until = until
 
-    async def search(self, query: RecallQuery) -> Findings:
-        return Findings(indexed_until=self._until)
+    async def search(self, query: RecallQuery) -> IndexAnswer:
+        return IndexAnswer(indexed_until=self._until)
 
 
 class Vectors(ScriptedDatabase):

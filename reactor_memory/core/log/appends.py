@@ -9,14 +9,14 @@ from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, message_values
 from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest
-from reactor_memory.database.operations import GroupedWrite, Step, Steps, Values
+from reactor_memory.database.operations import GroupedWrite, Query, Steps, Values
 
 
 def append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | None]]:
     """None for an append that the statement left out: `log.append` says why, or does it if that changed since."""
     if len(requests) == 1:
         return [(yield from _append_one(requests[0]))]
-    rows = yield Step("append_many", append_many_values(requests))
+    rows = yield Query("append_many", append_many_values(requests))
     last_seqs: dict[int, int] = {row[0] - 1: row[1] for row in rows}
     return [
         log.appended_until(request, last_seqs[place]) if place in last_seqs else None
@@ -25,7 +25,7 @@ def append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | 
 
 
 def _append_one(request: AppendRequest) -> Steps[Appended | None]:
-    rows = yield Step("append", append_values(request))
+    rows = yield Query("append", append_values(request))
     if not rows:
         return None
     last_seq, known_seq, known_fingerprint, known_size, owner_id, deleted_at = rows[0]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import to_json
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.models import LARGEST, ArchivedRanges, BranchRange
 
 
@@ -15,7 +15,7 @@ def read_archived(branch: Sequence[BranchRange]) -> Steps[ArchivedRanges]:
     """What callers archived of the branch. Costs what there is of it."""
     parts = [[part.conversation_id, part.start_seq, part.end_seq or LARGEST] for part in branch]
     values = {"group_id": group_of(branch[0].conversation_id), "parts": to_json(parts)}
-    rows = yield Step("archived_ranges", values)
+    rows = yield Query("archived_ranges", values)
     return ArchivedRanges(
         kept=tuple((start, end) for state, start, end in rows if state == "archived"),
         cleared=tuple((start, end) for state, start, end in rows if state == "cleared"),

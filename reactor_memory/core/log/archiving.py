@@ -14,8 +14,8 @@ from reactor_memory.core.log.archived_ranges import Ranges, is_inside, is_within
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
-from reactor_memory.core.ports import SUMMARIZE, Post, Refold
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.core.ports import SUMMARIZE, LedgerFold, Post
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Archived, BranchRange, Message, Session
 
@@ -28,7 +28,7 @@ def archive(
     cleared: bool,
     post: Post | None,
     now: int,
-    refold: Refold,
+    refold: LedgerFold,
 ) -> Steps[Archived]:
     """Archive the session's own messages up to `until_seq` (None: all there are), and `post` something in their place.
     What was posted before archives nothing more.
@@ -36,7 +36,7 @@ def archive(
     Raises `InvalidInputError` for a position that is not the session's own, or between a tool call and its results.
     """
     session = yield from log.lock_required(session_id, user_id)
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
     last = session.last_seq if until_seq is None else until_seq
     known = yield from read_archived(session.branch)
     if until_seq is not None and not is_within(until_seq, (*known.kept, *known.cleared)):
@@ -56,30 +56,30 @@ def archive(
     return Archived(message_count=count, summary=posted)
 
 
-def restore(session_id: str, user_id: str | None, *, from_seq: int, now: int, refold: Refold) -> Steps[int]:
+def restore(session_id: str, user_id: str | None, *, from_seq: int, now: int, refold: LedgerFold) -> Steps[int]:
     """Bring the session's own archived messages from `from_seq` on back into view and memory; how many there were."""
     session = yield from log.lock_required(session_id, user_id)
-    yield Step("lock_group", {"group_id": session.group_id})
+    yield Query("lock_group", {"group_id": session.group_id})
     untold = (yield from read_archived(session.branch)).cleared
-    rows = yield Step("restore_own", key_of(session_id) | {"start_seq": from_seq})
+    rows = yield Query("restore_own", key_of(session_id) | {"start_seq": from_seq})
     if rows:
         yield from _settle(session, untold, now=now, refold=refold)
     return len(rows)
 
 
-def _settle(session: Session, untold: Ranges, *, now: int, refold: Refold) -> Steps[None]:
+def _settle(session: Session, untold: Ranges, *, now: int, refold: LedgerFold) -> Steps[None]:
     """Contexts are laid out anew, and what is archived is sealed. `untold` is what was cleared until now: if that has
     changed, so has what memory tells, and what is cleared no more has to be found again.
     """
     key = key_of(session.session_id)
-    yield Step("touch_session", key | {"now": now})
+    yield Query("touch_session", key | {"now": now})
     cleared = (yield from read_archived(session.branch)).cleared
     back = [start for start, end in untold if not is_inside((start, end), cleared)]
-    yield Step("delete_layouts", key)
-    yield from HOOKS.on_retold(
+    yield Query("delete_layouts", key)
+    yield from HOOKS.on_memory_changed(
         session, back_from=back[0] if back else None, is_other=cleared != untold, now=now, refold=refold
     )
-    yield Step("make_due", key | {"kind": SUMMARIZE, "now": now})
+    yield Query("make_due", key | {"kind": SUMMARIZE, "now": now})
 
 
 def _check(session: Session, until_seq: int) -> Steps[None]:
@@ -122,4 +122,4 @@ def _put_away(own: BranchRange, group: Sequence[Session], state: str, other: str
         "state": state,
         "other": other,
     }
-    return len((yield Step("archive_own", key_of(own.conversation_id) | values)))
+    return len((yield Query("archive_own", key_of(own.conversation_id) | values)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from reactor_memory.core.log.rows import key_of, to_json, work_state_from
 from reactor_memory.core.ports import EVER, Ahead
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.models import LARGEST, Lease, WorkState
 
 
@@ -22,7 +22,7 @@ def claim(
         "by_name": int(wait_microseconds is None),
         "wait_microseconds": wait_microseconds or 0,
     }
-    rows = yield Step("claim", key_of(session_id) | values)
+    rows = yield Query("claim", key_of(session_id) | values)
     if not rows:
         return None
     fence, lease_until, attempts = rows[0]
@@ -30,13 +30,13 @@ def claim(
 
 
 def renew(lease: Lease, *, now: int, lease_microseconds: int) -> Steps[bool]:
-    rows = yield Step("renew", _lease_key(lease) | {"now": now, "lease_microseconds": lease_microseconds})
+    rows = yield Query("renew", _lease_key(lease) | {"now": now, "lease_microseconds": lease_microseconds})
     return bool(rows)
 
 
 def release(lease: Lease, *, due_at: int | None, attempts: int, parked: bool, error: str | None) -> Steps[None]:
     outcome = {"due_at": due_at, "attempts": attempts, "parked": int(parked), "last_error": error}
-    yield Step("release", _lease_key(lease) | outcome)
+    yield Query("release", _lease_key(lease) | outcome)
 
 
 def _lease_key(lease: Lease) -> dict[str, Any]:
@@ -48,15 +48,15 @@ def due(kinds: Sequence[str], *, now: int, limit: int, ahead: Ahead = EVER) -> S
     ranges = ((-1, now), (now + 2 * ahead.wait_microseconds, LARGEST))
     wanted = to_json([[kind, *times] for kind in kinds for times in ranges])
     values = {"wanted": wanted, "now": now, "limit": limit, "lease_microseconds": ahead.lease_microseconds}
-    rows = sorted((yield Step("due_work", values)), key=itemgetter(2, 1))
+    rows = sorted((yield Query("due_work", values)), key=itemgetter(2, 1))
     return {kind: tuple(row[1] for row in rows if row[0] == kind)[:limit] for kind in kinds}
 
 
 def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:
-    rows = yield Step("work_state", key_of(session_id) | {"kind": kind})
+    rows = yield Query("work_state", key_of(session_id) | {"kind": kind})
     return work_state_from(rows[0]) if rows else None
 
 
 def list_work(kind: str, *, limit: int = 100) -> Steps[tuple[WorkState, ...]]:
-    rows = yield Step("troubled_work", {"kind": kind, "limit": limit})
+    rows = yield Query("troubled_work", {"kind": kind, "limit": limit})
     return tuple(work_state_from(row) for row in rows)

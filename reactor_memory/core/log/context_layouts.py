@@ -6,12 +6,12 @@ from typing import Any
 
 from reactor_memory.core.log.rows import key_of, layout_from, layout_values
 from reactor_memory.core.log.summaries import get_summary_head, hold
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.models import Layout
 
 
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
-    rows = yield Step("layout", _layout_key(session_id, budget, settings_fingerprint))
+    rows = yield Query("layout", _layout_key(session_id, budget, settings_fingerprint))
     return layout_from(rows[0]) if rows else None
 
 
@@ -20,7 +20,7 @@ def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprin
         return
     summary = yield from get_summary_head(session_id)
     if layout.epoch == (summary.epoch if summary else 0):
-        yield Step("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
+        yield Query("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
 
 
 def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict[str, Any]:

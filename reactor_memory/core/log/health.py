@@ -9,7 +9,7 @@ from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.ports import StoreHealth
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
-from reactor_memory.database.operations import Statement, Step, Steps
+from reactor_memory.database.operations import Query, Statement, Steps
 from reactor_memory.database.schema import read_revision
 
 SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
@@ -48,9 +48,9 @@ async def scrub(database: Database, *, rewrite: bool = False) -> None:
 
 def _merge(merge: str) -> Steps[bool]:
     """Merge a part of a full-text index; whether there may be more to merge."""
-    before = yield Step("changed_rows", {})
-    yield Step(merge, {})
-    after = yield Step("changed_rows", {})
+    before = yield Query("changed_rows", {})
+    yield Query(merge, {})
+    after = yield Query("changed_rows", {})
     return after[0][0] - before[0][0] > 1  # one, if nothing was left to merge
 
 
@@ -68,16 +68,16 @@ def _describe_sqlite() -> Steps[StoreHealth]:
 
 
 def _describe_postgres() -> Steps[StoreHealth]:
-    version, name = (yield Step("server", {}))[0]
+    version, name = (yield Query("server", {}))[0]
     return (yield from _describe((("store", f"PostgreSQL {version}"), ("database", str(name)))))
 
 
 def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     first, *rest = details
     revision = yield from read_revision()
-    sessions, messages = (yield Step("totals", {}))[0]
+    sessions, messages = (yield Query("totals", {}))[0]
     of_features = yield from HOOKS.health()
-    gaps = yield Step("gaps", {"limit": 20})
+    gaps = yield Query("gaps", {"limit": 20})
     return StoreHealth(
         details=(
             *first,

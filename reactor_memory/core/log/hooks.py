@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import ClassVar
 
-from reactor_memory.core.ports import ErasedBranch, Refold
+from reactor_memory.core.ports import ErasedBranch, LedgerFold
 from reactor_memory.database.operations import Steps
 from reactor_memory.models import BranchRange, Session, Value
 
@@ -49,12 +49,12 @@ class LogHook:
         """These stored messages are cleared, withdrawn or `destroyed`."""
         yield from ()
 
-    def forget(self, gone: Gone, *, now: int, refold: Refold) -> Steps[None]:
+    def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
         """What is derived from these messages goes, in every branch that showed them."""
         yield from ()
 
-    def on_retold(
-        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    def on_memory_changed(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
     ) -> Steps[None]:
         """What is archived has changed. `is_other`: so has what memory tells; `back_from`: from there on messages that
         were cleared may be found again.
@@ -118,15 +118,15 @@ class LogHooks(LogHook):
         for hook in self._hooks:
             yield from hook.out_of_view(conversation_id, start, end, destroyed=destroyed)
 
-    def forget(self, gone: Gone, *, now: int, refold: Refold) -> Steps[None]:
+    def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
         for hook in self._hooks:
             yield from hook.forget(gone, now=now, refold=refold)
 
-    def on_retold(
-        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    def on_memory_changed(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
     ) -> Steps[None]:
         for hook in self._hooks:
-            yield from hook.on_retold(session, back_from=back_from, is_other=is_other, now=now, refold=refold)
+            yield from hook.on_memory_changed(session, back_from=back_from, is_other=is_other, now=now, refold=refold)
 
     def on_delete(self, session_id: str) -> Steps[None]:
         for hook in self._hooks:

@@ -12,7 +12,7 @@ from reactor_memory.core.ports import (
     AppendRequest,
     ContextQuery,
     ContextRows,
-    Refold,
+    LedgerFold,
     StoreHealth,
     Withdrawn,
 )
@@ -79,7 +79,7 @@ class SqlMessageStore:
         return await self._database.write(log.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
 
     async def withdraw(
-        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold
     ) -> Withdrawn:
         return await self._database.write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
 

@@ -40,10 +40,10 @@ from reactor_memory.core.ports import (
     AppendRequest,
     ContextQuery,
     ContextRows,
-    Refold,
+    LedgerFold,
     Withdrawn,
 )
-from reactor_memory.database.operations import Batch, Row, Rows, Step, Steps, bounded
+from reactor_memory.database.operations import Batch, Query, Row, Rows, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -105,7 +105,7 @@ def _first_session(rows: Rows) -> Session | None:
 
 def find_session(session_id: str) -> Steps[Session | None]:
     """Whoever owns it, deleted or not."""
-    return _first_session((yield Step("session", key_of(session_id))))
+    return _first_session((yield Query("session", key_of(session_id))))
 
 
 def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
@@ -114,7 +114,7 @@ def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
 
 
 def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
-    rows = yield Step("session_with_pins", key_of(session_id))
+    rows = yield Query("session_with_pins", key_of(session_id))
     if not rows:
         return None, ()
     session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
@@ -128,20 +128,20 @@ def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session 
 def append(request: AppendRequest) -> Steps[Appended]:
     key = key_of(request.session_id)
     rows = [message_values(message) for message in request.messages]
-    advanced = yield Step("advance", key | advance_values(request, rows) | {"batch_key": request.idempotency_key})
+    advanced = yield Query("advance", key | advance_values(request, rows) | {"batch_key": request.idempotency_key})
     if not advanced:
         return (yield from _not_advanced(request))
     appended = appended_until(request, int(advanced[0][0]))
     yield Batch("insert_message", list(_placed(request, rows, appended.first_seq)))
     if _passes_multiple(appended, request.work_every):
-        yield Step("make_due", key | {"kind": SUMMARIZE, "now": request.now})
+        yield Query("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
 
 
 def _not_advanced(request: AppendRequest) -> Steps[Appended]:
     """The first answer to the key of the request, unless it is refused."""
     yield from require(request.session_id, request.user_id)
-    known = yield Step("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
+    known = yield Query("find_batch", key_of(request.session_id) | {"batch_key": request.idempotency_key})
     return replay(request, *known[0])
 
 
@@ -241,7 +241,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     if session is None or not ranges:
         return ()
     parts = [part for start, end in ranges for part in stored_parts(session.branch, start - 1, end)]
-    rows = yield Step("messages_of_ranges", {"group_id": session.group_id, "ranges": ranges_of(parts)})
+    rows = yield Query("messages_of_ranges", {"group_id": session.group_id, "ranges": ranges_of(parts)})
     return tuple({row[0]: message_from(row) for row in rows}.values())
 
 
@@ -364,10 +364,10 @@ def read_parts(
         count = _how_many_within(parts, size)
         if count > 1:
             group_id = group_of(parts[0].conversation_id)
-            rows = yield Step(together, shared | {"group_id": group_id, "ranges": ranges_of(parts[:count])})
+            rows = yield Query(together, shared | {"group_id": group_id, "ranges": ranges_of(parts[:count])})
             in_order = rows if parts[0].start_seq < parts[1].start_seq else rows[::-1]
         else:
-            in_order = yield Step(alone, shared | parts[0].values() | {"limit": limit - len(found)})
+            in_order = yield Query(alone, shared | parts[0].values() | {"limit": limit - len(found)})
         found += map(message_from, in_order)
         parts, size = parts[max(1, count) :], size * 2
     return tuple(found[:limit])
@@ -404,9 +404,9 @@ def list_sessions(user_id: str | None, *, limit: int, cursor: str | None) -> Ste
     begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
     values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
     if user_id is None:
-        rows = yield Step("list_open", values)
+        rows = yield Query("list_open", values)
     else:
-        rows = yield Step("list_owned", values | {"owner_id": user_id})
+        rows = yield Query("list_owned", values | {"owner_id": user_id})
     previews: list[SessionPreview] = []
     for row in islice(rows, limit):
         previews.append((yield from _preview(row)))  # noqa: PERF401 (a comprehension cannot yield)
@@ -443,7 +443,7 @@ def _first_user_text(session_id: str, path: str | None) -> Steps[str]:
 
 def _user_text_of(part: BranchRange) -> Steps[str | None]:
     (stored,) = stored_parts([part], part.start_seq - 1, None)
-    rows = yield Step("first_shown_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
+    rows = yield Query("first_shown_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
     return rows[0][0] if rows else None
 
 
@@ -453,9 +453,9 @@ def _user_text_of(part: BranchRange) -> Steps[str | None]:
 def lock(session_id: str) -> Steps[Session | None]:
     """The session, after the root of its group was locked against all other changes of the group's shape."""
     root_id = group_of(session_id)
-    rows = yield Step("lock_session", key_of(root_id))
+    rows = yield Query("lock_session", key_of(root_id))
     if session_id != root_id:
-        rows = yield Step("lock_session", key_of(session_id))
+        rows = yield Query("lock_session", key_of(session_id))
     return _first_session(rows)
 
 
@@ -492,7 +492,7 @@ def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now
         forked_from_id=session_id,
         forked_at_seq=at_seq,
     )
-    inserted = yield Step("insert_fork", _fork_values(session, now))
+    inserted = yield Query("insert_fork", _fork_values(session, now))
     if not inserted:
         raise InvalidInputError("fork_id", "is taken; choose another random part")
     yield from HOOKS.on_fork(parent, fork_id, at_seq)
@@ -511,15 +511,17 @@ def _fork_values(session: Session, now: int) -> dict[str, object]:
     }
 
 
-def withdraw(session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold) -> Steps[Withdrawn]:
+def withdraw(
+    session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold
+) -> Steps[Withdrawn]:
     session = yield from lock_required(session_id, user_id)
     newest = yield from _newest(session.branch, 1)
     message, position = _withdrawable(session, newest, seq)
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
     withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
     yield from forget_titles(group, [withdrawn])
-    yield Step("withdraw_message", key_of(session_id) | {"seq": position})
-    yield Step("touch_session", key_of(session_id) | {"now": now})
+    yield Query("withdraw_message", key_of(session_id) | {"seq": position})
+    yield Query("touch_session", key_of(session_id) | {"now": now})
     others = yield from HOOKS.also_gone(group, [withdrawn])
     telling = [part for part in others if part != withdrawn]
     for part in telling:
@@ -538,10 +540,10 @@ def forget_titles(group: Iterable[Session], parts: Sequence[BranchRange]) -> Ste
     titles = {session.title for session in group if session.title is not None}
     for part in parts if titles else ():
         values = {"start_seq": part.start_seq, "end_seq": part.end_seq, "length": PREVIEW_SOURCE_LENGTH}
-        for row in (yield Step("shown_texts", key_of(part.conversation_id) | values)):
+        for row in (yield Query("shown_texts", key_of(part.conversation_id) | values)):
             title = title_from(row[0])
             if title in titles:
-                yield Step("take_title_away", key_of(part.conversation_id) | {"title": title})
+                yield Query("take_title_away", key_of(part.conversation_id) | {"title": title})
 
 
 def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) -> tuple[Message, int]:
@@ -571,11 +573,11 @@ def delete(
 
 def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | None = None) -> Steps[tuple[str, ...]]:
     """As `delete`, of a session that `lock` gave."""
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
     time = _deletion_time(group, now)
     went: list[str] = []
     for each in with_forks_below(session.session_id, group):
-        if (yield Step("mark_deleted", key_of(each) | {"now": time})):
+        if (yield Query("mark_deleted", key_of(each) | {"now": time})):
             went.append(each)
         if purge:
             yield from purge_session(each, now, forget_in=forget_in)
@@ -591,7 +593,7 @@ def _deletion_time(group: Sequence[Session], now: int) -> int:
 
 
 def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
-    rows = yield Step("idle_groups", {"before": before, "after": after, "limit": limit})
+    rows = yield Query("idle_groups", {"before": before, "after": after, "limit": limit})
     return tuple(
         IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
     )
@@ -600,7 +602,7 @@ def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tupl
 def delete_idle(
     group_id: str, *, before: int, now: int, purge: bool, forget_in: int | None = None
 ) -> Steps[tuple[str, ...]]:
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": group_id}))]
     alive = [session for session in group if session.deleted_at is None]
     if not alive or max(session.updated_at for session in alive) >= before:
         return ()
@@ -624,20 +626,20 @@ def purge_session(session_id: str, now: int, *, forget_in: int | None = None) ->
     With `forget_in` it is also noted that something is kept elsewhere: whoever finds the note so many microseconds
     later takes that away, if it was not done before.
     """
-    if not (yield Step("mark_purged", key_of(session_id) | {"now": now})):
+    if not (yield Query("mark_purged", key_of(session_id) | {"now": now})):
         return False
     yield from name_all_users()
     for query in PURGED:
-        yield Step(query, key_of(session_id))
+        yield Query(query, key_of(session_id))
     yield from HOOKS.on_purge(session_id)
     if forget_in is not None:
-        yield Step("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
+        yield Query("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
     return True
 
 
 def purge_deleted(*, before: int, limit: int, forget_in: int | None = None) -> Steps[int]:
     purged = 0
-    rows = yield Step("sessions_to_purge", {"before": before, "limit": limit})
+    rows = yield Query("sessions_to_purge", {"before": before, "limit": limit})
     for _, session_id, deleted_at in rows:
         purged += yield from purge_session(session_id, deleted_at, forget_in=forget_in)
     return purged
@@ -651,7 +653,7 @@ def recount_page(
 ) -> Steps[tuple[int, MessageKey | None]]:
     """Recount the next messages behind `after`: how many, and the last one of them (None: there are no more)."""
     position = {"group_id": after[0], "conversation_id": after[1], "seq": after[2]}
-    rows = yield Step("messages_of_other_tokenizers", position | {"tokenizer": tokenizer, "limit": limit})
+    rows = yield Query("messages_of_other_tokenizers", position | {"tokenizer": tokenizer, "limit": limit})
     counted = [(row[0], row[1], message_from(row[2:])) for row in rows]
     yield Batch(
         "store_token_count",

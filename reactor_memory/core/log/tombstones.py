@@ -8,7 +8,7 @@ from reactor_memory.core.log.branches import ranges_shown
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.core.ports import ErasedBranch
-from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.models import BranchRange, Message, Session
 
 
@@ -38,7 +38,7 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int
     yield Batch("give_bytes_back", values)
     destroyed = 0
     for each in values:
-        destroyed += len((yield Step("entomb_messages", each)))
+        destroyed += len((yield Query("entomb_messages", each)))
     return destroyed
 
 

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.models import LARGEST, ActiveSession, Notes
 
 
 def name_user(user_id: str) -> Steps[None]:
     """From here to the end of the transaction only the rows of this user exist."""
-    yield Step("name_user", {"user_id": user_id})
+    yield Query("name_user", {"user_id": user_id})
 
 
 def name_all_users() -> Steps[None]:
     """From here to the end of the transaction the rows of all users exist."""
-    yield Step("name_all_users", {})
+    yield Query("name_all_users", {})
 
 
 # Active sessions: which one a user talks in to an agent. `last_active_at` never goes back.
@@ -31,7 +31,7 @@ def name_all_users() -> Steps[None]:
 def get_active(user_id: str, agent_name: str) -> Steps[ActiveSession | None]:
     """None if there never was one; one that was deactivated has no `session_id`."""
     yield from name_user(user_id)
-    rows = yield Step("active_session", {"user_id": user_id, "agent_name": agent_name})
+    rows = yield Query("active_session", {"user_id": user_id, "agent_name": agent_name})
     return _active_session(rows[0]) if rows else None
 
 
@@ -41,7 +41,7 @@ def get_or_create_active(user_id: str, agent_name: str, candidate: str, *, now: 
     """
     yield from name_user(user_id)
     values = {"user_id": user_id, "agent_name": agent_name, "session_id": candidate, "now": now}
-    rows = yield Step("get_or_create_active", values)
+    rows = yield Query("get_or_create_active", values)
     return _active_session(rows[0])
 
 
@@ -52,9 +52,9 @@ def switch_active(
     yield from name_user(user_id)
     values = {"user_id": user_id, "agent_name": agent_name, "session_id": new, "now": now}
     if expected is None:
-        rows = yield Step("activate", values)
+        rows = yield Query("activate", values)
     else:
-        rows = yield Step("replace_active", values | {"expected": expected})
+        rows = yield Query("replace_active", values | {"expected": expected})
     return _active_session(rows[0]) if rows else None
 
 
@@ -67,14 +67,14 @@ def touch_active(user_id: str, agent_name: str, session_id: str, *, now: int) ->
 def list_active(user_id: str) -> Steps[tuple[ActiveSession, ...]]:
     """All agents of the user, the one used last first."""
     yield from name_user(user_id)
-    rows = yield Step("active_sessions_of_user", {"user_id": user_id})
+    rows = yield Query("active_sessions_of_user", {"user_id": user_id})
     return tuple(map(_active_session, rows))
 
 
 def deactivate_active(*, before: int) -> Steps[int]:
     """Deactivate what was used last before this time, of all users; how many."""
     yield from name_all_users()
-    rows = yield Step("deactivate_active", {"before": before})
+    rows = yield Query("deactivate_active", {"before": before})
     return len(rows)
 
 
@@ -94,14 +94,14 @@ def list_notes(user_id: str, agent_name: str, *, until: int = LARGEST, limit: in
     """The newest versions up to `until`, newest first."""
     yield from name_user(user_id)
     values = {"user_id": user_id, "agent_name": agent_name, "version": until, "limit": limit}
-    rows = yield Step("notes", values)
+    rows = yield Query("notes", values)
     return tuple(map(_notes, rows))
 
 
 def put_notes(notes: Notes) -> Steps[bool]:
     """Store the next version. False, and nothing stored, if `notes.version` is not the one after the newest."""
     yield from name_user(notes.user_id)
-    rows = yield Step("insert_notes", _notes_values(notes))
+    rows = yield Query("insert_notes", _notes_values(notes))
     return bool(rows)
 
 
@@ -111,13 +111,13 @@ def put_notes(notes: Notes) -> Steps[bool]:
 def list_users(*, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
     """The users behind `after`, in their order, of whom notes, active sessions or items are kept."""
     yield from name_all_users()
-    rows = yield Step("list_users", {"after": after, "limit": limit})
+    rows = yield Query("list_users", {"after": after, "limit": limit})
     return tuple(row[0] for row in rows)
 
 
 def all_notes(user_id: str) -> Steps[tuple[Notes, ...]]:
     yield from name_user(user_id)
-    rows = yield Step("notes_of_user", {"user_id": user_id})
+    rows = yield Query("notes_of_user", {"user_id": user_id})
     return tuple(map(_notes, rows))
 
 

@@ -19,8 +19,8 @@ from reactor_memory.core.ports import (
     Clock,
     ErasedBranch,
     KeptElsewhere,
+    LedgerFold,
     MessageStore,
-    Refold,
     Withdrawn,
 )
 from reactor_memory.core.validation import check_position, check_session_id, check_user_id
@@ -132,7 +132,7 @@ class Erasure:
         messages: MessageStore,
         aftermath: Aftermath,
         background: BackgroundWork,
-        refold: Refold,
+        refold: LedgerFold,
         clock: Clock,
         lease_seconds: float,
         timeout_seconds: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Clock, ErasedBranch, RecallIndex, Refold, SummaryStore
+from reactor_memory.core.ports import Clock, ErasedBranch, LedgerFold, RecallIndex, SummaryStore
 
 if TYPE_CHECKING:
     from reactor_memory.features.responses.models import ResponseStore
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class SummariesElsewhere:
     """`KeptElsewhere` for the summaries of a store that is no database."""
 
-    def __init__(self, summaries: SummaryStore, *, refold: Refold, clock: Clock) -> None:
+    def __init__(self, summaries: SummaryStore, *, refold: LedgerFold, clock: Clock) -> None:
         self._summaries = summaries
         self._refold = refold
         self._clock = clock

@@ -15,18 +15,18 @@ from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, Refold, Withdrawn
-from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, LedgerFold, Withdrawn
+from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease, Session
 
 
 def erase(
-    session_id: str, user_id: str | None, *, ranges: Sequence[tuple[int, int]], now: int, refold: Refold
+    session_id: str, user_id: str | None, *, ranges: Sequence[tuple[int, int]], now: int, refold: LedgerFold
 ) -> Steps[Erased]:
     session = yield from log.lock_required(session_id, user_id)
     parts = parts_to_erase(session, ranges)
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
     others = yield from HOOKS.also_gone(group, parts)
     parts = (*parts, *others)
     branches = branches_showing(group, parts)
@@ -34,10 +34,10 @@ def erase(
     destroyed = 0
     for part in parts:
         destroyed += yield from entomb(part.conversation_id, [(part.start_seq, part.end_seq or session.last_seq)])
-    yield Step("touch_session", key_of(session_id) | {"now": now})
+    yield Query("touch_session", key_of(session_id) | {"now": now})
     gone = Gone(parts=parts, branches=branches, with_others=bool(others))
     yield from HOOKS.forget(gone, now=now, refold=refold)
-    yield Step("delete_answers_of_group", {"group_id": session.group_id})
+    yield Query("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 
 
@@ -47,7 +47,7 @@ def begin(
     *,
     ranges: Sequence[tuple[int, int]],
     now: int,
-    refold: Refold,
+    refold: LedgerFold,
     lease_microseconds: int,
 ) -> Steps[tuple[Erased, Lease | None]]:
     """`erase`, and the lease of what is left to do after it: whoever finds it expired goes on. None if an earlier
@@ -58,7 +58,7 @@ def begin(
 
 
 def begin_withdrawal(
-    session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold, lease_microseconds: int
+    session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold, lease_microseconds: int
 ) -> Steps[tuple[Withdrawn, Lease | None]]:
     """`log.withdraw`, and the lease of what is left to do after it, as `begin` does."""
     withdrawn = yield from log.withdraw(session_id, user_id, seq=seq, now=now, refold=refold)
@@ -67,14 +67,14 @@ def begin_withdrawal(
 
 def _lease(session_id: str, now: int, lease_microseconds: int) -> Steps[Lease | None]:
     if (yield from background_work.work_state(session_id, ERASE)) is not None:
-        yield Step("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
+        yield Query("make_due", key_of(session_id) | {"kind": ERASE, "now": now})
         return None
     return (yield from background_work.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
 
 
 def finish(lease: Lease) -> Steps[None]:
     """Nothing is left to do, unless more was erased meanwhile, which took the lease away."""
-    yield Step("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
+    yield Query("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
 
 
 def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[str, ...]]]:
@@ -82,8 +82,8 @@ def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[s
     ids.
     """
     key = {"group_id": group_of(session_id)}
-    rows = yield Step("messages_taken_away", key)
-    group = [session_from(row) for row in (yield Step("lock_group", key))]
+    rows = yield Query("messages_taken_away", key)
+    group = [session_from(row) for row in (yield Query("lock_group", key))]
     parts = tuple(BranchRange(conversation_id=row[0], start_seq=row[1], end_seq=row[1]) for row in rows)
     return branches_showing(group, parts), tuple(row[2] for row in rows if row[2] is not None)
 
@@ -91,7 +91,7 @@ def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[s
 def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]:
     """`forget_user`, and a note for each group of the user that it is to be erased: whoever finds one later goes on."""
     values = {"owner_id": user_id, "kind": ERASE_USER, "now": now, "lease_microseconds": lease_microseconds}
-    yield Step("note_erasure_of_user", values)
+    yield Query("note_erasure_of_user", values)
     return (yield from forget_user(user_id, now=now))
 
 
@@ -102,31 +102,31 @@ def drop_work(session_ids: Sequence[str], kind: str) -> Steps[None]:
 
 def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:
     """Who owns the group, if it was not erased already, and its sessions, the root first."""
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": group_id}))]
     ids = sorted((each.session_id for each in group), key=lambda each: (is_fork(each), each))
     return next((each.owner_id for each in group if each.owner_id is not None), None), tuple(ids)
 
 
 def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[tuple[str, ...], ...]]:
-    roots = yield Step("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
+    roots = yield Query("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
     groups: list[tuple[str, ...]] = []
     for root in roots:
-        group = yield Step("group_ids", {"group_id": root[0]})
+        group = yield Query("group_ids", {"group_id": root[0]})
         groups.append(tuple(sorted((row[0] for row in group), key=lambda each: (is_fork(each), each))))
     return tuple(groups)
 
 
 def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ...]]:
-    group = yield Step("lock_group", {"group_id": group_id})
+    group = yield Query("lock_group", {"group_id": group_id})
     went: list[str] = []
     for session in map(session_from, group):
         if session.owner_id is None:
             continue
         log.check_owner(session.session_id, user_id, session.owner_id)
-        yield Step("mark_deleted", key_of(session.session_id) | {"now": now})
+        yield Query("mark_deleted", key_of(session.session_id) | {"now": now})
         yield from log.purge_session(session.session_id, now)
         went.append(session.session_id)
-    yield Step("disown_group", {"group_id": group_id, "owner_id": user_id})
+    yield Query("disown_group", {"group_id": group_id, "owner_id": user_id})
     return tuple(went)
 
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 from reactor_memory.core.context.message_forms import MessageLike
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import MessageStore, Redactor, Refold, SummaryStore
+from reactor_memory.core.ports import LedgerFold, MessageStore, Redactor, SummaryStore
 from reactor_memory.core.validation import checked_target
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.explain.explanation import Evidence, Explanation, about_facts, about_message, explain
@@ -32,7 +32,7 @@ class Explainer:
         summaries: SummaryStore,
         loader: ContextLoader,
         redactor: Redactor,
-        refold: Refold,
+        refold: LedgerFold,
     ) -> None:
         self._manager = manager
         self._messages = messages

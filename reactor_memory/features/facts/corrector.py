@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from reactor_memory.core.ports import Clock, MessageStore, Refold, SummaryStore
+from reactor_memory.core.ports import Clock, LedgerFold, MessageStore, SummaryStore
 from reactor_memory.core.validation import check_session_id, check_text, checked_fact_name
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -49,7 +49,7 @@ class Corrector:
         database: Database,
         messages: MessageStore,
         summaries: SummaryStore,
-        refold: Refold,
+        refold: LedgerFold,
         clock: Clock,
         hooks: Sequence[CorrectionHook],
         timeout_seconds: float,

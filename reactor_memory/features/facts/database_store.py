@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reactor_memory.core.log import background_work, context_layouts, summaries
-from reactor_memory.core.ports import EVER, Ahead, ErasedBranch, Refold
+from reactor_memory.core.ports import EVER, Ahead, ErasedBranch, LedgerFold
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import (
@@ -59,7 +59,7 @@ class SqlSummaryStore:
     async def put_summary(self, lease: Lease, summary: Summary) -> bool:
         return await self._database.write(fact_operations.put_summary, lease, summary)
 
-    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold) -> None:
         await self._database.write(fact_operations.lock_and_forget_messages, branches, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:

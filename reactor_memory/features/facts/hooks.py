@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from reactor_memory.core.log.hooks import Gone, LogHook
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.core.ports import Refold
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.facts import operations as facts
 from reactor_memory.models import Session
 
 
 class FactsHook(LogHook):
     def on_fork(self, parent: Session, fork_id: str, at_seq: int) -> Steps[None]:
-        yield Step("copy_corrections", key_of(parent.session_id) | {"fork_id": fork_id, "at_seq": at_seq})
+        yield Query("copy_corrections", key_of(parent.session_id) | {"fork_id": fork_id, "at_seq": at_seq})
 
-    def forget(self, gone: Gone, *, now: int, refold: Refold) -> Steps[None]:
+    def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
         yield from facts.forget_messages(gone.branches, now=now, refold=refold, untold=gone.with_others)
 
-    def on_retold(
-        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    def on_memory_changed(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
     ) -> Steps[None]:
         if is_other:
             yield from facts.fold_again(session, now=now, refold=refold)
         else:
-            yield from facts.retell(session, now=now, refold=refold)
+            yield from facts.renew_narrative(session, now=now, refold=refold)
 
     def on_purge(self, session_id: str) -> Steps[None]:
         yield from facts.forget([session_id])

@@ -18,7 +18,7 @@ from reactor_memory.background.kinds import RELEASE_SECONDS, LeaseLostError
 from reactor_memory.core.log.archived_ranges import is_within
 from reactor_memory.core.ports import SUMMARIZE, Amendments, Clock, MessageStore, SummaryStore
 from reactor_memory.core.validation import fingerprint
-from reactor_memory.features.facts.cleared import told, told_facts, told_segment
+from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.segments import archived_segment, next_segment
@@ -157,7 +157,7 @@ class LedgerJob:
         What people corrected is folded whole: a correction may be newer than the messages of the segment. So is the
         first segment of a branch that inherits a posted summary.
         """
-        segment, facts = await self._told(session, segment, facts)
+        segment, facts = await self._visible(session, segment, facts)
         posted = await self._amendments.read_posted(session.branch)
         if (posted and not summary.version) or await self._amendments.read_corrections(session.session_id):
             return await self._folded_whole(session, segment, facts)
@@ -169,10 +169,12 @@ class LedgerJob:
         )
         return folded or await self._folded_whole(session, segment, facts)
 
-    async def _told(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> tuple[Segment, Sequence[Fact]]:
+    async def _visible(
+        self, session: Session, segment: Segment, facts: Sequence[Fact]
+    ) -> tuple[Segment, Sequence[Fact]]:
         """What memory tells of a segment whose messages may be cleared by now."""
         cleared = (await self._amendments.read_archived(session.branch)).cleared
-        return told_segment(segment, cleared), told_facts(facts, cleared)
+        return segment_without_cleared(segment, cleared), facts_without_cleared(facts, cleared)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
@@ -200,7 +202,7 @@ class LedgerJob:
         extracted = await self._extractor.extract(session.session_id, left, names, failures=lease.attempts)
         facts = extracted.extraction.facts
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
-        shown = with_segment(ledger, *(await self._told(session, segment, facts)))
+        shown = with_segment(ledger, *(await self._visible(session, segment, facts)))
         folded = await anyio.to_thread.run_sync(self._fold.whole, shown)
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
@@ -331,7 +333,7 @@ class FullJob:
             posted=await self._amendments.read_posted(session.branch),
         )
         # what was read holds nothing of what is cleared, and neither does its narrative
-        left = msgspec.structs.replace(told(ledger, cleared), segments=ledger.segments)
+        left = msgspec.structs.replace(ledger_without_cleared(ledger, cleared), segments=ledger.segments)
         folded = self._fold.whole(left)
         return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
 

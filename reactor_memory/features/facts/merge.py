@@ -114,7 +114,7 @@ def refold(ledger: Ledger, *, max_fact_tokens: int, max_narrative_tokens: int, c
     facts = amended(_verified(ledger.facts), ledger.corrections)
     found = working_set(fold(facts), max_tokens=max_fact_tokens, count=count)
     return Summary(
-        narrative=fold_narrative(_told(ledger), max_tokens=max_narrative_tokens, count=count),
+        narrative=fold_narrative(_narrative_lines(ledger), max_tokens=max_narrative_tokens, count=count),
         facts_json=facts_to_json(found.kept),
         spare_json=facts_to_json(found.spare),
         covered_seq=ledger.covered_seq,
@@ -166,7 +166,7 @@ def posted_lines(text: str) -> list[str]:
     return [piece for sentence in sentences(text) for piece in _PIECES.findall(sentence)]
 
 
-def _told(ledger: Ledger) -> Iterator[str]:
+def _narrative_lines(ledger: Ledger) -> Iterator[str]:
     """What a posted summary says of the messages that it speaks for, then the segments that end behind them."""
     posted = ledger.posted or PostedSummary(seq=0, until_seq=0)
     yield from posted_lines(posted.text)

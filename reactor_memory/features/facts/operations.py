@@ -25,10 +25,10 @@ from reactor_memory.core.log.rows import (
     to_json,
 )
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
-from reactor_memory.core.ports import SUMMARIZE, ErasedBranch, Refold
-from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.core.ports import SUMMARIZE, ErasedBranch, LedgerFold
+from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.features.facts.amendment_fold import amended
-from reactor_memory.features.facts.cleared import told, told_facts
+from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
 from reactor_memory.models import (
     LARGEST,
     BranchRange,
@@ -58,9 +58,9 @@ def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> 
     segments: dict[str, list[Segment]] = {}
     facts: dict[tuple[str, int], list[Fact]] = {}
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
-    for row in (yield Step("segments_of_branch", _group(branch) | {"parts": parts})):
+    for row in (yield Query("segments_of_branch", _group(branch) | {"parts": parts})):
         segments.setdefault(row[0], []).append(segment_from(row))
-    for row in (yield Step("facts_of_branch", _group(branch) | {"parts": parts})):
+    for row in (yield Query("facts_of_branch", _group(branch) | {"parts": parts})):
         facts.setdefault((row[0], row[1]), []).append(fact_from(row[2:]))
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
@@ -70,7 +70,7 @@ def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> 
         corrections=(yield from read_corrections(branch[-1].conversation_id)),
         posted=(yield from read_posted(branch)),
     )
-    return ledger if cleared_too else told(ledger, (yield from read_archived(branch)).cleared)
+    return ledger if cleared_too else ledger_without_cleared(ledger, (yield from read_archived(branch)).cleared)
 
 
 def _group(branch: Sequence[BranchRange]) -> dict[str, str]:
@@ -86,17 +86,17 @@ def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> S
     """With the corrections of the branch itself, and without what memory leaves untold."""
     parts = _up_to((yield from _ends_of_segments(branch)))
     values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
-    rows = yield Step("facts_about", values)
+    rows = yield Query("facts_about", values)
     found = [fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None]
     corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
     cleared = (yield from read_archived(branch)).cleared if rows else ()
     return amended(
-        told_facts(found, cleared), [each for each in corrections if not is_within(each.source_seq, cleared)]
+        facts_without_cleared(found, cleared), [each for each in corrections if not is_within(each.source_seq, cleared)]
     )
 
 
 def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
-    return tuple(map(correction_from, (yield Step("corrections", key_of(session_id)))))
+    return tuple(map(correction_from, (yield Query("corrections", key_of(session_id)))))
 
 
 def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int | None]]]:
@@ -104,7 +104,7 @@ def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, in
     if len(branch) == 1:
         return [(branch[0].conversation_id, None)]
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
-    rows = yield Step("first_segments", _group(branch) | {"parts": parts})
+    rows = yield Query("first_segments", _group(branch) | {"parts": parts})
     firsts = {row[0]: (row[1], row[2]) for row in rows}
     ends: list[tuple[str, int | None]] = []
     next_start = LARGEST
@@ -118,36 +118,36 @@ def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, in
 
 
 def _segments(conversation_id: str) -> Steps[list[Segment]]:
-    return [segment_from(row) for row in (yield Step("segments", key_of(conversation_id)))]
+    return [segment_from(row) for row in (yield Query("segments", key_of(conversation_id)))]
 
 
 def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> Steps[bool]:
     if not (yield from _follows(lease, summary)):
         return False
-    if not (yield Step("store_segment", segment_values(segment))):
+    if not (yield Query("store_segment", segment_values(segment))):
         return False
-    yield Step("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
+    yield Query("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
     yield Batch("insert_fact", [fact_values(segment, ordinal, fact) for ordinal, fact in enumerate(facts)])
-    yield Step("store_summary", summary_values(lease.session_id, summary, lease.fence))
+    yield Query("store_summary", summary_values(lease.session_id, summary, lease.fence))
     return True
 
 
 def mark_outdated(session_id: str, *, now: int) -> Steps[int]:
     if not (yield from hold(session_id)):
         return 0
-    marked = yield Step("mark_outdated", key_of(session_id))
-    yield Step("make_due", key_of(session_id) | {"kind": SUMMARIZE, "now": now})
+    marked = yield Query("mark_outdated", key_of(session_id))
+    yield Query("make_due", key_of(session_id) | {"kind": SUMMARIZE, "now": now})
     return len(marked)
 
 
 def outdated_ranges(session_id: str) -> Steps[tuple[tuple[int, int], ...]]:
-    return tuple((row[0], row[1]) for row in (yield Step("outdated_ranges", key_of(session_id))))
+    return tuple((row[0], row[1]) for row in (yield Query("outdated_ranges", key_of(session_id))))
 
 
 def put_summary(lease: Lease, summary: Summary) -> Steps[bool]:
     if not (yield from _follows(lease, summary)):
         return False
-    yield Step("store_summary", summary_values(lease.session_id, summary, lease.fence))
+    yield Query("store_summary", summary_values(lease.session_id, summary, lease.fence))
     return True
 
 
@@ -155,7 +155,7 @@ def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
     """Whether this writer has the newest lease of a living session, and `summary` is the next version."""
     if not (yield from hold(lease.session_id)):
         return False
-    newest = yield Step("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
+    newest = yield Query("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
     if not newest or newest[0][0] != lease.fence:
         return False
     stored = (yield from get_summary_head(lease.session_id)) or Summary()
@@ -165,17 +165,19 @@ def _follows(lease: Lease, summary: Summary) -> Steps[bool]:
 # Content that went out of view
 
 
-def lock_and_forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> Steps[None]:
+def lock_and_forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold) -> Steps[None]:
     yield from _lock_all([branch.session for branch in branches])
     yield from forget_messages(branches, now=now, refold=refold)
 
 
 def _lock_all(branches: Sequence[Session]) -> Steps[None]:
     for session_id in sorted(branch.session_id for branch in branches):
-        yield Step("lock_session", key_of(session_id))
+        yield Query("lock_session", key_of(session_id))
 
 
-def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refold, untold: bool = False) -> Steps[None]:
+def forget_messages(
+    branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold, untold: bool = False
+) -> Steps[None]:
     """As `SummaryStore.invalidate`; the branches are locked. A worker that read the messages cannot write any
     more: its lease is gone, also one that was claimed while the branches were locked. `untold`: posted summaries went,
     too, which may have told of messages that no segment holds.
@@ -184,16 +186,16 @@ def forget_messages(branches: Sequence[ErasedBranch], *, now: int, refold: Refol
     uncorrected = 0
     for branch in branches:
         session_id = branch.session.session_id
-        yield Step("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
-        yield Step("take_leases_away", key_of(session_id))
+        yield Query("ensure_work", key_of(session_id) | {"kind": SUMMARIZE})
+        yield Query("take_leases_away", key_of(session_id))
         for start, end in branch.ranges:
             of_range = key_of(session_id) | {"start_seq": start, "end_seq": end}
-            uncorrected += len((yield Step("delete_corrections_of_messages", of_range)))
+            uncorrected += len((yield Query("delete_corrections_of_messages", of_range)))
         holding += (segment for segment in (yield from _segments(session_id)) if overlaps(segment, branch.ranges))
     for segment in holding:
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
-        yield Step("blank_segment", end)
-        yield Step("delete_facts_of_segment", end)
+        yield Query("blank_segment", end)
+        yield Query("delete_facts_of_segment", end)
     if not uncorrected and not untold and all_gone(holding, branches):
         return
     for branch in branches:
@@ -214,36 +216,36 @@ def overlaps(segment: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
     return any(segment.start_seq <= end and start <= segment.end_seq for start, end in ranges)
 
 
-def _refold(branch: Session, seq: int, now: int, refold: Refold, *, untold: bool = False) -> Steps[None]:
-    yield Step("delete_layouts", key_of(branch.session_id))
+def _refold(branch: Session, seq: int, now: int, refold: LedgerFold, *, untold: bool = False) -> Steps[None]:
+    yield Query("delete_layouts", key_of(branch.session_id))
     stored = yield from get_summary_head(branch.session_id)
     if stored is None or stored.covered_seq < seq:
         if untold:
-            yield from retell(branch, now=now, refold=refold)
+            yield from renew_narrative(branch, now=now, refold=refold)
         return
     folded = refolded(stored, (yield from read_ledger(branch.branch)), refold, now)
-    yield Step("store_summary", summary_values(branch.session_id, folded, fence=0))
-    yield Step("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
+    yield Query("store_summary", summary_values(branch.session_id, folded, fence=0))
+    yield Query("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
 
 
-def fold_again(session: Session, *, now: int, refold: Refold) -> Steps[None]:
+def fold_again(session: Session, *, now: int, refold: LedgerFold) -> Steps[None]:
     """What memory tells of the session has changed, and its ledger has not. A worker that read it before cannot write
     any more. What was covered without segments (`full` mode) waits for a new extraction, but for what was cleared.
     """
     key = key_of(session.session_id)
-    yield Step("ensure_work", key | {"kind": SUMMARIZE})
-    yield Step("take_leases_away", key)
-    yield Step("delete_layouts", key)
+    yield Query("ensure_work", key | {"kind": SUMMARIZE})
+    yield Query("take_leases_away", key)
+    yield Query("delete_layouts", key)
     stored = yield from get_summary_head(session.session_id)
     if stored is not None:
         folded = refolded(stored, (yield from read_ledger(session.branch)), refold, now)
         cleared = (yield from read_archived(session.branch)).cleared
         waiting = tuple(each for each in folded.stale_ranges if not is_inside(each, cleared))
         folded = replace(folded, stale_ranges=waiting)
-        yield Step("store_summary", summary_values(session.session_id, folded, fence=0))
+        yield Query("store_summary", summary_values(session.session_id, folded, fence=0))
 
 
-def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> Summary:
+def refolded(stored: SummaryHead, ledger: Ledger, refold: LedgerFold, now: int) -> Summary:
     """What follows `stored`. What it covered without segments (`full` mode) waits for a new extraction, too."""
     folded = refold(ledger)
     start = ledger.segments[-1].end_seq + 1 if ledger.segments else 1
@@ -265,28 +267,28 @@ def refolded(stored: SummaryHead, ledger: Ledger, refold: Refold, now: int) -> S
 def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
     """The one that reaches furthest, of equals the newest: so a late one of less never takes the place of more."""
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
-    rows = yield Step("ruling_posted", _group(branch) | {"parts": parts})
+    rows = yield Query("ruling_posted", _group(branch) | {"parts": parts})
     return PostedSummary(seq=rows[0][0], until_seq=rows[0][1], text=rows[0][2]) if rows else None
 
 
-def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: Refold) -> Steps[None]:
+def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: LedgerFold) -> Steps[None]:
     """The summary rules from now on; the log has its text."""
     yield from _lock_all([session])
-    yield Step("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
-    yield from retell(session, now=now, refold=refold, begin=True)
+    yield Query("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
+    yield from renew_narrative(session, now=now, refold=refold, begin=True)
 
 
-def retell(session: Session, *, now: int, refold: Refold, begin: bool = False) -> Steps[None]:
+def renew_narrative(session: Session, *, now: int, refold: LedgerFold, begin: bool = False) -> Steps[None]:
     """Make the narrative of the session anew; `begin`: also where there is no summary yet."""
     stored = yield from get_summary(session.session_id)
     if stored is None and not begin:
         return
-    told = retold(stored or Summary(), (yield from read_ledger(session.branch)), refold, now)
-    yield Step("store_summary", summary_values(session.session_id, told, fence=0))
-    yield Step("delete_layouts", key_of(session.session_id))
+    told = with_new_narrative(stored or Summary(), (yield from read_ledger(session.branch)), refold, now)
+    yield Query("store_summary", summary_values(session.session_id, told, fence=0))
+    yield Query("delete_layouts", key_of(session.session_id))
 
 
-def retold(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary:
+def with_new_narrative(stored: Summary, ledger: Ledger, refold: LedgerFold, now: int) -> Summary:
     """What follows `stored` when only the narrative changed. In `full` mode, where no segments are, the narrative is
     the posted summary until everything is read again.
     """
@@ -303,17 +305,17 @@ def retold(stored: Summary, ledger: Ledger, refold: Refold, now: int) -> Summary
 # Corrections
 
 
-def put_correction(session: Session, correction: FactCorrection, *, now: int, refold: Refold) -> Steps[bool]:
+def put_correction(session: Session, correction: FactCorrection, *, now: int, refold: LedgerFold) -> Steps[bool]:
     key = key_of(session.session_id)
     yield from _lock_all([session])
     source = ranges_between(session.branch, correction.source_seq - 1, correction.source_seq)
     if not (yield from hold(session.session_id)) or not source:
         return False
-    seen = yield Step("is_in_view", key_of(source[0].conversation_id) | {"seq": correction.source_seq})
+    seen = yield Query("is_in_view", key_of(source[0].conversation_id) | {"seq": correction.source_seq})
     if not seen:
         return False
-    yield Step("insert_correction", key | correction_values(correction))
-    yield Step("delete_pins_of_fact", key | {"anchor": correction.anchor, "key": correction.key})
+    yield Query("insert_correction", key | correction_values(correction))
+    yield Query("delete_pins_of_fact", key | {"anchor": correction.anchor, "key": correction.key})
     yield from _refold(session, 0, now, refold)
     return True
 
@@ -322,25 +324,25 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
     for session_id in session_ids:
         key = key_of(session_id)
         for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "delete_corrections"):
-            yield Step(query, key)
-        yield Step("forget_work", key)
+            yield Query(query, key)
+        yield Query("forget_work", key)
 
 
 # What summarizers cost
 
 
 def add_spending(session_id: str, *, day: int, tokens: int) -> Steps[None]:
-    yield Step("add_spending", key_of(session_id) | {"day": day, "tokens": tokens})
+    yield Query("add_spending", key_of(session_id) | {"day": day, "tokens": tokens})
 
 
 def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
-    rows = yield Step("spending", key_of(session_id) | {"day": day})
+    rows = yield Query("spending", key_of(session_id) | {"day": day})
     return Spending(session=rows[0][0], day=rows[0][1])
 
 
 def spent_for_owner(session_id: str, *, day: int) -> Steps[int]:
     """Tokens of all sessions of the session's owner on this day; 0 without one."""
-    return (yield Step("spent_for_owner", key_of(session_id) | {"day": day}))[0][0]
+    return (yield Query("spent_for_owner", key_of(session_id) | {"day": day}))[0][0]
 
 
 # Background work

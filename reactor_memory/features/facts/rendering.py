@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
-from reactor_memory.features.facts.standing import revalued
+from reactor_memory.features.facts.line_values import revalued
 from reactor_memory.models import RULED, SETTLED, BlockLine, Fact, Form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates

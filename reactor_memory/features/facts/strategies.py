@@ -13,8 +13,8 @@ from reactor_memory.core.context.selection import window_start
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, take_last
 from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
+from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.rendering import render_facts, render_narrative
-from reactor_memory.features.facts.standing import still_told
 from reactor_memory.models import (
     BlockLine,
     Fact,
@@ -112,7 +112,7 @@ class Hierarchical:
         most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
         told = render_narrative(summary.narrative, count=request.count_text)
-        still = still_told(told, shown)
+        still = still_said(told, shown)
         form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, most, crowd)
         lines = [offered[index] for index in chosen.kept]
         facts, narrative = fit_memory(

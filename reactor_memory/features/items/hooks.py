@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from reactor_memory.core.log.hooks import LogHook
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 
 
 class ItemsHook(LogHook):
     def on_user_forgotten(self, user_id: str, now: int) -> Steps[int]:
-        return len((yield Step("delete_items_of_user", {"user_id": user_id})))
+        return len((yield Query("delete_items_of_user", {"user_id": user_id})))
 
 
 HOOK = ItemsHook()

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.models import Item, ItemChange, JsonObject
 from reactor_memory.text.analyzer import terms
 
@@ -26,7 +26,7 @@ def read_items(user_id: str, keys: Sequence[tuple[str, str]]) -> Steps[tuple[Ite
     """The items under these namespaces and keys, in this order; None for what is not there."""
     yield from name_user(user_id)
     wanted = msgspec.json.encode(list(dict.fromkeys(keys))).decode()
-    rows = yield Step("items_of_keys", {"user_id": user_id, "keys": wanted})
+    rows = yield Query("items_of_keys", {"user_id": user_id, "keys": wanted})
     found = {(row[0], row[1]): row for row in rows}
     return tuple(_item(found[key]) if key in found else None for key in keys)
 
@@ -34,7 +34,7 @@ def read_items(user_id: str, keys: Sequence[tuple[str, str]]) -> Steps[tuple[Ite
 def list_items(user_id: str, namespace: str) -> Steps[tuple[Item, ...]]:
     """The items of the namespace and of all below it, changed last first."""
     yield from name_user(user_id)
-    rows = yield Step("items_below", {"user_id": user_id} | _below(namespace))
+    rows = yield Query("items_below", {"user_id": user_id} | _below(namespace))
     return tuple(map(_item, rows))
 
 
@@ -66,7 +66,7 @@ def find_items(
     found: list[tuple[Item, int]] = []
     page = limit if fits is None else max(limit, FIRST_PAGE)
     while len(found) < limit:
-        rows = yield Step("found_items", values | _below(namespace) | {"limit": page})
+        rows = yield Query("found_items", values | _below(namespace) | {"limit": page})
         read = ((_item(row[:5]), row[5]) for row in rows)
         found += [each for each in read if fits is None or fits(each[0].value)]
         if len(rows) < page:
@@ -81,7 +81,7 @@ def find_items(
 def list_item_namespaces(user_id: str) -> Steps[tuple[str, ...]]:
     """The namespaces that hold an item, in the order of their code points."""
     yield from name_user(user_id)
-    rows = yield Step("item_namespaces", {"user_id": user_id})
+    rows = yield Query("item_namespaces", {"user_id": user_id})
     return tuple(row[0] for row in rows)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import key_of, pin_from, pin_values
-from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.features.pins.placement import find_pin, not_in_view, place_pin, with_count
 from reactor_memory.models import Message, Pin, PinTarget
@@ -30,26 +30,26 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
     if placed not in pins:
         if all(placed.ordinal != each.ordinal for each in pins):
             placed = replace(placed, ordinal=(yield from _next_place(session_id)))
-        yield Step("store_pin", key_of(session_id) | pin_values(placed))
+        yield Query("store_pin", key_of(session_id) | pin_values(placed))
     return placed
 
 
 def _next_place(session_id: str) -> Steps[int]:
     """Behind all pins, those of cleared messages, too."""
-    return max((row[0] for row in (yield Step("pins", key_of(session_id)))), default=0) + 1
+    return max((row[0] for row in (yield Query("pins", key_of(session_id)))), default=0) + 1
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
     yield from log.lock_required(session_id, user_id)
     known = find_pin((yield from read_pins(session_id, user_id)), target)
     if known is not None:
-        yield Step("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
+        yield Query("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
     return known is not None
 
 
 def recount_pins(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
     """Recount some pins that another tokenizer counted; whether there may be more."""
-    rows = yield Step("pins_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
+    rows = yield Query("pins_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
     counted = [(row[1], with_count(pin_from(row[2:]), tokenizer, count)) for row in rows]
     yield Batch("store_pin", [key_of(session_id) | pin_values(pin) for session_id, pin in counted])
     return len(rows) == limit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reactor_memory.core.log.hooks import LogHook
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.posted_summaries.operations import posted_telling_of, take_posted
 from reactor_memory.models import BranchRange, Session
 
@@ -19,7 +19,7 @@ class PostedSummariesHook(LogHook):
         return (yield from take_posted(group, parts))
 
     def on_purge(self, session_id: str) -> Steps[None]:
-        yield Step("delete_posted_summaries", key_of(session_id))
+        yield Query("delete_posted_summaries", key_of(session_id))
 
 
 HOOK = PostedSummariesHook()

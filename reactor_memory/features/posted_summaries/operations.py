@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import called, posted_about
 from reactor_memory.core.log.rows import key_of, message_from, object_from
-from reactor_memory.core.ports import PostRequest, Refold
-from reactor_memory.database.operations import Batch, Rows, Step, Steps
+from reactor_memory.core.ports import LedgerFold, PostRequest
+from reactor_memory.database.operations import Batch, Query, Rows, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import TITLE_KEY, BranchRange, Message, PostedSummary, Session
@@ -19,7 +19,7 @@ MESSAGE_COLUMNS = 14
 """Of a row of `messages_to_export`; then comes what a store keeps beside the message."""
 
 
-def post_summary(request: PostRequest, *, refold: Refold) -> Steps[Message]:
+def post_summary(request: PostRequest, *, refold: LedgerFold) -> Steps[Message]:
     """Append the summary, and let it rule from now on."""
     batch = request.batch
     session = yield from log.lock_required(batch.session_id, batch.user_id)
@@ -28,23 +28,23 @@ def post_summary(request: PostRequest, *, refold: Refold) -> Steps[Message]:
     key = key_of(batch.session_id)
     if not appended.replayed:
         if request.title is not None:
-            yield Step("set_title", key | {"title": request.title})
+            yield Query("set_title", key | {"title": request.title})
         posted = PostedSummary(seq=appended.last_seq, until_seq=request.until_seq)
         yield from fact_operations.put_posted(session, posted, now=batch.now, refold=refold)
-    (row,) = yield Step("messages_to_export", key | {"after": appended.last_seq - 1, "limit": 1})
+    (row,) = yield Query("messages_to_export", key | {"after": appended.last_seq - 1, "limit": 1})
     return message_from(row[:MESSAGE_COLUMNS])
 
 
-def post_in_place(request: PostRequest, last: int, *, refold: Refold) -> Steps[tuple[Message, bool]]:
+def post_in_place(request: PostRequest, last: int, *, refold: LedgerFold) -> Steps[tuple[Message, bool]]:
     """Post the summary for the messages up to `last`; and whether that had been done before under its key."""
     batch = request.batch
-    known = yield Step("find_batch", key_of(batch.session_id) | {"batch_key": batch.idempotency_key})
+    known = yield Query("find_batch", key_of(batch.session_id) | {"batch_key": batch.idempotency_key})
     return (yield from post_summary(replace(request, until_seq=last), refold=refold)), bool(known)
 
 
 def posted_telling_of(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
     """Where the posted summaries that tell of these messages are stored."""
-    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
+    rows = yield Query("posted_of_group", {"group_id": group[0].group_id})
     return _about(rows, group, parts)
 
 
@@ -52,7 +52,7 @@ def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps
     """The posted summaries that tell of these messages are none any more, and no session of the group is called as one
     of them said; where their messages are stored.
     """
-    rows = yield Step("posted_of_group", {"group_id": group[0].group_id})
+    rows = yield Query("posted_of_group", {"group_id": group[0].group_id})
     gone = _about(rows, group, parts)
     yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
     metadata = {(row[0], row[1]): object_from(row[3]) for row in rows}

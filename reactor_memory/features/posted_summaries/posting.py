@@ -7,7 +7,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from reactor_memory.core.batches import BatchMaker
-from reactor_memory.core.ports import BackgroundWork, Post, PostRequest, Refold
+from reactor_memory.core.ports import BackgroundWork, LedgerFold, Post, PostRequest
 from reactor_memory.core.validation import check_idempotency_key, check_position, check_session_id, check_user_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -25,7 +25,7 @@ class PostedSummaries:
         database: Database,
         batches: BatchMaker,
         background: BackgroundWork,
-        refold: Refold,
+        refold: LedgerFold,
         timeout_seconds: float,
     ) -> None:
         self._database = database

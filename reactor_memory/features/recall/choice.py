@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.selection import Count
 from reactor_memory.core.context.turns import runs_of_turns
-from reactor_memory.core.ports import Findings, Found
+from reactor_memory.core.ports import IndexAnswer, IndexHit
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.recall.days import asked_days
 from reactor_memory.features.recall.entries import searchable
@@ -109,7 +109,7 @@ def query_terms(text: str, named: Iterable[Name]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
 
 
-def wanted(findings: Findings, named: Sequence[Name], shown: Shown, room: int) -> Wanted:
+def wanted(findings: IndexAnswer, named: Sequence[Name], shown: Shown, room: int) -> Wanted:
     """What of the findings is worth reading to fill `room` tokens, and the places beside it."""
     scores = _Scores(findings)
     telling = [set(name.terms) for name in _telling(named, findings)]
@@ -127,7 +127,7 @@ def wanted(findings: Findings, named: Sequence[Name], shown: Shown, room: int) -
     return Wanted(tuple(best[: min(MAX_TURNS, max(MIN_TURNS, room // SHORT_TURN_TOKENS))]), tuple(anchors))
 
 
-def _beside(found: Found) -> Iterator[tuple[int, int]]:
+def _beside(found: IndexHit) -> Iterator[tuple[int, int]]:
     """Where the turns are whose border is the message `found`, and the message that tells that the later one ends."""
     first, last = found.turn
     if found.seq == first > 1:
@@ -148,7 +148,7 @@ def joint(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _whole_turns(
-    messages: Sequence[Message], findings: Findings, asked: Collection[tuple[int, int]], before: int
+    messages: Sequence[Message], findings: IndexAnswer, asked: Collection[tuple[int, int]], before: int
 ) -> Iterator[Sequence[Message]]:
     """The turns that were found and `asked` for, and those beside them that were read from their beginning to their
     end. Of others only a part may have been read: what lies beside what was found in a long turn is left out, for it
@@ -175,7 +175,7 @@ def _runs(messages: Sequence[Message], ranges: Sequence[tuple[int, int]]) -> Ite
 
 
 def choose(
-    findings: Findings,
+    findings: IndexAnswer,
     named: Sequence[Name],
     shown: Shown,
     facts: Sequence[Fact],
@@ -289,7 +289,7 @@ def _scored_lines(
 class _Scores:
     """What the findings score, by anchor and by message."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: IndexAnswer) -> None:
         self.anchors: dict[str, float] = {}
         self.messages: dict[int, float] = {}
         for found in findings.found:
@@ -307,7 +307,7 @@ class _Scores:
 class _Scorer:
     """Scores what was read by the entries that found it, with the bonus for a whole name in its text."""
 
-    def __init__(self, findings: Findings, named: Sequence[Name]) -> None:
+    def __init__(self, findings: IndexAnswer, named: Sequence[Name]) -> None:
         self._names = [name.text for name in _telling(named, findings)]
         self._scores = _Scores(findings)
 
@@ -325,7 +325,7 @@ class _Scorer:
         return NAME_BONUS if any(holds(folded, name) for name in self._names) else 1.0
 
 
-def _telling(named: Iterable[Name], findings: Findings) -> Iterator[Name]:
+def _telling(named: Iterable[Name], findings: IndexAnswer) -> Iterator[Name]:
     """The names that tell an entry from the others."""
     most = max(FEW_ENTRIES, COMMON_SHARE * findings.total)
     for name in named:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.ports import Findings, IndexPart, RecallQuery
+from reactor_memory.core.ports import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.database.database import Database
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.models import LARGEST, Lease
@@ -28,7 +28,7 @@ class SqlRecallIndex:
     async def extend(self, lease: Lease, part: IndexPart) -> bool:
         return await self._database.write_relaxed(recall.extend, lease, part)
 
-    async def search(self, query: RecallQuery) -> Findings:
+    async def search(self, query: RecallQuery) -> IndexAnswer:
         return await self._database.read(recall.search, query)
 
     async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
@@ -53,8 +53,8 @@ class NoRecallIndex:
     async def extend(self, lease: Lease, part: IndexPart) -> bool:
         return False
 
-    async def search(self, query: RecallQuery) -> Findings:
-        return Findings()
+    async def search(self, query: RecallQuery) -> IndexAnswer:
+        return IndexAnswer()
 
     async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
         """Nothing to forget."""

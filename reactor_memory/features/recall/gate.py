@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from reactor_memory.core.ports import Findings
+from reactor_memory.core.ports import IndexAnswer
 from reactor_memory.models import Value
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 
@@ -62,7 +62,7 @@ def outside(named: Iterable[Name], shown: Iterable[str]) -> tuple[Name, ...]:
     return tuple(waiting)
 
 
-def known(unknown: Iterable[Name], findings: Findings, *, before: int) -> bool:
+def known(unknown: Iterable[Name], findings: IndexAnswer, *, before: int) -> bool:
     """Whether something older than the message `before` holds one of the names whole.
 
     A word that may be no name at all must be rare among the messages.

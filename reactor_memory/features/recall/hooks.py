@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reactor_memory.core.log.hooks import Gone, LogHook
-from reactor_memory.core.ports import Refold
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.models import Session
 
@@ -12,12 +12,12 @@ from reactor_memory.models import Session
 class RecallHook(LogHook):
     merges = ("merge_index",)
 
-    def forget(self, gone: Gone, *, now: int, refold: Refold) -> Steps[None]:
+    def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
         for branch in gone.branches:
             yield from recall.truncate([branch.session.session_id], seq=branch.ranges[0][0])
 
-    def on_retold(
-        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    def on_memory_changed(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
     ) -> Steps[None]:
         if back_from is not None:
             yield from recall.truncate([session.session_id], seq=back_from)
@@ -26,7 +26,7 @@ class RecallHook(LogHook):
         yield from recall.forget([session_id])
 
     def health(self) -> Steps[tuple[tuple[str, str], ...]]:
-        return (recall.state_detail((yield Step("recall_state", {}))[0]),)
+        return (recall.state_detail((yield Query("recall_state", {}))[0]),)
 
 
 HOOK = RecallHook()

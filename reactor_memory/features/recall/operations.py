@@ -15,8 +15,8 @@ import msgspec
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.branches import group_of, indexed_ranges, outside
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.core.ports import Findings, Found, IndexEntry, IndexPart, RecallQuery
-from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.core.ports import IndexAnswer, IndexEntry, IndexHit, IndexPart, RecallQuery
+from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.recall.ranking import rarity, scored
 from reactor_memory.models import BranchRange, Lease
 from reactor_memory.text.analyzer import terms
@@ -44,15 +44,15 @@ def indexed_until(conversation_id: str) -> Steps[int]:
 
 
 def _range(conversation_id: str) -> Steps[tuple[int, int] | None]:
-    rows = yield Step("recall_range", key_of(conversation_id))
+    rows = yield Query("recall_range", key_of(conversation_id))
     return (rows[0][0], rows[0][1]) if rows else None
 
 
 def extend(lease: Lease, part: IndexPart) -> Steps[bool]:
-    rows = yield Step("hold_session", key_of(lease.session_id))
+    rows = yield Query("hold_session", key_of(lease.session_id))
     if not rows or rows[0][0] is not None:
         return False
-    newest = yield Step("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
+    newest = yield Query("lock_work", key_of(lease.session_id) | {"kind": lease.kind})
     if not newest or newest[0][0] != lease.fence:
         return False
     indexed = yield from _range(part.conversation_id)
@@ -60,7 +60,7 @@ def extend(lease: Lease, part: IndexPart) -> Steps[bool]:
         return False
     yield Batch("insert_recall_entry", [_entry_values(part.conversation_id, entry) for entry in part.entries])
     start = indexed[0] if indexed else part.start_seq
-    yield Step("store_recall_range", key_of(part.conversation_id) | {"start_seq": start, "end_seq": part.end_seq})
+    yield Query("store_recall_range", key_of(part.conversation_id) | {"start_seq": start, "end_seq": part.end_seq})
     return True
 
 
@@ -78,26 +78,26 @@ def _entry_values(conversation_id: str, entry: IndexEntry) -> dict[str, Any]:
     }
 
 
-def search(query: RecallQuery) -> Steps[Findings]:
+def search(query: RecallQuery) -> Steps[IndexAnswer]:
     held = yield from _ranges(query.branch)
     indexed = indexed_ranges(query.branch, held)
     if not indexed:
-        return Findings(frequencies=dict.fromkeys(query.terms, 0))
+        return IndexAnswer(frequencies=dict.fromkeys(query.terms, 0))
     parts = outside(indexed, (yield from read_archived(query.branch)).cleared)
     frequencies = dict.fromkeys(query.terms, 0)
     if parts:
         once = tuple({part.conversation_id: part for part in parts}.values())
-        for number, count in (yield Step("recall_frequencies", _search_values(once, frequencies))):
+        for number, count in (yield Query("recall_frequencies", _search_values(once, frequencies))):
             frequencies[query.terms[number]] = count
     until = indexed[-1].end_seq or 0
     weights = {term: round(WEIGHT_UNIT * rarity(count, until)) for term, count in frequencies.items() if count}
-    found: list[Found] = []
+    found: list[IndexHit] = []
     if weights:
         whole = [part for part in parts if (part.start_seq, part.end_seq) == held[part.conversation_id]]
         rest = [part for part in parts if part not in whole]
         found += yield from _best("recall_search", whole, weights)
         found += yield from _best("recall_search_within", rest, weights)
-    answer = Findings(found=tuple(found), frequencies=frequencies, total=until, indexed_until=until)
+    answer = IndexAnswer(found=tuple(found), frequencies=frequencies, total=until, indexed_until=until)
     best = scored(answer)
     return msgspec.structs.replace(best, found=best.found[: query.limit])
 
@@ -106,13 +106,13 @@ def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int]]]:
     """What the index holds of each conversation of the branch."""
     ids = [part.conversation_id for part in branch]
     values = {"group_id": group_of(ids[-1]), "conversations": to_json(ids)}
-    return {row[0]: (row[1], row[2]) for row in (yield Step("recall_ranges", values))}
+    return {row[0]: (row[1], row[2]) for row in (yield Query("recall_ranges", values))}
 
 
-def _best(query: str, parts: Sequence[BranchRange], weights: Mapping[str, int]) -> Steps[list[Found]]:
+def _best(query: str, parts: Sequence[BranchRange], weights: Mapping[str, int]) -> Steps[list[IndexHit]]:
     if not parts:
         return []
-    rows = yield Step(query, _search_values(parts, weights) | {"limit": CANDIDATES})
+    rows = yield Query(query, _search_values(parts, weights) | {"limit": CANDIDATES})
     return [_found(row, tuple(weights)) for row in rows]
 
 
@@ -128,10 +128,10 @@ def _search_values(parts: Sequence[BranchRange], weights: Mapping[str, int]) -> 
     }
 
 
-def _found(row: Row, wanted: Sequence[str]) -> Found:
+def _found(row: Row, wanted: Sequence[str]) -> IndexHit:
     seq, anchor, turn_start, turn_end, length, numbers = row
     held = sorted({wanted[int(number)] for number in str(numbers).split(",")})
-    return Found(seq=seq, anchor=anchor, turn=(turn_start, turn_end), terms=tuple(held), length=length)
+    return IndexHit(seq=seq, anchor=anchor, turn=(turn_start, turn_end), terms=tuple(held), length=length)
 
 
 def state_detail(row: Row) -> tuple[str, str]:
@@ -144,17 +144,17 @@ def truncate(session_ids: Iterable[str], *, seq: int) -> Steps[None]:
         indexed = yield from _range(session_id)
         if indexed is None or indexed[1] < seq:
             continue
-        segments = yield Step("segments", key_of(session_id))
+        segments = yield Query("segments", key_of(session_id))
         start = min((row[1] for row in segments if row[1] <= seq <= row[2]), default=seq)
-        yield Step("delete_recall_entries", key_of(session_id) | {"key": term_key(session_id), "start_seq": start})
-        yield Step("delete_recall_range", key_of(session_id))
+        yield Query("delete_recall_entries", key_of(session_id) | {"key": term_key(session_id), "start_seq": start})
+        yield Query("delete_recall_range", key_of(session_id))
         if indexed[0] < start:
             values = {"start_seq": indexed[0], "end_seq": start - 1}
-            yield Step("store_recall_range", key_of(session_id) | values)
+            yield Query("store_recall_range", key_of(session_id) | values)
 
 
 def forget(session_ids: Iterable[str]) -> Steps[None]:
     for session_id in session_ids:
         key = key_of(session_id)
-        yield Step("delete_recall_entries", key | {"key": term_key(session_id), "start_seq": 0})
-        yield Step("delete_recall_range", key)
+        yield Query("delete_recall_entries", key | {"key": term_key(session_id), "start_seq": 0})
+        yield Query("delete_recall_range", key)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Findings, Found, IndexEntry
+from reactor_memory.core.ports import IndexAnswer, IndexEntry, IndexHit
 from reactor_memory.text.analyzer import terms
 
 K1, B = 1.2, 0.75
@@ -38,7 +38,7 @@ class Postings:
         kept.add(entry for entry, _ in self.entries if entry.seq < seq)
         return kept
 
-    def find(self, wanted: Sequence[str], *, first: int = 1, last: int) -> tuple[list[Found], dict[str, int]]:
+    def find(self, wanted: Sequence[str], *, first: int = 1, last: int) -> tuple[list[IndexHit], dict[str, int]]:
         """The entries from `first` to `last` that hold one of the terms, and how many hold each, wherever they are."""
         hits: defaultdict[int, list[str]] = defaultdict(list)
         for term in wanted:
@@ -49,11 +49,11 @@ class Postings:
         return [_found(*self.entries[position], its_terms) for position, its_terms in hits.items()], frequencies
 
 
-def _found(entry: IndexEntry, length: int, its_terms: Sequence[str]) -> Found:
-    return Found(seq=entry.seq, anchor=entry.anchor, turn=entry.turn, terms=tuple(its_terms), length=length)
+def _found(entry: IndexEntry, length: int, its_terms: Sequence[str]) -> IndexHit:
+    return IndexHit(seq=entry.seq, anchor=entry.anchor, turn=entry.turn, terms=tuple(its_terms), length=length)
 
 
-def scored(findings: Findings) -> Findings:
+def scored(findings: IndexAnswer) -> IndexAnswer:
     """The findings with their scores, best first; of equals the newer one, a message before a line."""
     rarities = {term: rarity(count, findings.total) for term, count in findings.frequencies.items()}
     lengths = [found.length for found in findings.found]
@@ -62,10 +62,10 @@ def scored(findings: Findings) -> Findings:
     return replace(findings, found=tuple(sorted(ranked, key=_rank)))
 
 
-def joined(indexed: Findings, direct: Findings) -> Findings:
+def joined(indexed: IndexAnswer, direct: IndexAnswer) -> IndexAnswer:
     """Two findings over different entries as one."""
     terms_of_both = indexed.frequencies.keys() | direct.frequencies.keys()
-    return Findings(
+    return IndexAnswer(
         found=(*indexed.found, *direct.found),
         frequencies={t: indexed.frequencies.get(t, 0) + direct.frequencies.get(t, 0) for t in sorted(terms_of_both)},
         total=indexed.total + direct.total,
@@ -78,10 +78,10 @@ def rarity(count: int, total: int) -> float:
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
-def _score(found: Found, rarities: Mapping[str, float], usual: float) -> float:
+def _score(found: IndexHit, rarities: Mapping[str, float], usual: float) -> float:
     norm = K1 * (1 - B + B * found.length / usual)
     return found.similarity + sum(rarities[term] for term in found.terms) * (K1 + 1) / (1 + norm)
 
 
-def _rank(found: Found) -> tuple[float, int, str]:
+def _rank(found: IndexHit) -> tuple[float, int, str]:
     return -found.score, -found.seq, found.anchor

@@ -19,7 +19,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
 from reactor_memory.core.context.report import Context, Part
 from reactor_memory.core.ports import (
-    Findings,
+    IndexAnswer,
     MessageStore,
     RecallIndex,
     RecallQuery,
@@ -169,7 +169,7 @@ class Recaller:
 
     async def _findings(
         self, question: Question, session: Session, user_id: str | None, draft: Draft, limit: int = FOUND
-    ) -> Findings:
+    ) -> IndexAnswer:
         query = RecallQuery(
             session_id=session.session_id,
             branch=session.branch,
@@ -276,12 +276,12 @@ def _texts_of(anchors: Iterable[str], facts: Iterable[Fact]) -> dict[str, str]:
     return {anchor: "\n".join(line.text for line in render_facts(told, count=len)) for anchor, told in about.items()}
 
 
-def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redactor) -> Findings:
+def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redactor) -> IndexAnswer:
     postings = Postings()
     postings.add(message_entries(redacted(messages, redactor)))
     last = messages[-1].seq or 0
     found, frequencies = postings.find(query.terms, last=last)
-    return Findings(found=tuple(found), frequencies=frequencies, total=len(messages))
+    return IndexAnswer(found=tuple(found), frequencies=frequencies, total=len(messages))
 
 
 def _is_short(messages: Sequence[Message]) -> bool:

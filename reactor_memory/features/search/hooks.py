@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.core.log.hooks import LogHook
-from reactor_memory.core.ports import Refold
+from reactor_memory.core.ports import LedgerFold
 from reactor_memory.database.operations import Steps
 from reactor_memory.features.search import operations as search
 from reactor_memory.models import Session
@@ -15,8 +15,8 @@ class SearchHook(LogHook):
     def out_of_view(self, conversation_id: str, start: int, end: int, *, destroyed: bool) -> Steps[None]:
         yield from search.forget_range(conversation_id, start, end)
 
-    def on_retold(
-        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: Refold
+    def on_memory_changed(
+        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
     ) -> Steps[None]:
         if back_from is not None:
             yield from search.index_again(session.session_id, max(back_from, session.branch[-1].start_seq))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import anyio
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Embedder, Findings, Found, IndexPart, RecallIndex, RecallQuery
+from reactor_memory.core.ports import Embedder, IndexAnswer, IndexHit, IndexPart, RecallIndex, RecallQuery
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS
@@ -63,7 +63,7 @@ class MeaningIndex:
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._words.forget(session_ids)
 
-    async def search(self, query: RecallQuery) -> Findings:
+    async def search(self, query: RecallQuery) -> IndexAnswer:
         by_words = await self._words.search(query)
         if not by_words.indexed_until:
             return by_words
@@ -93,7 +93,7 @@ class MeaningIndex:
         )
 
 
-def with_meanings(by_words: Findings, near: Sequence[Near], *, above: float, limit: int) -> Findings:
+def with_meanings(by_words: IndexAnswer, near: Sequence[Near], *, above: float, limit: int) -> IndexAnswer:
     """The findings with what is `near`: a message that words found counts more, another one is added. Facts stand for
     themselves. Nothing that is just as alike as `above` counts for it, and what is the same `FULL_SCORE`.
     """
@@ -105,7 +105,7 @@ def with_meanings(by_words: Findings, near: Sequence[Near], *, above: float, lim
     # Of the usual length, so that nothing that was found by its words counts as longer than before.
     usual = round(sum(found.length for found in by_words.found) / max(1, len(by_words.found)))
     added = [
-        Found(seq=each.seq, turn=each.turn, length=usual, similarity=worth[each.seq])
+        IndexHit(seq=each.seq, turn=each.turn, length=usual, similarity=worth[each.seq])
         for each in near
         if each.seq not in held
     ]
@@ -113,7 +113,7 @@ def with_meanings(by_words: Findings, near: Sequence[Near], *, above: float, lim
     return replace(best, found=best.found[:limit])
 
 
-def _lifted(found: Found, worth: dict[int, float]) -> Found:
+def _lifted(found: IndexHit, worth: dict[int, float]) -> IndexHit:
     if found.anchor or found.seq not in worth:
         return found
     return replace(found, similarity=found.similarity + worth[found.seq])

@@ -16,7 +16,7 @@ from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_json
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.core.ports import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
-from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.recall.operations import WEIGHT_UNIT, term_key
 from reactor_memory.features.recall.ranking import K1, B, rarity
@@ -61,7 +61,7 @@ def search_messages(query: SearchQuery) -> Steps[SearchAnswer]:
     that the user can see.
     """
     yield from name_user(query.user_id)
-    rows = yield Step("visible_conversations", {"user_id": query.user_id})
+    rows = yield Query("visible_conversations", {"user_id": query.user_id})
     allowed = _of_agents(rows, query.agent_names)
     visible = visible_parts(allowed, query.conversation_ids)
     bounds = yield from _bounds(query, visible, allowed)
@@ -133,7 +133,7 @@ def _bounds(query: SearchQuery, visible: Sequence[Visible], allowed: Sequence[Ro
     if query.before is None:
         return shared
     everywhere = to_json([_part(row, LAST_SEQ) for row in allowed]) or "[]"
-    rows = yield Step("place_of_message", {"visible": everywhere, "message_id": query.before})
+    rows = yield Query("place_of_message", {"visible": everywhere, "message_id": query.before})
     if not rows:
         raise InvalidInputError("before", "is the id of no message that can be found")
     conversation_id, seq, sent_at = rows[0]
@@ -156,12 +156,12 @@ def _by_words(
     wanted: Sequence[str], visible: Sequence[Visible], total: int, bounds: dict[str, Any]
 ) -> Steps[list[Place]]:
     scopes = sorted({part.scope for part in visible})
-    counts = yield Step("search_frequencies", bounds | _terms(wanted, scopes, dict.fromkeys(range(len(wanted)), 0)))
+    counts = yield Query("search_frequencies", bounds | _terms(wanted, scopes, dict.fromkeys(range(len(wanted)), 0)))
     rarities = {number: rarity(count, total) for number, count in counts}
     weights = {number: round(WEIGHT_UNIT * value) for number, value in rarities.items()}
     if not weights:
         return []
-    rows = yield Step("search_words", bounds | _terms(wanted, scopes, weights))
+    rows = yield Query("search_words", bounds | _terms(wanted, scopes, weights))
     return by_score(_scores(rows, rarities))
 
 
@@ -198,12 +198,12 @@ def nearest_places(query: SearchQuery | NearQuery, bounds: dict[str, Any]) -> St
         "vector": query.vector,
         "min_similarity": query.min_similarity,
     }
-    rows = yield Step("compares_vectors", {})
+    rows = yield Query("compares_vectors", {})
     if rows[0][0]:
-        found = yield Step("nearest_embeddings", values)
+        found = yield Query("nearest_embeddings", values)
         return {(row[0], row[1]): row[2] for row in found}
     # Newest first, as the other statement has it: of equals these are the nearest.
-    stored = sorted((yield Step("visible_embeddings", values)), key=itemgetter(1), reverse=True)
+    stored = sorted((yield Query("visible_embeddings", values)), key=itemgetter(1), reverse=True)
     vectors = [row[2] for row in stored]
     scores = nearest(query.vector or (), vectors, at_least=query.min_similarity, limit=bounds["limit"])
     return {(stored[place][0], stored[place][1]): similarity for place, similarity in scores}
@@ -211,7 +211,7 @@ def nearest_places(query: SearchQuery | NearQuery, bounds: dict[str, Any]) -> St
 
 def _read(page: Sequence[tuple[Place, float]], show: Callable[[Place], str]) -> Steps[tuple[MessageHit, ...]]:
     places = [(group_of(conversation_id), conversation_id, seq) for (conversation_id, seq), _ in page]
-    rows = yield Step("found_messages", {"places": to_json(places) or "[]"})
+    rows = yield Query("found_messages", {"places": to_json(places) or "[]"})
     messages = {(row[0], row[1]): message_from(row[1:]) for row in rows}
     return tuple(
         MessageHit(conversation_id=show(place), message=messages[place], score=score)
@@ -224,7 +224,7 @@ def _read(page: Sequence[tuple[Place, float]], show: Callable[[Place], str]) -> 
 
 
 def search_progress(conversation_id: str) -> Steps[SearchProgress | None]:
-    rows = yield Step("search_progress", key_of(conversation_id))
+    rows = yield Query("search_progress", key_of(conversation_id))
     if not rows:
         return None
     indexed_seq, embedded_seq, model, parked, _ = rows[0]
@@ -236,14 +236,14 @@ def behind_in_words(*, after: str, now: int, limit: int, ahead: Ahead = EVER) ->
     leased or put off until further `ahead` is there, too: a wrong clock did that.
     """
     values = {"kind": INDEX_SEARCH, "now": now, "limit": limit}
-    rows = yield Step("behind_in_words", _page(after) | asdict(ahead) | values)
+    rows = yield Query("behind_in_words", _page(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
 
 def behind_in_meanings(*, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
     """As `behind_in_words`, of the kind `EMBED_SEARCH`."""
     values = {"kind": EMBED_SEARCH, "model": model, "now": now, "limit": limit}
-    rows = yield Step("behind_in_meanings", _page(after) | asdict(ahead) | values)
+    rows = yield Query("behind_in_meanings", _page(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
 
@@ -259,10 +259,10 @@ def index_words(lease: Lease, part: IndexedRange) -> Steps[bool]:
         return False
     key = key_of(part.conversation_id)
     progress = {"after": part.after, "end_seq": part.end_seq, "parked": part.parked}
-    if not (yield Step("advance_indexed", key | progress)):
+    if not (yield Query("advance_indexed", key | progress)):
         return False
     in_view = yield from _in_view(part)
-    [(*_, scope)] = yield Step("search_progress", key)
+    [(*_, scope)] = yield Query("search_progress", key)
     values = [_word_values(entry, scope) for entry in part.words if entry.seq in in_view]
     yield Batch("insert_search_entry", [key | each | {"now": part.read_at} for each in values])
     return True
@@ -285,14 +285,14 @@ def index_meanings(lease: Lease, part: IndexedRange, *, model: str) -> Steps[boo
         return False
     key = key_of(part.conversation_id)
     advance = {"after": part.after, "first": part.first, "end_seq": part.end_seq, "model": model}
-    if not (yield Step("advance_embedded", key | advance | {"parked": part.parked})):
+    if not (yield Query("advance_embedded", key | advance | {"parked": part.parked})):
         return False
     if part.after == part.first:
-        yield Step("delete_embeddings", key | {"start_seq": 0, "end_seq": LAST_SEQ})
+        yield Query("delete_embeddings", key | {"start_seq": 0, "end_seq": LAST_SEQ})
     in_view = yield from _in_view(part)
     values = [_vector_values(meaning) for meaning in part.meanings if meaning.seq in in_view]
     yield Batch("insert_embedding", [key | each | {"model": model, "now": part.read_at} for each in values])
-    yield Step("mark_vectorized", key | {"end_seq": part.end_seq, "read_at": part.read_at})
+    yield Query("mark_vectorized", key | {"end_seq": part.end_seq, "read_at": part.read_at})
     return True
 
 
@@ -309,24 +309,24 @@ def _vector_values(meaning: Meaning) -> dict[str, Any]:
 def _may_write(lease: Lease, part: IndexedRange) -> Steps[bool]:
     """Whether this writer has the newest lease of a living conversation, which nobody changes until we are done."""
     key = key_of(part.conversation_id)
-    alive = yield Step("hold_session", key)
+    alive = yield Query("hold_session", key)
     if not alive or alive[0][0] is not None:
         return False
-    newest = yield Step("lock_work", key | {"kind": lease.kind})
+    newest = yield Query("lock_work", key | {"kind": lease.kind})
     if not newest or newest[0][0] != lease.fence:
         return False
-    yield Step("begin_search_progress", key | {"scope": term_key(part.owner_id), "after": part.first})
+    yield Query("begin_search_progress", key | {"scope": term_key(part.owner_id), "after": part.first})
     return True
 
 
 def _in_view(part: IndexedRange) -> Steps[frozenset[int]]:
     """The messages of the range that are there still: one may have been erased since it was read."""
-    rows = yield Step("seqs_in_view", key_of(part.conversation_id) | {"after": part.after, "end_seq": part.end_seq})
+    rows = yield Query("seqs_in_view", key_of(part.conversation_id) | {"after": part.after, "end_seq": part.end_seq})
     return frozenset(row[0] for row in rows)
 
 
 def search_backlog(*, model: str | None = None) -> Steps[SearchBacklog]:
-    words, meanings, parked = (yield Step("search_backlog", {"model": model}))[0]
+    words, meanings, parked = (yield Query("search_backlog", {"model": model}))[0]
     return SearchBacklog(words=words, meanings=meanings if model is not None else 0, parked=parked)
 
 
@@ -340,17 +340,17 @@ def state_detail(backlog: SearchBacklog) -> tuple[str, str]:
 
 def forget_range(conversation_id: str, start_seq: int, end_seq: int) -> Steps[None]:
     values = key_of(conversation_id) | {"start_seq": start_seq, "end_seq": end_seq}
-    yield Step("delete_search_entries", values)
-    yield Step("delete_embeddings", values)
+    yield Query("delete_search_entries", values)
+    yield Query("delete_embeddings", values)
 
 
 def index_again(conversation_id: str, start_seq: int) -> Steps[None]:
     """Messages from `start_seq` on can be found again: the index has to hold them once more."""
     yield from forget_range(conversation_id, start_seq, LAST_SEQ)
-    yield Step("rewind_search", key_of(conversation_id) | {"end_seq": start_seq - 1})
+    yield Query("rewind_search", key_of(conversation_id) | {"end_seq": start_seq - 1})
 
 
 def forget(conversation_ids: Iterable[str]) -> Steps[None]:
     for conversation_id in conversation_ids:
         yield from forget_range(conversation_id, 0, LAST_SEQ)
-        yield Step("delete_search_progress", key_of(conversation_id))
+        yield Query("delete_search_progress", key_of(conversation_id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import to_json
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.operations import LAST_SEQ, Visible, everything_of, nearest_places
 
@@ -27,7 +27,7 @@ def nearest_in_branch(query: NearQuery) -> Steps[tuple[Near, ...]]:
     places = [
         (held_by, seq, by_id[held_by].start_seq, by_id[held_by].end_seq, ends[held_by]) for held_by, seq in similarities
     ]
-    rows = yield Step("turns_of_messages", {"group_id": parts[0].group_id, "places": to_json(places)})
+    rows = yield Query("turns_of_messages", {"group_id": parts[0].group_id, "places": to_json(places)})
     found = (
         Near(seq=seq, turn=(start, end), similarity=similarities[held_by, seq]) for held_by, seq, start, end in rows
     )

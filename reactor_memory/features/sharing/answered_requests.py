@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from reactor_memory.database.operations import Row, Step, Steps
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.features.sharing.principals import AnsweredRequest
 
 FORGOTTEN_BY_A_CLAIM = 3
@@ -20,26 +20,26 @@ def claim_request(request: AnsweredRequest, *, now: int, forget_before: int = 0)
     """
     yield from forget_requests(before=forget_before, limit=FORGOTTEN_BY_A_CLAIM)
     while True:
-        if (yield Step("claim_request", structs.asdict(request) | {"now": now})):
+        if (yield Query("claim_request", structs.asdict(request) | {"now": now})):
             return None
-        rows = yield Step("answered_request", _key(request.principal_id, request.request_key))
+        rows = yield Query("answered_request", _key(request.principal_id, request.request_key))
         if rows:  # else it was released between the two
             return _request(rows[0])
 
 
 def answer_request(request: AnsweredRequest) -> Steps[None]:
     """Store status and body, and the group if it is known only now. The first answer stays."""
-    yield Step("answer_request", structs.asdict(request))
+    yield Query("answer_request", structs.asdict(request))
 
 
 def release_request(principal_id: str, request_key: str) -> Steps[None]:
     """The request failed and may be repeated. One that was answered is kept."""
-    yield Step("release_request", _key(principal_id, request_key))
+    yield Query("release_request", _key(principal_id, request_key))
 
 
 def forget_requests(*, before: int, limit: int = 1000) -> Steps[int]:
     """Forget those that were begun before this time, the oldest first; how many."""
-    return len((yield Step("forget_requests", {"before": before, "limit": limit})))
+    return len((yield Query("forget_requests", {"before": before, "limit": limit})))
 
 
 def _key(principal_id: str, request_key: str) -> dict[str, object]:

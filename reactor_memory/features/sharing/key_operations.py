@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from reactor_memory.database.operations import Row, Step, Steps
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.features.sharing.principals import ApiKey, Grant, Operation
 
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
@@ -23,23 +23,23 @@ def add_api_key(key: ApiKey) -> Steps[bool]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
     }
-    return bool((yield Step("insert_api_key", values)))
+    return bool((yield Query("insert_api_key", values)))
 
 
 def find_api_key(key_prefix: str) -> Steps[ApiKey | None]:
-    rows = yield Step("api_key", {"key_prefix": key_prefix})
+    rows = yield Query("api_key", {"key_prefix": key_prefix})
     return _api_key(rows[0]) if rows else None
 
 
 def list_api_keys() -> Steps[tuple[ApiKey, ...]]:
     """All of them, the oldest first."""
-    rows = yield Step("api_keys", {})
+    rows = yield Query("api_keys", {})
     return tuple(map(_api_key, rows))
 
 
 def revoke_api_key(key_prefix: str, *, now: int) -> Steps[bool]:
     """False if there is no such key, or it was revoked before."""
-    return bool((yield Step("revoke_api_key", {"key_prefix": key_prefix, "now": now})))
+    return bool((yield Query("revoke_api_key", {"key_prefix": key_prefix, "now": now})))
 
 
 def _api_key(row: Row) -> ApiKey:

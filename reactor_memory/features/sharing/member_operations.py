@@ -13,7 +13,7 @@ from msgspec import structs
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import key_of, object_from, to_json
 from reactor_memory.core.log.user_rows import name_all_users, name_user
-from reactor_memory.database.operations import Row, Step, Steps
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.errors import (
     SessionDeletedError,
     SessionNotFoundError,
@@ -39,7 +39,7 @@ def list_memberships(group_id: str) -> Steps[tuple[Membership, ...]]:
 
 def members_of(group_id: str) -> Steps[tuple[Membership, ...]]:
     """Without the owner."""
-    return tuple(_membership(row) for row in (yield Step("memberships", {"group_id": group_id})))
+    return tuple(_membership(row) for row in (yield Query("memberships", {"group_id": group_id})))
 
 
 def put_membership(
@@ -53,9 +53,9 @@ def put_membership(
         return None
     values = structs.asdict(membership)
     if creating:
-        rows = yield Step("add_membership", values)
+        rows = yield Query("add_membership", values)
     else:
-        rows = yield Step("change_membership", values)
+        rows = yield Query("change_membership", values)
     if not rows:
         return None
     if creating:
@@ -67,9 +67,9 @@ def put_membership(
 def remove_membership(group_id: str, user_id: str, audit: AuditRecord) -> Steps[bool]:
     """Also takes back an offer of ownership to this user. False if there is no such member beside the owner."""
     yield from _locked_root(group_id)
-    if not (yield Step("remove_membership", {"group_id": group_id, "user_id": user_id})):
+    if not (yield Query("remove_membership", {"group_id": group_id, "user_id": user_id})):
         return False
-    yield Step("delete_transfer_to", {"group_id": group_id, "user_id": user_id})
+    yield Query("delete_transfer_to", {"group_id": group_id, "user_id": user_id})
     yield from add_audit(audit)
     return True
 
@@ -108,18 +108,18 @@ def offer_ownership(transfer: OwnershipTransfer, audit: AuditRecord) -> Steps[Ow
 
 
 def transfer_of(group_id: str) -> Steps[OwnershipTransfer | None]:
-    rows = yield Step("transfer_of_group", {"group_id": group_id})
+    rows = yield Query("transfer_of_group", {"group_id": group_id})
     return _transfer(rows[0]) if rows else None
 
 
 def add_transfer(transfer: OwnershipTransfer) -> Steps[None]:
-    yield Step("add_transfer", structs.asdict(transfer))
+    yield Query("add_transfer", structs.asdict(transfer))
 
 
 def list_transfers(user_id: str) -> Steps[tuple[OwnershipTransfer, ...]]:
     """Those that this user gave or got, oldest first."""
     yield from name_user(user_id)
-    return tuple(_transfer(row) for row in (yield Step("transfers_of_user", {"user_id": user_id})))
+    return tuple(_transfer(row) for row in (yield Query("transfers_of_user", {"user_id": user_id})))
 
 
 def accept_ownership(
@@ -132,17 +132,17 @@ def accept_ownership(
     if transfer is None or transfer.to_user_id != user_id:
         return None
     key = key_of(transfer.group_id)
-    if not (yield Step("remove_membership", key | {"user_id": user_id})):
+    if not (yield Query("remove_membership", key | {"user_id": user_id})):
         return None
-    yield Step("hand_over", key | {"owner_id": transfer.from_user_id, "new_owner_id": user_id})
+    yield Query("hand_over", key | {"owner_id": transfer.from_user_id, "new_owner_id": user_id})
     before = Membership(
         group_id=transfer.group_id,
         user_id=transfer.from_user_id,
         access_level="manager",
         created_at=audit.created_at,
     )
-    yield Step("add_membership", structs.asdict(before))
-    yield Step("delete_transfers", key)
+    yield Query("add_membership", structs.asdict(before))
+    yield Query("delete_transfers", key)
     yield from check_everything(user_id, quotas)
     yield from add_audit(audit)
     return transfer
@@ -153,7 +153,7 @@ def decline_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Ste
     transfer = yield from _locked_transfer(transfer_id)
     if transfer is None or user_id not in (transfer.from_user_id, transfer.to_user_id):
         return None
-    yield Step("delete_transfers", key_of(transfer.group_id))
+    yield Query("delete_transfers", key_of(transfer.group_id))
     yield from add_audit(audit)
     return transfer
 
@@ -161,7 +161,7 @@ def decline_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Ste
 def _locked_transfer(transfer_id: str) -> Steps[OwnershipTransfer | None]:
     """The offer, if it is still pending when its group is locked."""
     yield from name_all_users()
-    rows = yield Step("transfer_of_id", {"transfer_id": transfer_id})
+    rows = yield Query("transfer_of_id", {"transfer_id": transfer_id})
     if not rows:
         return None
     group_id = _transfer(rows[0]).group_id
@@ -175,7 +175,7 @@ def _locked_transfer(transfer_id: str) -> Steps[OwnershipTransfer | None]:
 
 def add_audit(record: AuditRecord) -> Steps[None]:
     """One of this id that is there stays as it is."""
-    yield Step("add_audit", audit_values(record))
+    yield Query("add_audit", audit_values(record))
 
 
 def audit_values(record: AuditRecord) -> dict[str, Any]:
@@ -184,16 +184,16 @@ def audit_values(record: AuditRecord) -> dict[str, Any]:
 
 def list_audit(group_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[AuditRecord, ...]]:
     """Oldest first, behind the record `after`."""
-    rows = yield Step("audit_records", {"group_id": group_id, "after": after, "limit": limit})
+    rows = yield Query("audit_records", {"group_id": group_id, "after": after, "limit": limit})
     return tuple(map(_audit_record, rows))
 
 
 def forget_user(user_id: str) -> Steps[int]:
     """Take the user out of all groups. What they did stays on record, but not that it was they."""
-    memberships = yield Step("delete_memberships_of_user", {"user_id": user_id})
-    transfers = yield Step("delete_transfers_of_user", {"user_id": user_id})
-    yield Step("forget_actor", {"user_id": user_id})
-    yield Step("forget_target", {"user_id": user_id})
+    memberships = yield Query("delete_memberships_of_user", {"user_id": user_id})
+    transfers = yield Query("delete_transfers_of_user", {"user_id": user_id})
+    yield Query("forget_actor", {"user_id": user_id})
+    yield Query("forget_target", {"user_id": user_id})
     return len(memberships) + len(transfers)
 
 

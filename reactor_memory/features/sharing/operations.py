@@ -16,7 +16,7 @@ from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, ti
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.core.ports import INDEX_SEARCH, SUMMARIZE, Appended, AppendRequest
-from reactor_memory.database.operations import Row, Rows, Step, Steps
+from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -58,7 +58,7 @@ def get_conversation(
     """
     if user_id is not None:
         yield from name_user(user_id)
-    rows = yield Step("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
+    rows = yield Query("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
     found = _conversation(rows[0], user_id) if rows else None
     if found is None or (found.session.deleted_at is not None and not deleted):
         return None
@@ -75,7 +75,7 @@ def list_group(
         yield from name_user(user_id)
     created_at, conversation_id = after or (0, "")
     values = {"user_id": user_id, "created_at": created_at, "conversation_id": conversation_id, "limit": limit}
-    rows = yield Step("shared_group", {"group_id": group_id} | values)
+    rows = yield Query("shared_group", {"group_id": group_id} | values)
     return (yield from _described([_conversation(row, user_id) for row in rows]))
 
 
@@ -107,7 +107,7 @@ def _page(query: ConversationsQuery, after: tuple[int, str], limit: int) -> Step
         "only_newest": int(query.mode == "latest-fork"),
         "limit": limit,
     }
-    return (yield Step("conversations_of_user", values))
+    return (yield Query("conversations_of_user", values))
 
 
 def _matching(rows: Rows, query: ConversationsQuery) -> Iterator[Conversation]:
@@ -161,7 +161,7 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
     asked, count = 0, _FIRST_PARTS
     while wanted := [number for number, each in enumerate(found) if _is_wanting(each, newest[number], asked)]:
         parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
-        for row in (yield Step("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
+        for row in (yield Query("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
             place: int = row[0]
             newest[place].append(row)
         asked, count = asked + count, count * 2
@@ -207,7 +207,7 @@ def find_message(session: Session, message_id: str) -> Steps[Message | None]:
     """The message of this id on the branch, whoever may see it."""
     ranges = log.ranges_of(log.stored_parts(session.branch, 0, None))
     values = {"group_id": session.group_id, "ranges": ranges, "message_id": message_id}
-    rows = yield Step("message_of_id", values)
+    rows = yield Query("message_of_id", values)
     return message_from(rows[0]) if rows else None
 
 
@@ -226,7 +226,7 @@ def create_conversation(new: NewConversation, audit: AuditRecord, quotas: Quotas
         "metadata": to_json(new.metadata),
         "now": new.now,
     }
-    if (yield Step("create_conversation", key_of(new.conversation_id) | values)):
+    if (yield Query("create_conversation", key_of(new.conversation_id) | values)):
         yield from check_conversations(new.owner_id, quotas)
         yield from add_audit(audit)
     yield from log.require(new.conversation_id, new.owner_id)
@@ -269,12 +269,12 @@ def _fork(new: NewFork, parent: Session) -> Steps[None]:
     described = yield from _present(new.parent_id, parent.owner_id)
     yield from log.fork(new.parent_id, parent.owner_id, at_seq=new.at_seq, fork_id=new.fork_id, now=new.now)
     names = {"title": new.title or parent.title, "agent_name": described.agent_name}
-    yield Step("describe_fork", key_of(new.fork_id) | names)
+    yield Query("describe_fork", key_of(new.fork_id) | names)
 
 
 def rename_conversation(conversation_id: str, title: str | None, audit: AuditRecord) -> Steps[bool]:
     """False if it was deleted meanwhile."""
-    renamed = yield Step("rename_conversation", key_of(conversation_id) | {"title": title})
+    renamed = yield Query("rename_conversation", key_of(conversation_id) | {"title": title})
     if renamed:
         yield from add_audit(audit)
     return bool(renamed)
@@ -287,14 +287,14 @@ def title_conversation(conversation_id: str) -> Steps[str | None]:
         return session and session.title
     title = title_from((yield from _first_text(session)))
     if title is not None:
-        yield Step("title_conversation", key_of(conversation_id) | {"title": title})
+        yield Query("title_conversation", key_of(conversation_id) | {"title": title})
     return title
 
 
 def _first_text(session: Session) -> Steps[str]:
     for part in session.branch:
         (stored,) = log.stored_parts([part], part.start_seq - 1, None)
-        rows = yield Step("first_shown_text", {**stored.values(), "length": PREVIEW_SOURCE_LENGTH})
+        rows = yield Query("first_shown_text", {**stored.values(), "length": PREVIEW_SOURCE_LENGTH})
         if rows:
             return rows[0][0]
     return ""
@@ -326,16 +326,16 @@ def restore_conversation(
     session = yield from log.lock(conversation_id)
     if session is None or session.deleted_at is None:
         return None if session is None else ()
-    group = [session_from(row) for row in (yield Step("lock_group", {"group_id": session.group_id}))]
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
     deletion = {"group_id": session.group_id, "deleted_at": session.deleted_at}
-    if any(purged_at is not None for _, purged_at in (yield Step("deleted_together", deletion))):
+    if any(purged_at is not None for _, purged_at in (yield Query("deleted_together", deletion))):
         return None
     together = [each for each in group if each.deleted_at == session.deleted_at]
     _check_parents(together, group)
-    yield Step("restore_deleted", deletion)
+    yield Query("restore_deleted", deletion)
     for each in together:
         for kind in (SUMMARIZE, INDEX_SEARCH):
-            yield Step("make_due", key_of(each.session_id) | {"kind": kind, "now": audit.created_at})
+            yield Query("make_due", key_of(each.session_id) | {"kind": kind, "now": audit.created_at})
     yield from check_everything(session.owner_id, quotas)
     yield from add_audit(audit)
     return tuple(replace(each, deleted_at=None) for each in together)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from reactor_memory.core.log.rows import key_of, message_values, stored_bytes
 from reactor_memory.core.log.user_rows import name_all_users
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import QuotaExceededError
 from reactor_memory.features.sharing.models import Quotas
 from reactor_memory.models import Message, Session
@@ -52,7 +52,7 @@ def check_stored_bytes(owner_id: str | None, quotas: Quotas, more: int = 0) -> S
     limit = quotas.max_stored_bytes
     if not limit or owner_id is None:
         return
-    stored = (yield Step("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
+    stored = (yield Query("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
     if stored + more > limit:
         raise _exceeded("content", limit, "bytes", "max_stored_bytes", left=limit - stored)
 
@@ -62,12 +62,12 @@ def check_room(session: Session, messages: Sequence[Message], key: str | None, q
     try:
         yield from check_stored_bytes(session.owner_id, quotas, stored_bytes(map(message_values, messages)))
     except QuotaExceededError:
-        if not (yield Step("find_batch", key_of(session.session_id) | {"batch_key": key})):
+        if not (yield Query("find_batch", key_of(session.session_id) | {"batch_key": key})):
             raise
 
 
 def _passes(query: str, owner_id: str, limit: int) -> Steps[bool]:
-    rows = yield Step(query, {"owner_id": owner_id, "limit": limit + 1})
+    rows = yield Query(query, {"owner_id": owner_id, "limit": limit + 1})
     return rows[0][0] > limit
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reactor_memory.database.operations import Step, Steps
+from reactor_memory.database.operations import Query, Steps
 
 
 def service_secret(name: str, candidate: str) -> Steps[str]:
     """The secret of this name: `candidate` if there was none. All who ask at once get the same one."""
-    yield Step("insert_service_secret", {"name": name, "secret": candidate})
-    rows = yield Step("service_secret", {"name": name})
+    yield Query("insert_service_secret", {"name": name, "secret": candidate})
+    rows = yield Query("service_secret", {"name": name})
     return rows[0][0]

@@ -24,7 +24,7 @@ from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, range_summary_from, range_summary_values, session_from
 from reactor_memory.core.log.tombstones import entomb
 from reactor_memory.core.log.turn_borders import check_border, turn_around
-from reactor_memory.database.operations import Batch, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
@@ -81,12 +81,12 @@ def put_range_summaries(
     yield from _check(session, ordered)
     for summary in ordered:
         yield from _store(session_id, summary, replaced[summary.summary_id])
-    yield Step("touch_session", key_of(session_id) | {"now": now})
+    yield Query("touch_session", key_of(session_id) | {"now": now})
     return True
 
 
 def _in_view(session_id: str, summary: RangeSummary) -> Steps[dict[int, str]]:
-    rows = yield Step("ids_in_view", _range_of(session_id, summary))
+    rows = yield Query("ids_in_view", _range_of(session_id, summary))
     return {row[0]: row[1] for row in rows}
 
 
@@ -95,7 +95,7 @@ def _range_of(session_id: str, summary: RangeSummary) -> dict[str, Any]:
 
 
 def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
-    group = yield Step("lock_group", {"group_id": session.group_id})
+    group = yield Query("lock_group", {"group_id": session.group_id})
     taken = {each.summary_id for each in (yield from range_summaries(session.session_id))}
     for summary in new:
         if summary.summary_id in taken:
@@ -107,11 +107,11 @@ def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
 
 
 def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSummary]) -> Steps[None]:
-    yield Step("insert_range_summary", range_summary_values(session_id, summary))
+    yield Query("insert_range_summary", range_summary_values(session_id, summary))
     values = key_of(session_id) | {"replaced_by": summary.summary_id}
     yield Batch("replace_range_summary", [values | {"summary_id": each.summary_id} for each in replaced])
     if summary.retention == "archive":
-        yield Step("archive_messages", _range_of(session_id, summary) | {"summary_id": summary.summary_id})
+        yield Query("archive_messages", _range_of(session_id, summary) | {"summary_id": summary.summary_id})
     if summary.retention == "delete":
         yield from entomb(session_id, [(summary.start_seq, summary.end_seq)])
 
@@ -121,7 +121,7 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
 
 def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
     """Those of the conversation's own messages, replaced ones included."""
-    return [range_summary_from(row) for row in (yield Step("range_summaries", key_of(session_id)))]
+    return [range_summary_from(row) for row in (yield Query("range_summaries", key_of(session_id)))]
 
 
 def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
@@ -136,9 +136,9 @@ def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
 def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
     """Take a summary away: what it replaced is live again, what it archived is in view."""
     values = key_of(session_id) | {"summary_id": summary.summary_id}
-    yield Step("delete_range_summary", values)
-    yield Step("revive_range_summaries", values)
-    yield Step("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
+    yield Query("delete_range_summary", values)
+    yield Query("revive_range_summaries", values)
+    yield Query("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
 
 
 def restore_range_summary(session_id: str, user_id: str | None, summary_id: str, *, now: int) -> Steps[bool]:
@@ -152,7 +152,7 @@ def restore_range_summary(session_id: str, user_id: str | None, summary_id: str,
     if summary is None:
         return False
     yield from undo_range(session_id, summary)
-    yield Step("touch_session", key_of(session_id) | {"now": now})
+    yield Query("touch_session", key_of(session_id) | {"now": now})
     return True
 
 
@@ -164,7 +164,7 @@ def behind_in_tiers(*, after: str, threshold: int, limit: int) -> Steps[tuple[tu
     and how long they are.
     """
     position = {"group_id": group_of(after), "conversation_id": after}
-    rows = yield Step("behind_in_tiers", position | {"threshold": threshold, "limit": limit})
+    rows = yield Query("behind_in_tiers", position | {"threshold": threshold, "limit": limit})
     return tuple((row[0], row[1]) for row in rows)
 
 
@@ -173,7 +173,7 @@ def behind_in_tiers(*, after: str, threshold: int, limit: int) -> Steps[tuple[tu
 
 def recount_range_summaries(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
     """Recount some summaries that another tokenizer counted; whether there may be more."""
-    rows = yield Step("range_summaries_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
+    rows = yield Query("range_summaries_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
     counted = [
         key_of(session_id)
         | {"summary_id": summary_id, "token_count": count(Message.system(text)), "tokenizer": tokenizer}

@@ -28,7 +28,7 @@ from reactor_memory.core.log.rows import (
 )
 from reactor_memory.core.log.tombstones import tombstone
 from reactor_memory.core.ports import SUMMARIZE
-from reactor_memory.database.operations import Batch, Row, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
@@ -122,13 +122,13 @@ class StoredUser(Value, frozen=True, kw_only=True):
 
 def list_groups(*, owner_id: str | None = None, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
     """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
-    rows = yield Step("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
+    rows = yield Query("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
     return tuple(row[0] for row in rows)
 
 
 def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
     """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
-    rows = yield Step("conversations_to_export", {"group_id": group_id, "kind": COPY})
+    rows = yield Query("conversations_to_export", {"group_id": group_id, "kind": COPY})
     found: dict[str, StoredConversation] = {}
     for row in rows:
         found[row[0]] = yield from _stored(row)
@@ -165,12 +165,12 @@ def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
 
 
 def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
-    return tuple(map(pin_from, (yield Step("pins", key_of(conversation_id)))))
+    return tuple(map(pin_from, (yield Query("pins", key_of(conversation_id)))))
 
 
 def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
     """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
-    rows = yield Step("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
+    rows = yield Query("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
     return tuple(map(_stored_message, rows))
 
 
@@ -192,10 +192,10 @@ def _stored_message(row: Row) -> StoredMessage:
 def import_conversation(stored: StoredConversation) -> Steps[bool]:
     """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
     session_id = stored.session.session_id
-    if not (yield Step("import_conversation", _conversation_values(stored))):
+    if not (yield Query("import_conversation", _conversation_values(stored))):
         return False
     key = key_of(session_id)
-    yield Step("mark_importing", key | {"kind": COPY})
+    yield Query("mark_importing", key | {"kind": COPY})
     yield Batch("store_pin", [key | pin_values(pin) for pin in stored.pins])
     yield Batch("insert_range_summary", [range_summary_values(session_id, each) for each in stored.summaries])
     replaced = [each for each in stored.summaries if each.replaced_by is not None]
@@ -241,7 +241,7 @@ def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> 
     key = key_of(conversation_id)
     rows = [_stored_values(stored) for stored in messages]
     advance = {"before": messages[0].seq - 1, "last_seq": messages[-1].seq, "stored_bytes": stored_bytes(rows)}
-    if not (yield Step("advance_import", key | advance)):
+    if not (yield Query("advance_import", key | advance)):
         return False
     yield Batch("import_message", [key | row for row in rows])
     posted = [stored for stored in messages if stored.posted_until is not None]
@@ -266,8 +266,8 @@ def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
     """All messages are there. `due_at`: when background work may begin (None: after the next append)."""
     key = key_of(conversation_id)
     if due_at is not None:
-        yield Step("make_due", key | {"kind": SUMMARIZE, "now": due_at})
-    yield Step("drop_work", key | {"kind": COPY})
+        yield Query("make_due", key | {"kind": SUMMARIZE, "now": due_at})
+    yield Query("drop_work", key | {"kind": COPY})
 
 
 def export_user(user_id: str) -> Steps[StoredUser]:

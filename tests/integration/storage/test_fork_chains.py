@@ -10,7 +10,7 @@ import pytest
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.ports import ContextQuery, RecallQuery
-from reactor_memory.database.operations import Batch, Statement, Step, Steps
+from reactor_memory.database.operations import Batch, Query, Statement, Steps
 from reactor_memory.errors import LimitExceededError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.recall import operations as recall
@@ -83,9 +83,9 @@ READS: dict[str, Callable[[Session], Steps[Any]]] = {
 def counted(steps: Steps[Any], names: list[str]) -> Steps[Any]:
     answer: Any = None
     try:
-        step: Step | Batch | Statement = next(steps)
+        step: Query | Batch | Statement = next(steps)
         while True:
-            names.append(step.name if isinstance(step, Step) else "other")
+            names.append(step.name if isinstance(step, Query) else "other")
             step = steps.send((yield step))
     except StopIteration as end:
         answer = end.value

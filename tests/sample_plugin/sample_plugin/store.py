@@ -18,7 +18,7 @@ from reactor_memory.core.ports import (
     AppendRequest,
     ContextQuery,
     ContextRows,
-    Refold,
+    LedgerFold,
     StoreHealth,
     Withdrawn,
 )
@@ -191,7 +191,7 @@ class SampleStore:
         return session
 
     async def withdraw(
-        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: Refold
+        self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold
     ) -> Withdrawn:
         conversation = self._state.required(session_id, user_id)
         newest = next(self._state.newest_first(conversation.session.branch), None)

@@ -9,7 +9,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from reactor_memory.core.log.branches import segments_of_branch
-from reactor_memory.core.ports import EVER, SUMMARIZE, Ahead, ErasedBranch, Refold
+from reactor_memory.core.ports import EVER, SUMMARIZE, Ahead, ErasedBranch, LedgerFold
 from reactor_memory.features.facts.operations import all_gone, overlaps, refolded
 from reactor_memory.models import (
     BranchRange,
@@ -82,7 +82,7 @@ class SampleSummaries:
         derived.summary = summary
         return True
 
-    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: Refold) -> None:
+    async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold) -> None:
         holding: list[Segment] = []
         for branch in branches:
             self._take_leases_away(branch.session.session_id)
@@ -96,7 +96,7 @@ class SampleSummaries:
         for branch in branches:
             self._refold(branch, now, refold)
 
-    def _refold(self, branch: ErasedBranch, now: int, refold: Refold) -> None:
+    def _refold(self, branch: ErasedBranch, now: int, refold: LedgerFold) -> None:
         session = branch.session
         derived = self._state.derived[session.session_id]
         derived.layouts.clear()

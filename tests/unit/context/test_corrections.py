@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.features.facts.standing import REPLACED, revalued, still_told, word_pairs
+from reactor_memory.features.facts.line_values import REPLACED, revalued, still_said, word_pairs
 from reactor_memory.models import RULED, Act, BlockLine, Fact, Role
 
 SAYINGS = (
@@ -70,7 +70,7 @@ def test_a_story_is_not_told_of_what_was_corrected() -> None:
     story = [BlockLine(text=text, tokens=9) for text in ("Tom Ash eats fish.", "Anna Brook sings.")]
     _, corrected = line("Tom Ash eats rice instead", 1.4, 5, "correction")
     _, stated = line("Anna Brook sings", 1.4, 6)
-    assert still_told(story, (*corrected, *stated)) == (story[1],)
+    assert still_said(story, (*corrected, *stated)) == (story[1],)
 
 
 def test_pairs_are_made_of_names_not_of_what_changes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports import Findings, Found
+from reactor_memory.core.ports import IndexAnswer, IndexHit
 from reactor_memory.features.recall.gate import MAX_NAMES, Name, fold_text, holds, known, names, outside
 from reactor_memory.text.analyzer import terms
 from tests.tables import each_row
@@ -66,19 +66,19 @@ def test_names_stand_on_word_borders() -> None:
     assert holds(fold_text("大東京都"), "東京")
 
 
-def hit(text: str, seq: int = 1) -> Found:
-    return Found(seq=seq, turn=(seq, seq), terms=tuple(terms(text)))
+def hit(text: str, seq: int = 1) -> IndexHit:
+    return IndexHit(seq=seq, turn=(seq, seq), terms=tuple(terms(text)))
 
 
 def test_a_name_is_known_when_something_older_holds_it_whole() -> None:
     (name,) = names("at Blue Door")
     for found, expected in (((hit("the blue door"),), True), ((hit("blue"), hit("door")), False)):
-        assert known([name], Findings(found=found, total=100), before=50) is expected
-    assert not known([name], Findings(found=(hit("blue door", 50),), total=100), before=50)
+        assert known([name], IndexAnswer(found=found, total=100), before=50) is expected
+    assert not known([name], IndexAnswer(found=(hit("blue door", 50),), total=100), before=50)
 
 
 def test_a_word_that_may_be_no_name_must_be_rare() -> None:
     word = Name(text="مطعم", terms=("مطعم",), is_word=True)
-    findings = Findings(found=(hit("مطعم"),), frequencies={"مطعم": 2}, total=100)
+    findings = IndexAnswer(found=(hit("مطعم"),), frequencies={"مطعم": 2}, total=100)
     assert known([word], findings, before=50)
-    assert not known([word], Findings(found=findings.found, frequencies={"مطعم": 3}, total=100), before=50)
+    assert not known([word], IndexAnswer(found=findings.found, frequencies={"مطعم": 3}, total=100), before=50)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports import Findings
+from reactor_memory.core.ports import IndexAnswer
 from reactor_memory.features.recall.entries import message_entries, searchable
 from reactor_memory.features.recall.ranking import Postings, joined, rarity, scored
 from reactor_memory.models import Message, ToolCall
@@ -16,11 +16,11 @@ LOGS = st.lists(st.lists(WORDS, min_size=1, max_size=5).map(" ".join), min_size=
 )
 
 
-def findings(messages: list[Message], query: list[str]) -> Findings:
+def findings(messages: list[Message], query: list[str]) -> IndexAnswer:
     postings = Postings()
     postings.add(message_entries(messages))
     found, frequencies = postings.find(query, last=1000)
-    return Findings(found=tuple(found), frequencies=frequencies, total=len(messages))
+    return IndexAnswer(found=tuple(found), frequencies=frequencies, total=len(messages))
 
 
 def test_a_rare_term_says_more() -> None:

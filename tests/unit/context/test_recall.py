@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Findings
+from reactor_memory.core.ports import IndexAnswer
 from reactor_memory.features.recall.choice import (
     FRAME_TOKENS,
     MAX_QUERY_TERMS,
@@ -58,7 +58,7 @@ def recalled(
     postings.add([*message_entries(log), *fact_entries(facts)])
     named = names(query)
     found, frequencies = postings.find(query_terms(query, named), last=1000)
-    findings = scored(Findings(found=tuple(found), frequencies=frequencies, total=len(log)))
+    findings = scored(IndexAnswer(found=tuple(found), frequencies=frequencies, total=len(log)))
     turns, anchors = wanted(findings, named, shown, room)
     messages = [message for message in log if any(first <= (message.seq or 0) <= last for first, last in turns)]
     about = [each for each in facts if each.anchor in anchors]
@@ -233,7 +233,7 @@ def test_of_a_long_turn_only_the_parts_that_were_found_come() -> None:
     postings = Postings()
     postings.add(entries)
     found, frequencies = postings.find(("walrus",), last=1000)
-    findings = scored(Findings(found=tuple(found), frequencies=frequencies, total=len(log)))
+    findings = scored(IndexAnswer(found=tuple(found), frequencies=frequencies, total=len(log)))
     assert wanted(findings, (), NOTHING_SHOWN, 1000).turns == ((6, 6), (7, 9), (4, 5))
     chosen = choose(findings, (), NOTHING_SHOWN, (), log[3:], 1000, count=lambda _: 10, count_text=len)
     assert seqs(chosen) == [6]

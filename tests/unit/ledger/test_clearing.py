@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.log.archived_ranges import is_inside, is_within, overlaps
 from reactor_memory.core.log.branches import outside
-from reactor_memory.features.facts.cleared import told
+from reactor_memory.features.facts.cleared import ledger_without_cleared
 from reactor_memory.models import BranchRange, FactCorrection, Ledger
 from reactor_memory.testing.summaries import fact, segment
 
@@ -18,16 +18,16 @@ LEDGER = Ledger(
 
 
 def test_without_anything_cleared_the_ledger_is_told_as_it_is() -> None:
-    assert told(LEDGER, ()) is LEDGER
+    assert ledger_without_cleared(LEDGER, ()) is LEDGER
 
 
 def test_facts_prose_and_corrections_of_cleared_messages_are_left_out_and_borders_stay() -> None:
-    left = told(LEDGER, [(1, 5), (12, 20)])
+    left = ledger_without_cleared(LEDGER, [(1, 5), (12, 20)])
     assert [each.source_seq for each in left.facts] == [6, 7, 8, 9, 10, 11]
     assert [(each.start_seq, each.end_seq) for each in left.segments] == [(1, 4), (5, 8), (9, 12)]
     assert {(each.narrative, each.headline) for each in left.segments} == {("", "")}
     assert [each.source_seq for each in left.corrections] == [6]
-    assert told(LEDGER, [(1, 4)]).segments[1:] == LEDGER.segments[1:]
+    assert ledger_without_cleared(LEDGER, [(1, 4)]).segments[1:] == LEDGER.segments[1:]
 
 
 def test_runs_are_compared_with_their_ends_included() -> None:

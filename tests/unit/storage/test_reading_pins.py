@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.ports import ContextQuery, ContextRows
-from reactor_memory.database.operations import Row, Step, Steps
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.wiring.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)
@@ -18,7 +18,7 @@ def run(steps: Steps[ContextRows], *session_rows: Row) -> tuple[list[str], Conte
     try:
         step = next(steps)
         while True:
-            assert isinstance(step, Step)
+            assert isinstance(step, Query)
             names.append(step.name)
             step = steps.send(session_rows if step.name == "session_with_pins" else ())
     except StopIteration as done:

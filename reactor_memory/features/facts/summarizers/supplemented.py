@@ -59,10 +59,10 @@ def _left_out(found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[M
     for fact in verify_facts(given, messages):
         if fact.verified:
             told[fact.source_seq].update(_words(f"{fact.anchor} {fact.key.replace('_', ' ')} {fact.value}"))
-    return (fact for fact in found if not _is_told(fact, told))
+    return (fact for fact in found if not _is_repeated(fact, told))
 
 
-def _is_told(fact: Fact, told: Mapping[int, set[str]]) -> bool:
+def _is_repeated(fact: Fact, told: Mapping[int, set[str]]) -> bool:
     words = told.get(fact.source_seq, set[str]())
     sentences = read_sentences(fact.value)
     content = frozenset[str]().union(*(sentence.content for sentence in sentences))

@@ -63,7 +63,7 @@ def revalued(lines: Iterable[tuple[BlockLine, tuple[Fact, ...]]]) -> list[float]
     return values
 
 
-def still_told(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[BlockLine, ...]:
+def still_said(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[BlockLine, ...]:
     """The lines of a narrative without those about a thing that quotations settle or correct: a story may tell it as it
     was before.
     """
