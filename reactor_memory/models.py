@@ -197,11 +197,12 @@ class Session(Value, frozen=True, kw_only=True):
 
 
 class SessionPreview(Value, frozen=True, kw_only=True):
-    """A row of the list of sessions. `preview` is the beginning of the first message of the user that users see,
-    on one line.
+    """A row of the list of sessions. `owner_id` is None for a session that is open to everybody. `preview` is the
+    beginning of the first message of the user that users see, on one line.
     """
 
     session_id: str
+    owner_id: str | None
     title: str | None
     preview: str
     last_seq: int

@@ -16,19 +16,23 @@ from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
+    from reactor_memory.models import SessionPage
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Invocation:
-    """The common options of one run."""
+    """The common options of one run. Without a `user_id`, what is said of a `session` is said as its owner: whoever may
+    open the database may see all of it.
+    """
 
     store: str | None
     user_id: str | None
     as_json: bool
+    session: str | None = None
     remedy: str = "name another with --store"
     """What to do where the database does not exist."""
 
@@ -51,6 +55,8 @@ class Invocation:
         if file is not None and not creates and not file.exists():
             raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
         async with open_memory(settings) as memory:
+            if self.user_id is None and self.session is not None:
+                self.user_id = await _owner_of(memory, self.session)
             yield memory
 
     @asynccontextmanager
@@ -58,6 +64,15 @@ class Invocation:
         """The parts behind the opened memory."""
         async with self.memory(settings, creates=creates) as memory:
             yield memory.container
+
+    async def sessions(self, memory: Memory, *, limit: int, cursor: str | None) -> SessionPage:
+        """The sessions of the user, without one those of everybody, if the database can be asked for them."""
+        from reactor_memory.core.log import operations as log
+
+        if self.user_id is None and memory.container.in_database() == "on":
+            database = memory.container.database()
+            return await database.read(log.list_sessions, None, limit=limit, cursor=cursor, of_all=True)
+        return await memory.list_sessions(user_id=self.user_id, limit=limit, cursor=cursor)
 
     def show(self, value: object, render: Callable[[], Any]) -> None:
         """Print `value` as JSON when that was asked for, else what `render` makes of it."""
@@ -69,6 +84,15 @@ class Invocation:
             from reactor_memory.cli.terminal import console
 
             console().print(render())
+
+
+async def _owner_of(memory: Memory, session_id: str) -> str | None:
+    from reactor_memory.core.log import operations as log
+
+    if memory.container.in_database() == "off":
+        return None
+    session = await memory.container.database().read(log.find_session, session_id)
+    return session.owner_id if session else None
 
 
 @contextmanager
@@ -96,6 +120,7 @@ def with_store_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
 
     @wraps(body)
     def run(invocation: Invocation, **arguments: Any) -> int | None:
+        invocation.session = arguments.get("session")
         return anyio.run(partial(body, invocation, **arguments))
 
     return with_invocation(run)
@@ -110,7 +135,7 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
         callback=as_url,
         help="Database, instead of the one in the settings: sqlite:///file.db, postgresql://host/name, or a file name.",
     )
-    @click.option("--user", "user_id", metavar="ID", help="Who asks. An owned session answers its owner only.")
+    @click.option("--user", "user_id", metavar="ID", help="Who asks; without it, the owner.")
     @click.option("-v", "--verbose", is_flag=True, help="Log to stderr.")
     @wraps(body)
     def run(

@@ -63,8 +63,7 @@ async def context(
     if not why and (seq is not None or fact is not None):
         raise click.UsageError("--seq and --fact need --why")
     message = None if text is None else Message.user(text)
-    load: dict[str, Any] = {"user_id": invocation.user_id, "agent_name": agent_name}
-    load |= {"message": message, "budget": budget, "query": query}
+    load: dict[str, Any] = {"agent_name": agent_name, "message": message, "budget": budget, "query": query}
     if why:
         await _explain(invocation, session, seq, fact, load)
     else:
@@ -77,7 +76,7 @@ async def _print_context(invocation: Invocation, session: str, load: dict[str, A
 
     async with invocation.memory() as memory:
         missing = await _why_no_memory(memory, session, invocation.user_id, NOTHING_YET)
-        loaded = await memory.load_history(session, **load)
+        loaded = await memory.load_history(session, user_id=invocation.user_id, **load)
     invocation.show(context_value(loaded), lambda: context_view(loaded, missing))
 
 
@@ -101,7 +100,7 @@ async def _explain(
 
     source: tuple[Message, ...] = ()
     async with invocation.memory() as memory:
-        found = await memory.explain(session, seq=seq, fact=fact, **load)
+        found = await memory.explain(session, seq=seq, fact=fact, user_id=invocation.user_id, **load)
         if seq is not None:
             source = await memory.read_messages(session, user_id=invocation.user_id, after=seq - 1, until=seq)
     invocation.show(explanation_value(found, source), lambda: explanation_view(found, source))

@@ -14,11 +14,11 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 @click.option("--cursor", metavar="TEXT", help="Where the page before ended.")
 @with_common_options
 async def sessions(invocation: Invocation, limit: int, cursor: str | None) -> None:
-    """List sessions, newest activity first: those of --user, or those without an owner."""
+    """List sessions, newest activity first: those of --user, or everybody's."""
     from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
-        page = await memory.list_sessions(user_id=invocation.user_id, limit=limit, cursor=cursor)
+        page = await invocation.sessions(memory, limit=limit, cursor=cursor)
     invocation.show(page, lambda: tables.sessions(page))
 
 

@@ -130,10 +130,11 @@ def copied(found: Copied) -> RenderableType:
 
 
 def sessions(page: SessionPage) -> RenderableType:
-    made = table("session", "messages", "last activity", "begins", right=("messages",))
+    made = table("session", "owner", "messages", "last activity", "begins", right=("messages",))
     for each in page.sessions:
         begins = Text(printable(each.title or each.preview), no_wrap=True, overflow="ellipsis")
-        made.add_row(printable(each.session_id), f"{each.last_seq:,}", moment(each.updated_at), begins)
+        owner = printable(each.owner_id or "-")
+        made.add_row(printable(each.session_id), owner, f"{each.last_seq:,}", moment(each.updated_at), begins)
     if not page.sessions:
         return "no sessions"
     return Group(made, f"\nmore with: --cursor {page.next_cursor}") if page.next_cursor else made

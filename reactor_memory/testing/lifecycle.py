@@ -205,7 +205,15 @@ class Listing:
         await append_messages(store, "s", [Message.system("be kind"), Message.user("hello")], user_id="u", now=1_000)
         await append_messages(store, "s", numbered(1), user_id="u", now=2_000)
         assert await self.rows(store, "u") == [
-            SessionPreview(session_id="s", title=None, preview="hello", last_seq=3, created_at=1_000, updated_at=2_000)
+            SessionPreview(
+                session_id="s",
+                owner_id="u",
+                title=None,
+                preview="hello",
+                last_seq=3,
+                created_at=1_000,
+                updated_at=2_000,
+            )
         ]
 
     async def test_a_list_shows_the_sessions_of_its_user_only(self, store: MessageStore) -> None:

@@ -121,6 +121,7 @@ def test_the_version(run: Run) -> None:
     ("arguments", "problem"),
     [
         (["walk"], "No such command 'walk'."),
+        (["sesions"], "No such command 'sesions'; did you mean sessions?"),
         (["show"], "Missing argument 'SESSION'."),
         (["context", "s", "--budget", "none"], "Invalid value for '--budget': 'none' is not a valid integer range."),
         (["context", "s", "--budget", "0"], "Invalid value for '--budget': 0 is not in the range x>=1."),

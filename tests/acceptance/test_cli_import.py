@@ -118,7 +118,11 @@ def test_an_owner_is_kept(run: Run, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2)})
     run("import", file, "--user", "ann")
     assert exported(run, "s1", "--user", "ann") == small_talk(2)
-    for refused in (run("export", "s1"), run("import", file, "--user", "bob"), run("show", "s1", "--user", "bob")):
+    for refused in (
+        run("export", "s1", "--user", "bob"),
+        run("import", file, "--user", "bob"),
+        run("show", "s1", "--user", "bob"),
+    ):
         assert (refused.code, refused.err) == (2, "error: session 's1': belongs to another user\n")
 
 

@@ -62,14 +62,22 @@ def test_sessions_are_listed_page_by_page(run: Run, talk: None) -> None:
     assert [each["session_id"] for page in (first, second) for each in page["sessions"]] == ["s2", "s1"]
     assert second["next_cursor"] is None
     shown = lines_of(run("sessions"))
-    assert shown[0].split() == ["session", "messages", "last", "activity", "begins"]
-    assert shown[2].split()[:2] == ["s1", "40"]
+    assert shown[0].split() == ["session", "owner", "messages", "last", "activity", "begins"]
+    assert shown[2].split()[:3] == ["s1", "-", "40"]
     assert shown[2].rstrip().endswith("message 1")
 
 
-def test_a_list_hides_what_others_own(run: Run, talk: None, folder: Path) -> None:
+def test_everybodys_sessions_are_listed_with_their_owners_and_a_user_narrows(
+    run: Run, talk: None, folder: Path
+) -> None:
     run("import", write_sessions(folder / "g.jsonl", {"s3": small_talk(2)}), "--user", "ann")
-    assert len(run("sessions", "--json").json["sessions"]) == 2
+    listed = run("sessions", "--json").json["sessions"]
+    assert {each["session_id"]: each["owner_id"] for each in listed} == {"s1": None, "s2": None, "s3": "ann"}
+    page = run("sessions", "--limit", 2, "--json").json
+    rest = run("sessions", "--limit", 2, "--cursor", page["next_cursor"], "--json").json
+    assert [*page["sessions"], *rest["sessions"]] == listed
+    assert "owner ann" in run("show", "s3").out
+    assert run("context", "s3").code == 0
     assert [each["session_id"] for each in run("sessions", "--user", "ann", "--json").json["sessions"]] == ["s3"]
     assert lines_of(run("sessions", "--user", "bob")) == ["no sessions"]
 

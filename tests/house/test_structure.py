@@ -89,7 +89,7 @@ def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: 
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 8_140
+    assert sum(core) <= 8_145
     assert max(core) <= 770
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 1_095
 

@@ -400,10 +400,13 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
 # Listing
 
 
-def list_sessions(user_id: str | None, *, limit: int, cursor: str | None) -> Steps[SessionPage]:
+def list_sessions(user_id: str | None, *, limit: int, cursor: str | None, of_all: bool = False) -> Steps[SessionPage]:
+    """The sessions of a user, of nobody (None), or `of_all`, for whoever owns the database."""
     begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
     values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
-    if user_id is None:
+    if of_all:
+        rows = yield Query("list_all", values)
+    elif user_id is None:
         rows = yield Query("list_open", values)
     else:
         rows = yield Query("list_owned", values | {"owner_id": user_id})
@@ -421,9 +424,10 @@ def _cursor_after(session: SessionPreview) -> str:
 
 
 def _preview(row: Row) -> Steps[SessionPreview]:
-    session_id, _, _, last_seq, path, created_at, updated_at, title, *_ = row
+    session_id, _, owner_id, last_seq, path, created_at, updated_at, title, *_ = row
     return SessionPreview(
         session_id=session_id,
+        owner_id=owner_id,
         title=title,
         preview=preview_of((yield from _first_user_text(session_id, path))),
         last_seq=last_seq,

@@ -86,6 +86,17 @@ WHERE owner_id = :owner_id AND deleted_at IS NULL
 ORDER BY updated_at DESC, conversation_id
 LIMIT :limit
 
+-- name: list_all
+-- For whoever owns the database: of all owners.
+-- across groups
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE deleted_at IS NULL
+  AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
+ORDER BY updated_at DESC, conversation_id
+LIMIT :limit
+
 -- name: list_open
 -- across groups
 SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,

@@ -161,6 +161,7 @@ class SampleStore:
         of_user = (each.content for each in messages if each.role == "user" and each.visibility == "user")
         return SessionPreview(
             session_id=session.session_id,
+            owner_id=session.owner_id,
             title=session.title,
             preview=preview_of(next(of_user, "")),
             last_seq=session.last_seq,
