@@ -170,7 +170,14 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
         each if value == each.line.value else RenderedLine(replace(each.line, value=value), each.facts)
         for each, value in zip(lines, revalued(lines), strict=True)
     ]
+    lines = _said_once(lines)
     return (*_common_line(style), *_grouped(lines, count)) if form == "brief" else tuple(lines)
+
+
+def _said_once(lines: Sequence[RenderedLine]) -> list[RenderedLine]:
+    """Without quotations that a later message repeats word for word."""
+    newest = {each.line.text: place for place, each in enumerate(lines)}
+    return [each for place, each in enumerate(lines) if newest[each.line.text] == place or not each.facts[0].salience]
 
 
 def render_narrative(text: str, *, count: Count) -> tuple[BlockLine, ...]:

@@ -528,3 +528,19 @@ def test_what_was_changed_last_stands_last() -> None:
 def test_what_holds_of_the_user_says_what_it_is() -> None:
     about = fact("555-0142", "phone_number", anchor="the user", said_by="user", salience=100)
     assert lines(about) == ["the user: Phone number 555-0142"]
+
+
+def test_what_is_said_again_word_for_word_is_told_once_and_last() -> None:
+    def said(seq: int, value: str) -> Fact:
+        anchor = f"agreed #{seq}"
+        return Fact(
+            anchor=anchor, key="k", value=value, source_seq=seq, said_by="assistant", salience=50, verified=True
+        )
+
+    lines = render_facts(
+        [said(1, "we take the train"), said(2, "we take the bus"), said(3, "we take the train")], count=len
+    )
+    assert [(line.text, line.source_seqs) for line in lines] == [
+        ("- We take the bus", (2,)),
+        ("- We take the train", (3,)),
+    ]

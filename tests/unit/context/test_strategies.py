@@ -272,7 +272,7 @@ def test_only_a_small_budget_says_in_fewer_words_what_does_not_fit(budget: int, 
         Fact(
             anchor=f"agreed #{seq}",
             key="trip",
-            value="a trip from Oslo to Bergen",
+            value=f"a trip from Oslo to Bergen {seq}",
             source_seq=seq,
             said_by="assistant",
             salience=50,
@@ -282,7 +282,7 @@ def test_only_a_small_budget_says_in_fewer_words_what_does_not_fit(budget: int, 
     )
     summary = Summary(facts_json=facts_to_json(facts), covered_seq=count, version=1)
     plan = Hierarchical()(request(chat(count + 10), summary, limits={"budget": budget, "window_growth": "messages"}))
-    assert {line.text for line in plan.draft.fact_lines} == {shown}
+    assert {line.text.rpartition(" ")[0] for line in plan.draft.fact_lines} == {shown}
 
 
 def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
