@@ -175,9 +175,26 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
 
 
 def _said_once(lines: Sequence[RenderedLine]) -> list[RenderedLine]:
-    """Without quotations that a later message repeats word for word."""
+    """Without quotations that a later message repeats word for word, and without those of a word or two out of a
+    sentence that is quoted as a whole.
+    """
     newest = {each.line.text: place for place, each in enumerate(lines)}
-    return [each for place, each in enumerate(lines) if newest[each.line.text] == place or not each.facts[0].salience]
+    wholes: dict[int, RenderedLine] = {}
+    for each in sorted((each for each in lines if each.facts[0].salience), key=lambda each: len(each.line.text)):
+        wholes[each.facts[0].source_seq] = each
+    return [
+        each
+        for place, each in enumerate(lines)
+        if not each.facts[0].salience
+        or (newest[each.line.text] == place and not _is_part_of(each, wholes[each.facts[0].source_seq]))
+    ]
+
+
+def _is_part_of(line: RenderedLine, whole: RenderedLine) -> bool:
+    if line is whole or any(fact.source_seq != whole.facts[0].source_seq for fact in line.facts):
+        return False
+    said = whole.line.text.casefold()
+    return all(fact.key.replace("_", " ") in said and fact.value.casefold() in said for fact in line.facts)
 
 
 def render_narrative(text: str, *, count: Count) -> tuple[BlockLine, ...]:

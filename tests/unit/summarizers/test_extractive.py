@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.merge import fold
+from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import SETTLED, Extraction, Fact, Message, ToolCall
 from tests.tables import each_row
@@ -499,4 +500,5 @@ async def test_what_asks_without_a_question_mark_is_no_fact_either(text: str) ->
 
 async def test_a_number_of_somebodys_is_told_in_its_sentence_and_not_twice() -> None:
     found = await facts(user("My order number is A-1042."), says("Noted."))
-    assert [fact.value for fact in found] == ["My order number is A-1042"]
+    assert values(found, "the user") == {"order_number": "A-1042"}
+    assert [line.text for line in render_facts(found, count=len)] == ["the user: My order number is A-1042"]

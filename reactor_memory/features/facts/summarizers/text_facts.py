@@ -297,7 +297,7 @@ def _own_facts(message: Message) -> Iterator[Fact]:
         yield _fact(message, USER, "name", match.group(1), match.start(1), "ENTITY", act, STANDING)
     for match in _OF_USER.finditer(text):
         key, value = match.group(1).lower(), match.group(2)
-        if key != "name" and _kind(value) != "number":  # the sentence itself is kept, for of these there may be several
+        if key != "name":
             salience = STANDING if _kind(value) in _CONTACTS else ABOUT_USER
             yield _fact(message, USER, key, value, match.start(2), "STATE", act, salience)
 
