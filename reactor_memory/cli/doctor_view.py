@@ -12,17 +12,17 @@ from reactor_memory.cli.tables import count, heading, moment, table
 from reactor_memory.cli.terminal import printable
 
 
-def examination_view(found: Examination) -> RenderableType:
-    """Problems come last, where they are seen."""
+def examination_view(found: Examination, *, everything: bool = False) -> RenderableType:
+    """The verdict, then what it rests on; `everything`: the settings, and the parts that are not used, too."""
     return Group(
+        *_verdict(found.problems),
+        Text(),
         f"reactor-memory {found.version} on Python {found.python}",
         *_section("database", _database(found)),
-        *_section("parts in force", _parts(found)),
+        *_section("parts in force", _parts(found, everything=everything)),
         *_section("plug-ins", _plugins(found)),
         *(_section("background work that fails", _work(found)) if found.work else ()),
-        *_section("settings", _settings(found)),
-        Text(),
-        *_verdict(found.problems),
+        *(_section("settings", _settings(found)) if everything else ()),
     )
 
 
@@ -38,9 +38,10 @@ def _database(found: Examination) -> RenderableType:
     return made
 
 
-def _parts(found: Examination) -> RenderableType:
+def _parts(found: Examination, *, everything: bool) -> RenderableType:
     made = table("part", "implementation", "from", "why")
-    for each in sorted(found.implementations, key=lambda each: (each.plug_point, not each.in_force)):
+    listed = [each for each in found.implementations if everything or each.in_force]
+    for each in sorted(listed, key=lambda each: (each.plug_point, not each.in_force)):
         style = "bold" if each.in_force else "dim"
         mark = "" if each.in_force else " (not used)"
         made.add_row(each.plug_point, f"{each.name}{mark}", each.plugin, each.reason, style=style)

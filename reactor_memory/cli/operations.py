@@ -78,16 +78,18 @@ async def _until_stopped() -> None:
 
 
 @click.command()
+@click.option("--settings", "everything", is_flag=True, help="Also every setting in force, and the parts not used.")
 @with_common_options
-async def doctor(invocation: Invocation) -> int:
+async def doctor(invocation: Invocation, everything: bool) -> int:
     """Check settings, plug-ins, tokenizer and database.
 
-    Prints which parts were selected and why, every setting in force with its origin (secrets masked), the state of
-    the database, and background work that fails. Exit code 1 if there is a problem.
+    Prints the verdict first, then the state of the database, which parts were selected and why, and background work
+    that fails; with --settings, and with --json, every setting with its origin (secrets masked), too. Exit code 1 if
+    there is a problem.
     """
     from reactor_memory.cli.doctor import examine
     from reactor_memory.cli.doctor_view import examination_view
 
     found = await examine(invocation)
-    invocation.show(found, lambda: examination_view(found))
+    invocation.show(found, lambda: examination_view(found, everything=everything))
     return 1 if found.problems else 0

@@ -31,7 +31,12 @@ def test_a_healthy_database_is_told_so(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(12)}))
     shown = run("doctor")
     assert (shown.code, shown.err) == (0, "")
-    assert shown.out.splitlines()[-1].strip() == "healthy"
+    assert shown.out.splitlines()[0].strip() == "healthy"
+    assert "settings ──" not in shown.out
+    assert "not used" not in shown.out
+    everything = run("doctor", "--settings").out
+    assert "settings ──" in everything
+    assert "not used" in everything
     values = run("doctor", "--json").json
     database = dict(values["database"])
     assert (database["sessions"], database["messages"]) == ("1", "12")
@@ -70,7 +75,7 @@ def test_every_plug_point_has_a_setting_that_selects_it() -> None:
 def test_settings_are_shown_with_their_origin_and_without_secrets(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__API_KEY", "sk-hidden")
     store = "postgresql://ann:pa55word@localhost:1/db"
-    shown = run("doctor", "--store", store)
+    shown = run("doctor", "--settings", "--store", store)
     for text in (shown.out + shown.err, run("doctor", "--store", store, "--json").out):
         assert "hidden" not in text
         assert "pa55word" not in text
