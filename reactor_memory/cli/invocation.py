@@ -135,7 +135,7 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
         callback=as_url,
         help="Database, instead of the one in the settings: sqlite:///file.db, postgresql://host/name, or a file name.",
     )
-    @click.option("--user", "user_id", metavar="ID", help="Who asks; without it, the owner.")
+    @click.option("--user", "user_id", metavar="ID", help="Who asks; without it, the owner of the session.")
     @click.option("-v", "--verbose", is_flag=True, help="Log to stderr.")
     @wraps(body)
     def run(

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.ports import (
-    Clock,
-)
+from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.settings import Settings
 

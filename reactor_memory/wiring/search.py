@@ -5,12 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import (
-    Ahead,
-    Clock,
-    MessageStore,
-    Redactor,
-)
+from reactor_memory.core.ports import Ahead, Clock, Embedder, MessageStore, Redactor
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.wiring.plugins import ConditionReport
@@ -18,7 +13,6 @@ from reactor_memory.wiring.selection import breaker_of, microseconds, named_by
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.core.ports import Embedder
     from reactor_memory.features.search.conversations import MessageSearchService
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
 

@@ -6,22 +6,17 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
 from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.context.draft import ContextLimits
-from reactor_memory.core.ports import (
-    TokenCounter,
-)
+from reactor_memory.core.ports import TokenCounter
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.database.absent import no_database
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.settings import Settings, canonical_name
-
-if TYPE_CHECKING:
-    pass
 
 
 def tiktoken_counter(settings: Settings) -> TokenCounter:
@@ -62,7 +57,7 @@ def named_by(report: ConditionReport, plug_point: str, key: str, settings: Setti
 
 
 def imported(path: str) -> Callable[..., Any]:
-    """The class behind ``package.module:Name``, imported when it is first called."""
+    """The class or function behind ``package.module:name``, imported when it is first called."""
     module, _, name = path.partition(":")
 
     def make(*args: Any, **kwargs: Any) -> Any:

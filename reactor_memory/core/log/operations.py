@@ -74,7 +74,7 @@ BEFORE_ALL: MessageKey = ("", "", 0)
 
 _FIRST_CHUNK = 64
 
-PURGED = ("delete_messages", "delete_layouts", "delete_work", "forget_work")
+PURGED = ("delete_messages", "delete_layouts", "delete_work")
 """What removes the content of a session: statements that get its key. What features keep of it goes by their hooks."""
 
 SESSION_COLUMNS = 11

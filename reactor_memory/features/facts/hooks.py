@@ -26,7 +26,7 @@ class FactsHook(LogHook):
             yield from facts.renew_narrative(session, now=now, refold=refold)
 
     def on_purge(self, session_id: str) -> Steps[None]:
-        yield from facts.forget([session_id])
+        yield from facts.forget_derived(session_id)
 
 
 HOOK = FactsHook()

@@ -235,7 +235,6 @@ def fold_again(session: Session, *, now: int, refold: LedgerFold) -> Steps[None]
     key = key_of(session.session_id)
     yield Query("ensure_work", key | {"kind": SUMMARIZE})
     yield Query("take_leases_away", key)
-    yield Query("delete_layouts", key)
     stored = yield from get_summary_head(session.session_id)
     if stored is not None:
         folded = refolded(stored, (yield from read_ledger(session.branch)), refold, now)
@@ -321,11 +320,17 @@ def put_correction(session: Session, correction: FactCorrection, *, now: int, re
 
 
 def forget(session_ids: Sequence[str]) -> Steps[None]:
+    """As `SummaryStore.forget`."""
     for session_id in session_ids:
-        key = key_of(session_id)
-        for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts", "delete_corrections"):
-            yield Query(query, key)
-        yield Query("forget_work", key)
+        yield from forget_derived(session_id)
+        yield Query("delete_layouts", key_of(session_id))
+        yield Query("forget_work", key_of(session_id))
+
+
+def forget_derived(session_id: str) -> Steps[None]:
+    """Everything that was made of the messages of the session goes."""
+    for query in ("delete_segments", "delete_facts", "delete_summary", "delete_corrections"):
+        yield Query(query, key_of(session_id))
 
 
 # What summarizers cost

@@ -295,14 +295,14 @@ def _memory_room(request: PlanRequest) -> int:
 
 
 def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
-    read = request.rows.messages
+    read, start = request.rows.messages, layout.window_start_seq
     summary = request.rows.summary or SummaryHead()
-    certain = (read[first_certain(read)].seq or 1) if read else 1
-    is_cut = certain > layout.window_start_seq != read[0].seq
-    window = _from(read, certain if is_cut else layout.window_start_seq)
-    first = (window[0].seq or 1) if window else layout.window_start_seq
-    hole = ((layout.window_start_seq, first - 1),) if is_cut else ()
-    stale = tuple((start, min(end, first - 1)) for start, end in summary.stale_ranges if start < first)
+    certain = (read[first_certain(read)].seq or 1) if read else start
+    is_cut = certain > start and read[0].seq != start
+    window = _from(read, certain if is_cut else start)
+    first = (window[0].seq or 1) if window else start
+    hole = ((start, first - 1),) if is_cut else ()
+    stale = tuple((begin, min(end, first - 1)) for begin, end in summary.stale_ranges if begin < first)
     return Draft(
         strategy="hierarchical",
         session_id=request.session_id,
@@ -313,7 +313,7 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
         window=tuple(window),
         unread=stale + hole,
         covered_seq=layout.covered_seq,
-        memory_before_seq=layout.window_start_seq,
+        memory_before_seq=start,
         floor=layout.floor,
         form=layout.form,
         freshness=freshness,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.ports import BackgroundWork, LedgerFold, Post, PostRequest
-from reactor_memory.core.validation import check_idempotency_key, check_position, check_session_id, check_user_id
+from reactor_memory.core.validation import check_position
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.features.posted_summaries import operations as posted_summaries
@@ -63,9 +63,6 @@ class PostedSummaries:
         Raises `InvalidInputError` for a text or title that says nothing and for an `until_seq` that is not in the
         session, `InvalidMessageError` or `LimitExceededError` as `save_history` does, and `SessionNotFoundError`.
         """
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        check_idempotency_key(idempotency_key)
         check_position("until_seq", until_seq, least=1)
         title = None if title is None else one_line_title(title)
         summary = summary_message(text, title, author_id, metadata)

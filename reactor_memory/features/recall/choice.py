@@ -14,6 +14,7 @@ from reactor_memory.core.context.selection import Count
 from reactor_memory.core.context.turns import runs_of_turns
 from reactor_memory.core.ports import IndexAnswer, IndexHit
 from reactor_memory.features.facts.rendering import render_facts
+from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exchanges
 from reactor_memory.features.recall.days import asked_days
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.gate import Name, fold_text, holds
@@ -252,8 +253,6 @@ def _said(
 def _done(
     window: Sequence[Message], answering: Collection[int | None], count_text: Callable[[str], int]
 ) -> Iterator[BlockLine]:
-    from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exchanges  # few loads need it
-
     made = exchanges(window)
     reader = ToolReader(made)
     for exchange in made:
