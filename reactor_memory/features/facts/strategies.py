@@ -105,7 +105,7 @@ class Hierarchical:
         prefix to keep, and they take all the room.
         """
         limits = request.limits
-        room = _memory_room(request) - anew * int(SOON_SHARE * limits.budget)
+        room = _memory_room(request, anew=anew)
         start = _unit_start(request.rows.messages, start)
         said = {message.seq for message in request.rows.messages if (message.seq or 0) >= start}
         shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
@@ -279,19 +279,20 @@ def _tokens_of(messages: Sequence[Message], request: PlanRequest) -> int:
     return total_cost(messages, request.count, request.limits.overhead, request.tokenizer)
 
 
-def _allowance(request: PlanRequest) -> int:
+def _allowance(request: PlanRequest) -> float:
     """What the message to come may take of the window's room: a large one must not move the window for good."""
-    return min(request.current_tokens, request.limits.budget // 10)
+    return min(request.current_tokens, request.limits.budget / 10)
 
 
-def _memory_room(request: PlanRequest) -> int:
+def _memory_room(request: PlanRequest, *, anew: bool) -> int:
     """Tokens for the memory blocks beside the smallest window. A larger budget never gives less: the window's part is
-    what its messages would take, not what whole turns of them take in this budget.
+    what its messages would take, not what whole turns of them take in this budget, and shares are rounded once.
     """
     limits = request.limits
     window = request.rows.messages[_smallest_window(request, limits.budget) :]
-    minimum = min(_tokens_of(window, request), int(limits.window_min_share * limits.budget))
-    return int(limits.max_memory_share * (limits.budget - minimum - _allowance(request)))
+    minimum = min(_tokens_of(window, request), limits.window_min_share * limits.budget)
+    room = limits.max_memory_share * (limits.budget - minimum - _allowance(request))
+    return int(room - anew * SOON_SHARE * limits.budget)
 
 
 def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -300,6 +300,7 @@ def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
     st.one_of(st.integers(0, 5), st.integers(0, 3_000)),
     st.integers(0, 500),
 )
+@example(count=30, budget=219, more=1, current=22)
 def test_for_one_state_a_larger_budget_never_loses_an_item(count: int, budget: int, more: int, current: int) -> None:
     """What a smaller context shows, a larger one shows too: as a line or in its window."""
     summary = summary_of(count)
