@@ -63,6 +63,9 @@ REVISION = _phrases(
 )
 """Words of somebody who says anew what was said otherwise before."""
 
+CHANGE = re.compile(r"\W*(?:can|could|may|might|would|will|shall)\b[^.!?]+\b(?:instead|rather)\b", re.IGNORECASE)
+"""A question that asks for a change: "Can it be at noon instead?"; `match` it."""
+
 WISH = _phrases(
     "(?:want|like|need|wish|love|have|trying|going|plan(?:ning)?) to (?:cancel|change|switch|update|move|replace|swap)",
     r"^\W*(?:please )?(?:cancel|change|switch|update|move|replace|swap)",

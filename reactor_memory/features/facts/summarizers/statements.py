@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reactor_memory.features.facts.summarizers.lexicon import ASIDE
+from reactor_memory.features.facts.summarizers.lexicon import ASIDE, CHANGE
 from reactor_memory.models import Message, Role
 from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, PICTURE_MARK, Sentence, Word
 
@@ -111,10 +111,15 @@ def _prefix(message: Message) -> str:
     return found.group(1) if found and found.group(1)[0].isupper() else ""
 
 
-def statement_of(sentence: Sentence, speakers: frozenset[str], *, agreed: bool = False) -> Statement | None:
-    """What a sentence states; None if it asks, or only keeps the talk going. What was `agreed` may ask."""
+def statement_of(
+    sentence: Sentence, speakers: frozenset[str], *, agreed: bool = False, noted: bool = False
+) -> Statement | None:
+    """What a sentence states; None if it asks, or only keeps the talk going. What was `agreed` may ask, and so may a
+    change of which the model took note: "Can it be at noon instead?"
+    """
     details = frozenset(sentence.details) - speakers
-    if sentence.text.endswith(("?", "？")) and not (agreed and len(details) >= MIN_PROPOSED):
+    proposes = agreed and (len(details) >= MIN_PROPOSED or (noted and CHANGE.match(sentence.text) is not None))
+    if sentence.text.endswith(("?", "？")) and not proposes:
         return None
     words = _beyond_openers(sentence, speakers)
     if not words:

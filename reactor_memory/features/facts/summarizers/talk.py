@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from reactor_memory.features.facts.summarizers.lexicon import (
     AFFIRMATION,
+    CHANGE,
     CORRECTION,
     NOTED,
     NOTING,
@@ -81,9 +82,12 @@ class Told(NamedTuple):
 
     @property
     def revises(self) -> bool:
-        """The user says anew what was said otherwise before: in a sentence with a detail, or a short one."""
+        """The user says anew what was said otherwise before: in a sentence with a detail, or a short one, or asks for
+        a change in so many words.
+        """
         return self.by_user and any(
-            (sentence.details or len(sentence.words) <= SHORT) and REVISION.search(sentence.text)
+            CHANGE.match(sentence.text)
+            or ((sentence.details or len(sentence.words) <= SHORT) and REVISION.search(sentence.text))
             for sentence in self.sentences
         )
 

@@ -181,7 +181,11 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
     told = talk.told[index]
     before = talk.told[index - 1].stated if index and not told.revises else frozenset[str]()
     agreed = is_noted if told.by_user else talk.accepted(index)
-    stated = (each for sentence in told.sentences if (each := statement_of(sentence, talk.speakers, agreed=agreed)))
+    stated = (
+        each
+        for sentence in told.sentences
+        if (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
+    )
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
     return most_telling(own, told.content - talk.speakers)
 
