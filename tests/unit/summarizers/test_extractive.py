@@ -208,7 +208,7 @@ async def test_a_read_back_that_was_accepted_and_done_matters_more_than_an_offer
         ("By the way, bills for paper go to Asha Moreau.", "Got it: Asha Moreau.", "Bills for paper go to Asha Moreau"),
         ("Remember that Piet cannot stand caffeine.", "I will keep that in mind.", "Piet cannot stand caffeine"),
         ("Can the visit of Ada Lund be on May 3rd instead?", "Updated.", "the visit of Ada Lund be on May 3rd"),
-        ("can the place of ada lund be in book binding instead?", "I have changed that.", "ada lund be in book binding"),
+        ("can the place of ada lund be in bee keeping instead?", "I have changed it.", "ada lund be in bee keeping"),
         ("Notre code est B-77.", "Compris.", "code est B-77"),
     ],
 )
