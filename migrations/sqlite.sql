@@ -74,6 +74,22 @@ CREATE TABLE context_layouts (
     CONSTRAINT context_layouts_pkey PRIMARY KEY (group_id, conversation_id, budget, settings_fingerprint)
 );
 
+CREATE TABLE load_records (
+    group_id TEXT NOT NULL, 
+    conversation_id TEXT NOT NULL, 
+    seq BIGINT NOT NULL, 
+    ordinal BIGINT NOT NULL, 
+    budget BIGINT, 
+    "query" TEXT, 
+    current_sha256 TEXT NOT NULL, 
+    settings_fingerprint TEXT NOT NULL, 
+    tokenizer TEXT NOT NULL, 
+    digest TEXT NOT NULL, 
+    shown TEXT NOT NULL, 
+    created_at BIGINT NOT NULL, 
+    CONSTRAINT load_records_pkey PRIMARY KEY (group_id, conversation_id, seq, ordinal)
+);
+
 CREATE TABLE background_work (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.notes.memory import LongTermMemory
     from reactor_memory.features.pins.pins import Pins
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
+    from reactor_memory.features.replay.replayer import Replayer
     from reactor_memory.features.search.conversations import MessageSearchService
     from reactor_memory.features.tiers.service import ProgressiveTiers
 
@@ -152,6 +153,7 @@ class Memory(_Calls):
         explain = _call_of(Explainer.explain)
         post_summary = _call_of(PostedSummaries.post)
         withdraw = _call_of(Erasure.withdraw)
+        replay = _call_of(Replayer.replay)
     else:
         explain = _Later(
             f"{_FEATURES}.explain.explainer:Explainer.explain", lambda memory: memory.container.explainer()
@@ -161,6 +163,7 @@ class Memory(_Calls):
             lambda memory: memory.container.summary_poster(),
         )
         withdraw = _Later(f"{_FEATURES}.erasure.eraser:Erasure.withdraw", lambda memory: memory.container.erasure())
+        replay = _Later(f"{_FEATURES}.replay.replayer:Replayer.replay", lambda memory: memory.container.replayer())
 
     @property
     def pins(self) -> Pins:

@@ -311,6 +311,7 @@ class SyncMemory(_Waited):
     read_messages = _waiting(Memory.read_messages)
     recall = _waiting(Memory.recall)
     explain = _waiting(Memory.explain)
+    replay = _waiting(Memory.replay)
 
     summarize = _waiting(Memory.summarize)
     get_summary = _waiting(Memory.get_summary)

@@ -22,6 +22,7 @@ def upgrade() -> None:
     _conversations()
     _messages()
     _context_layouts()
+    _load_records()
     _background_work()
     _segments()
     _facts()
@@ -145,6 +146,26 @@ def _context_layouts() -> None:
         sa.PrimaryKeyConstraint(
             "group_id", "conversation_id", "budget", "settings_fingerprint", name="context_layouts_pkey"
         ),
+    )
+
+
+def _load_records() -> None:
+    """What loads showed: `shown` is JSON, messages by their seq, the rest as text. `seq` is the newest message then."""
+    op.create_table(
+        "load_records",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("seq"),
+        _number("ordinal"),
+        _number("budget", nullable=True),
+        _text("query", nullable=True),
+        _text("current_sha256"),
+        _text("settings_fingerprint"),
+        _text("tokenizer"),
+        _text("digest"),
+        _text("shown"),
+        _number("created_at"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", "ordinal", name="load_records_pkey"),
     )
 
 
@@ -601,6 +622,7 @@ CONTENT = {
     "facts": "anchor key value",
     "conversation_summaries": "narrative facts_json spare_json",
     "context_layouts": "fact_lines narrative",
+    "load_records": "query current_sha256 shown",
     "fact_corrections": "anchor key value",
     "recall_entries": "anchor terms",
     "range_summaries": "text",

@@ -13,6 +13,7 @@ from reactor_memory.cli.terminal import printable
 from reactor_memory.core.context.draft import Freshness
 from reactor_memory.core.context.report import Context, ContextReport, Part, Reason, ReportEntry
 from reactor_memory.evaluation.units import MEMORY_PARTS
+from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import JsonObject
 
 REASONS: dict[Reason, str] = {
@@ -54,6 +55,33 @@ def context_view(context: Context, missing: str = NOTHING_YET) -> RenderableType
         f" · {report.strategy} · {_freshness(report, missing)}",
     )
     return Group(title, *messages_view(context), Text(), heading("the report"), *_report(report))
+
+
+def replay_value(replay: Replay) -> JsonObject:
+    """A context of the past for programs."""
+    values = message_values(replay.messages)
+    messages = [{"part": part, **value} for part, value in zip(replay.parts, values, strict=True)]
+    known = ("session_id", "seq", "is_exact", "missing", "digest", "budget", "query", "created_at")
+    return {**{name: getattr(replay, name) for name in known}, "messages": messages}
+
+
+def replay_view(replay: Replay) -> RenderableType:
+    title = Text.assemble(("Context", "bold"), f" with which message {replay.seq:,} was answered: ")
+    if replay.is_exact:
+        title.append(f"byte for byte, SHA-256 {replay.digest[:12]}", style="green")
+        return Group(title, *_by_parts(replay))
+    title.append("the nearest that can be made", style="yellow")
+    return Group(title, *(Text(printable(f"- {each}")) for each in replay.missing), *_by_parts(replay))
+
+
+def _by_parts(replay: Replay) -> Iterator[RenderableType]:
+    before: Part | None = None
+    for message, part in zip(replay.messages, replay.parts, strict=True):
+        if part != before:
+            yield Text()
+            yield heading(part)
+        yield block_view(message, []) if part in MEMORY_PARTS else message_view(message)
+        before = part
 
 
 def _freshness(report: ContextReport, missing: str) -> str:

@@ -37,6 +37,9 @@ budget_option = click.option(
 @click.option(
     "--fact", type=(str, str), metavar="ANCHOR KEY", help="With --why: of this fact, as `facts --json` names it."
 )
+@click.option(
+    "--turn", "turn", type=click.IntRange(min=1), metavar="SEQ", help="The context that message SEQ was answered with."
+)
 @with_common_options
 async def context(
     invocation: Invocation,
@@ -48,6 +51,7 @@ async def context(
     why: bool,
     seq: int | None,
     fact: tuple[str, str] | None,
+    turn: int | None,
 ) -> None:
     """Print what the model would see next, and why.
 
@@ -57,17 +61,32 @@ async def context(
     With --why, instead: for every message of the session whether it is shown and why, for every fact that was ever
     found the line that shows it or the reason that none does, and every line that competed for memory. With --seq the
     message itself and what was made of it. Nothing is stored.
+
+    With --turn, instead: what the model saw when it answered message SEQ, byte for byte where context.record kept it,
+    else the nearest context of --budget tokens that can be made now, and what is not as it was.
     """
     from reactor_memory.models import Message
 
+    if turn is not None and (why or text is not None or query is not None):
+        raise click.UsageError("--turn shows a turn of the past: leave out --why, --message and --query")
     if not why and (seq is not None or fact is not None):
         raise click.UsageError("--seq and --fact need --why")
     message = None if text is None else Message.user(text)
     load: dict[str, Any] = {"agent_name": agent_name, "message": message, "budget": budget, "query": query}
-    if why:
+    if turn is not None:
+        await _replay(invocation, session, turn, budget)
+    elif why:
         await _explain(invocation, session, seq, fact, load)
     else:
         await _print_context(invocation, session, load)
+
+
+async def _replay(invocation: Invocation, session: str, seq: int, budget: int) -> None:
+    from reactor_memory.cli.context_view import replay_value, replay_view
+
+    async with invocation.memory() as memory:
+        replay = await memory.replay(session, seq=seq, user_id=invocation.user_id, budget=budget)
+    invocation.show(replay_value(replay), lambda: replay_view(replay))
 
 
 async def _print_context(invocation: Invocation, session: str, load: dict[str, Any]) -> None:

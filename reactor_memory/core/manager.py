@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Literal, cast
 
@@ -96,7 +96,9 @@ class ConversationManager:
         options: ManagerOptions,
         database: Database,
         aftermath: Callable[[], Elsewhere],
+        recorder: Callable[[LoadRequest, Context, bool], Awaitable[None]] | None = None,
     ) -> None:
+        self._record = recorder or _nothing
         self._messages = messages
         self._summaries = summaries
         self._database = database
@@ -165,7 +167,9 @@ class ConversationManager:
         if history is not None:
             return await self._loader.from_history(request, self._checked_history(history))
         loaded = await self._loader.load(request)
-        return await self._loader.context(loaded, request.current)
+        context = await self._loader.context(loaded, request.current)
+        await self._record(request, context, False)
+        return context
 
     @in_time
     async def save_history(
@@ -254,9 +258,11 @@ class ConversationManager:
         )
         with within(self._options.timeout_seconds):
             loaded = await self._loader.load(request)
+        context = await self._loader.context(loaded, request.current)
+        await self._record(request, context, True)
         turn = Turn(
             message,
-            await self._loader.context(loaded, request.current),
+            context,
             assemble=lambda current: self._loader.assemble(loaded, tuple(map(_as_given, current))),
         )
         try:
@@ -567,6 +573,10 @@ class ConversationManager:
         for position, message in enumerate(messages):
             check_message(message, self._options.limits, field=f"history[{position}]")
         return messages
+
+
+async def _nothing(request: LoadRequest, context: Context, is_turn: bool) -> None:
+    """No load is recorded."""
 
 
 def _as_given(message: Message) -> Message:

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
     from reactor_memory.features.recall.recaller import Recaller
     from reactor_memory.features.recall.segment_index import Indexer
+    from reactor_memory.features.replay.replayer import Replayer
     from reactor_memory.features.responses.models import ResponseStore
     from reactor_memory.features.responses.service import ResponseStreams
     from reactor_memory.features.retention.pruner import Pruner
@@ -413,7 +414,7 @@ def loading_options(settings: Settings) -> LoadingOptions:
         limits=limits,
         window_growth=settings.context.window_growth,
         lazy_timeout_seconds=settings.summary.lazy_timeout_seconds,
-        settings_fingerprint=fingerprint_of(limits, settings),
+        settings_fingerprint=settings_fingerprint(settings),
     )
 
 
@@ -426,6 +427,14 @@ def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
     window, tokens = settings.context.window_growth, settings.tokens
     deciding = (LAYOUT_FORM, settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
     return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
+
+
+def settings_fingerprint(settings: Settings) -> str:
+    return fingerprint_of(context_limits(settings), settings)
+
+
+def records_loads(settings: Settings) -> str:
+    return on_or_off(settings.context.record != "off")
 
 
 def manager_options(settings: Settings) -> ManagerOptions:
@@ -803,6 +812,25 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=secrets.token_hex,
         options=providers.Callable(manager_options, settings),
+        recorder=providers.Selector(
+            providers.Callable(records_loads, settings),
+            on=providers.Callable(
+                imported("reactor_memory.wiring.replay:load_recorder_of"),
+                needed_database,
+                clock,
+                message_counter,
+                providers.Callable(settings_fingerprint, settings),
+                settings,
+            ),
+            off=providers.Object(None),
+        ),
+    )
+    replayer: providers.Singleton[Replayer] = providers.Singleton(
+        imported("reactor_memory.features.replay.replayer:Replayer"),
+        manager=conversation_manager,
+        database=needed_database,
+        nearest=providers.Callable(imported("reactor_memory.wiring.replay:nearest_of"), settings),
+        timeout_seconds=timeout_seconds,
     )
     erasure: providers.Singleton[Erasure] = providers.Singleton(
         imported("reactor_memory.features.erasure.eraser:Erasure"),

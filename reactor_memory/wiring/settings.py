@@ -415,6 +415,7 @@ class ContextSettings(Section):
     max_window_tokens: PositiveInt = 16_000
     recall_index: PluginName = "store"
     recall_share: Share = 0.9
+    record: Literal["off", "turns", "all"] = "off"
     max_pins: NonNegativeInt = 20
     max_pin_tokens: NonNegativeInt = 2000
 

@@ -19,6 +19,7 @@ OWNED = {
     "pins": {"pins"},
     "posted_summaries": {"posted_summaries"},
     "recall": {"recall_ranges", "recall_entries"},
+    "replay": {"load_records"},
     "responses": {"responses", "response_pieces"},
     "search": {"search_progress", "search_entries", "embeddings"},
     "sharing": {

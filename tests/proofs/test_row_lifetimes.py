@@ -44,6 +44,7 @@ async def test_no_row_outlives_what_it_belongs_to(seed: int, tmp_path: Path) -> 
     chance = Random(seed)
     summary = {"trigger_message_count": 8, "recent_message_count": 4, "segment_message_count": 4}
     sections: dict[str, Any] = {"search": {"enabled": True}, "notes": {"enabled": True}, "summary": summary}
+    sections["context"] = {"record": "all"}
     if seed % 3 == 0:
         tiers = {"recent_count": 4, "condensed_count": 4, "auto_threshold": 8, "retention": "archive"}
         sections |= {"history": {"strategy": "progressive"}, "tiers": tiers}
@@ -110,7 +111,8 @@ class History:
             await self.manager.drain()
 
     async def load(self, session: str, user: str) -> None:
-        await self.manager.load_history(session, user_id=user, agent_name="agent", budget=600, query="word00001")
+        query = "word" if "word00001" in self.destroyed | self.withdrawn else "word00001"
+        await self.manager.load_history(session, user_id=user, agent_name="agent", budget=600, query=query)
 
     async def fork(self, session: str, user: str) -> None:
         last = (await self.manager.get_session(session, user_id=user)).last_seq
