@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.explain.explainer import Explainer
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.overview.overview import Overview
     from reactor_memory.features.pins.pins import Pins
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
     from reactor_memory.features.replay.replayer import Replayer
@@ -151,12 +152,16 @@ class Memory(_Calls):
 
     if TYPE_CHECKING:
         explain = _call_of(Explainer.explain)
+        preview = _call_of(Explainer.preview)
         post_summary = _call_of(PostedSummaries.post)
         withdraw = _call_of(Erasure.withdraw)
         replay = _call_of(Replayer.replay)
     else:
         explain = _Later(
             f"{_FEATURES}.explain.explainer:Explainer.explain", lambda memory: memory.container.explainer()
+        )
+        preview = _Later(
+            f"{_FEATURES}.explain.explainer:Explainer.preview", lambda memory: memory.container.explainer()
         )
         post_summary = _Later(
             f"{_FEATURES}.posted_summaries.posting:PostedSummaries.post",
@@ -189,6 +194,11 @@ class Memory(_Calls):
     def sessions(self) -> SessionDirectory:
         """In which session a user talks to an agent."""
         return self.container.session_directory()
+
+    @property
+    def overview(self) -> Overview:
+        """The sessions of everybody, for whoever operates the store: no call checks who owns a session."""
+        return self.container.overview()
 
     @property
     def chat_memory(self) -> ChatMemoryService:

@@ -197,8 +197,8 @@ class Session(Value, frozen=True, kw_only=True):
 
 
 class SessionPreview(Value, frozen=True, kw_only=True):
-    """A row of the list of sessions. `owner_id` is None for a session that is open to everybody. `preview` is the
-    beginning of the first message of the user that users see, on one line.
+    """A row of the list of sessions. `owner_id` is None for a session that is open to everybody, `forked_from_id` for
+    one that is no fork. `preview` is the beginning of the first message of the user that users see, on one line.
     """
 
     session_id: str
@@ -208,6 +208,7 @@ class SessionPreview(Value, frozen=True, kw_only=True):
     last_seq: int
     created_at: int
     updated_at: int
+    forked_from_id: str | None = None
 
 
 class SessionPage(Value, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from reactor_memory.cli.bench_view import background, mean, microseconds, milliseconds, times
-from reactor_memory.cli.charts import Line, Scale, key_of, line_chart
-from reactor_memory.cli.markup import Markup, joined, tag
-from reactor_memory.cli.pages import cell_of, head_cell, numbers_table, page
 from reactor_memory.evaluation.bench.results import GROWTH, Result, Run
+from reactor_memory.evaluation.charts import Line, Scale, key_of, line_chart
+from reactor_memory.evaluation.markup import Markup, joined, tag
+from reactor_memory.evaluation.pages import cell_of, head_cell, numbers_table, page
 
 TITLE = "What a turn costs"
 

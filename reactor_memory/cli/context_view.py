@@ -9,33 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.cli.tables import NOTHING_YET, block_view, count, heading, message_values, message_view, table
-from reactor_memory.cli.terminal import printable
-from reactor_memory.core.context.draft import Freshness
-from reactor_memory.core.context.report import Context, ContextReport, Part, Reason, ReportEntry
+from reactor_memory.core.context.report import Context, ContextReport, Part, ReportEntry
 from reactor_memory.evaluation.units import MEMORY_PARTS
+from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import JsonObject
-
-REASONS: dict[Reason, str] = {
-    "protected": "protected",
-    "fits": "there was room",
-    "over_budget": "no room left in the budget",
-    "low_value": "worth less than the lines that were kept",
-    "orphan_result": "a result whose call is not there",
-    "open_call": "a call whose result is not there",
-    "open_reasoning": "reasoning that lost what came with it",
-    "posted_summary": "an agent's summary, told as memory",
-    "already_shown": "shown by the window already",
-    "too_long": "its text was cut",
-}
-_FRESHNESS: dict[Freshness, str] = {
-    "fresh": "memory is up to date",
-    "stale": "memory is behind, an older summary is shown",
-    "catching_up": "memory is catching up in the background",
-    "failed": "making a summary failed",
-    "empty": "the summary says nothing",
-    "history": "no memory, the history was given",
-}
+from reactor_memory.text.printable import printable
 
 
 def context_value(context: Context) -> JsonObject:
@@ -85,7 +64,7 @@ def _by_parts(replay: Replay) -> Iterator[RenderableType]:
 
 
 def _freshness(report: ContextReport, missing: str) -> str:
-    return f"no memory ({missing})" if report.freshness == "none" else _FRESHNESS[report.freshness]
+    return f"no memory ({missing})" if report.freshness == "none" else FRESHNESS[report.freshness]
 
 
 def messages_view(context: Context) -> Iterator[RenderableType]:

@@ -34,7 +34,7 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
     from reactor_memory.cli import progress
     from reactor_memory.cli.demo_view import demo_value, demo_view
     from reactor_memory.cli.replay import replay
-    from reactor_memory.cli.terminal import printable
+    from reactor_memory.text.printable import printable
 
     with sample_or(file) as path, named_or_temporary_store(invocation) as with_store:
         shown = await replay(with_store, _session_of(path, wanted), budget)

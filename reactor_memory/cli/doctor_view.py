@@ -9,7 +9,7 @@ from rich.text import Text
 
 from reactor_memory.cli.doctor import Examination
 from reactor_memory.cli.tables import count, heading, moment, table
-from reactor_memory.cli.terminal import printable
+from reactor_memory.text.printable import printable
 
 
 def examination_view(found: Examination, *, everything: bool = False) -> RenderableType:

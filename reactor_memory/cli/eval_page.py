@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
-from reactor_memory.cli.charts import Line, key_of, line_chart
 from reactor_memory.cli.eval_run import Result
 from reactor_memory.cli.eval_view import cost
-from reactor_memory.cli.markup import Markup, joined, tag
-from reactor_memory.cli.pages import cell_of, head_cell, numbers_table, page
+from reactor_memory.evaluation.charts import Line, key_of, line_chart
+from reactor_memory.evaluation.markup import Markup, joined, tag
+from reactor_memory.evaluation.pages import cell_of, head_cell, numbers_table, page
 
 Styles: TypeAlias = Mapping[str, int]
 Cell: TypeAlias = Callable[[Result], str]

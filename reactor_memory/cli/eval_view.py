@@ -12,8 +12,8 @@ from rich.text import Text
 from reactor_memory.cli.eval_run import Result
 from reactor_memory.cli.kinds_view import kinds_table
 from reactor_memory.cli.tables import count, heading, table
-from reactor_memory.cli.terminal import printable
 from reactor_memory.evaluation.requirements import Requirement
+from reactor_memory.text.printable import printable
 
 NUMBERS = ("budget", "attributable", "survival", "probes", "reading", "reuse", "broken", "cost", "p50 us", "p99 us")
 READ_NUMBERS = ("budget", "legible", "fill", "told", "junk", "weighted")

@@ -8,44 +8,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reactor_memory.cli.context_view import REASONS
 from reactor_memory.cli.tables import count, heading, message_values, message_view, spans, table
-from reactor_memory.cli.terminal import printable
 from reactor_memory.core.context.report import MessageFate, MessageReason, Part
-from reactor_memory.features.explain.explanation import Explanation, FactFate, FactReason, Line, LineReason
+from reactor_memory.features.explain.explanation import Explanation, FactFate, FactReason, Line
+from reactor_memory.features.explain.reasons import FACT_REASONS, LINE_REASONS, MESSAGE_REASONS, NO_ROOM
 from reactor_memory.models import JsonObject, Message
-
-MESSAGE_REASONS: dict[MessageReason, str] = {
-    **REASONS,
-    "remembered": "left the window; memory shows lines made from it",
-    "summarized": "left the window; memory covers it, and no line that is shown was made from it",
-    "unread": "not in memory and too old for the window",
-    "withdrawn": "was taken back",
-    "unknown": "the context does not speak of it",
-}
-LINE_REASONS: dict[LineReason, str] = {
-    **REASONS,
-    "below_floor": "ranked too low when the window last moved",
-}
-NO_ROOM: dict[Part, str] = {
-    "facts": "no room when the window last moved",
-    "narrative": "no room beside all facts",
-}
-FACT_REASONS: dict[FactReason, str] = {
-    "shown": "in memory",
-    "pinned": "pinned",
-    "verbatim": "its message is shown as it was said",
-    "unverified": "its value does not stand in its message",
-    "superseded": "a later fact holds in its place",
-    "retracted": "dropped: a person said that it is none",
-    "no_memory": "the context shows no memory",
-    "after_memory": "newer than the memory, and the window has no room for its message",
-    "not_in_working_set": "no room among the facts that memory is made from (summary.max_fact_tokens)",
-    "repeated": "says nothing that other facts do not",
-    "below_floor": "its line ranked too low when the window last moved",
-    "over_budget": "no room for its line when the window last moved",
-    "low_value": "its line is worth less than those that were kept",
-}
+from reactor_memory.text.printable import printable
 
 
 def explanation_value(found: Explanation, messages: Sequence[Message] = ()) -> JsonObject:

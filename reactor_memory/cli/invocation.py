@@ -67,11 +67,8 @@ class Invocation:
 
     async def sessions(self, memory: Memory, *, limit: int, cursor: str | None) -> SessionPage:
         """The sessions of the user, without one those of everybody, if the database can be asked for them."""
-        from reactor_memory.core.log import operations as log
-
         if self.user_id is None and memory.container.in_database() == "on":
-            database = memory.container.database()
-            return await database.read(log.list_sessions, None, limit=limit, cursor=cursor, of_all=True)
+            return await memory.overview.sessions(limit=limit, cursor=cursor)
         return await memory.list_sessions(user_id=self.user_id, limit=limit, cursor=cursor)
 
     def show(self, value: object, render: Callable[[], Any]) -> None:
@@ -87,12 +84,7 @@ class Invocation:
 
 
 async def _owner_of(memory: Memory, session_id: str) -> str | None:
-    from reactor_memory.core.log import operations as log
-
-    if memory.container.in_database() == "off":
-        return None
-    session = await memory.container.database().read(log.find_session, session_id)
-    return session.owner_id if session else None
+    return None if memory.container.in_database() == "off" else await memory.overview.owner_of(session_id)
 
 
 @contextmanager

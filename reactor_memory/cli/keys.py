@@ -154,7 +154,7 @@ def _state(key: ApiKey, *, now: int) -> str:
 
 def _table(found: tuple[ApiKey, ...], *, now: int) -> RenderableType:
     from reactor_memory.cli.tables import moment, table
-    from reactor_memory.cli.terminal import printable
+    from reactor_memory.text.printable import printable
 
     if not found:
         return "no keys"

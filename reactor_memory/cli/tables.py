@@ -13,7 +13,6 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from reactor_memory.cli.terminal import printable
 from reactor_memory.cli.transcripts import to_record
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import (
@@ -32,6 +31,7 @@ from reactor_memory.models import (
     Value,
     WorkState,
 )
+from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
     from reactor_memory.cli.import_files import Imported

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.facts.fold import SummaryFold
     from reactor_memory.features.facts.jobs import SummaryJob
+    from reactor_memory.features.overview.overview import Overview
     from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
     from reactor_memory.features.recall.recaller import Recaller
@@ -854,6 +855,11 @@ class Container(containers.DeclarativeContainer):
         refold=refold,
         clock=clock,
         hooks=providers.List(pin_writer),
+        timeout_seconds=timeout_seconds,
+    )
+    overview: providers.Singleton[Overview] = providers.Singleton(
+        imported("reactor_memory.features.overview.overview:Overview"),
+        database=needed_database,
         timeout_seconds=timeout_seconds,
     )
     explainer: providers.Singleton[Explainer] = providers.Singleton(

@@ -400,12 +400,16 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
 # Listing
 
 
-def list_sessions(user_id: str | None, *, limit: int, cursor: str | None, of_all: bool = False) -> Steps[SessionPage]:
-    """The sessions of a user, of nobody (None), or `of_all`, for whoever owns the database."""
+def list_sessions(
+    user_id: str | None, *, limit: int, cursor: str | None, of_all: bool = False, text: str | None = None
+) -> Steps[SessionPage]:
+    """The sessions of a user, of nobody (None), or `of_all`, for whoever owns the database: with `text`, those whose
+    id, owner or title holds it.
+    """
     begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
     values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
     if of_all:
-        rows = yield Query("list_all", values)
+        rows = yield Query("list_all" if text is None else "list_matching", values | _pattern_of(text))
     elif user_id is None:
         rows = yield Query("list_open", values)
     else:
@@ -419,15 +423,32 @@ def list_sessions(user_id: str | None, *, limit: int, cursor: str | None, of_all
     )
 
 
+def _pattern_of(text: str | None) -> dict[str, str]:
+    if text is None:
+        return {}
+    return {"pattern": f"%{text.lower().translate(_AS_THEY_ARE)}%"}
+
+
+_AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})
+"""What else means something in a pattern of `list_matching`."""
+
+
+def read_group(session_id: str) -> Steps[tuple[Session, ...]]:
+    """The sessions that are not deleted of the group of a session, whoever owns it; oldest first."""
+    rows = yield Query("group", {"group_id": group_of(session_id)})
+    return tuple(map(session_from, rows))
+
+
 def _cursor_after(session: SessionPreview) -> str:
     return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
 
 
 def _preview(row: Row) -> Steps[SessionPreview]:
-    session_id, _, owner_id, last_seq, path, created_at, updated_at, title, *_ = row
+    session_id, _, owner_id, last_seq, path, created_at, updated_at, title, forked_from_id, *_ = row
     return SessionPreview(
         session_id=session_id,
         owner_id=owner_id,
+        forked_from_id=forked_from_id,
         title=title,
         preview=preview_of((yield from _first_user_text(session_id, path))),
         last_seq=last_seq,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import anyio.to_thread
 
 from reactor_memory.core.context.message_forms import MessageLike
+from reactor_memory.core.context.report import Context
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import LedgerFold, MessageStore, Redactor, SummaryStore
@@ -95,6 +96,36 @@ class Explainer:
         if isinstance(target, int):
             return about_message(found, target)
         return found if target is None else about_facts(found)
+
+    async def preview(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        agent_name: str | None = None,
+        message: MessageLike | None = None,
+        budget: int | None = None,
+        system: str | None = None,
+        tools: Iterable[Any] | None = None,
+        query: str | None = None,
+        on_overflow: Literal["raise", "drop_memory"] = "raise",
+    ) -> Context:
+        """The context that `load_history` would give with these arguments. Stores nothing: the next load of the agent
+        is what it would have been. Raises what `load_history` raises.
+        """
+        request = self._manager.load_request(
+            session_id,
+            user_id,
+            message,
+            agent_name=agent_name,
+            budget=budget,
+            system=system,
+            tools=tools,
+            query=query,
+            overflow=on_overflow,
+        )
+        loaded = await self._loader.load(request, keep_layout=False)
+        return await self._loader.context(loaded, request.current)
 
     def _judge(
         self,

@@ -8,13 +8,14 @@ from typing import get_args
 
 import pytest
 
-from reactor_memory.cli import context_view
 from reactor_memory.cli.log_lines import LogLine
 from reactor_memory.cli.tables import message_view
-from reactor_memory.cli.terminal import WIDTH, console, printable
+from reactor_memory.cli.terminal import WIDTH, console
 from reactor_memory.core.context.draft import Freshness
 from reactor_memory.core.context.report import Reason
+from reactor_memory.features.explain import reasons
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.text.printable import printable
 
 
 def printed(capsys: pytest.CaptureFixture[str], message: Message) -> str:
@@ -23,8 +24,8 @@ def printed(capsys: pytest.CaptureFixture[str], message: Message) -> str:
 
 
 def test_every_reason_and_every_freshness_has_words() -> None:
-    assert set(context_view.REASONS) == set(get_args(Reason))
-    assert {*context_view._FRESHNESS, "none"} == set(get_args(Freshness))  # which is told with what is missing
+    assert set(reasons.REASONS) == set(get_args(Reason))
+    assert {*reasons.FRESHNESS, "none"} == set(get_args(Freshness))  # which is told with what is missing
 
 
 def test_characters_that_steer_a_terminal_are_replaced() -> None:

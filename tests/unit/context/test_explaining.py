@@ -6,11 +6,11 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from reactor_memory.cli import explanation_view
 from reactor_memory.core.context.blocks import FACTS_HEADER
 from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import Context, MessageReason
+from reactor_memory.features.explain import reasons
 from reactor_memory.features.explain.explanation import (
     Evidence,
     Explanation,
@@ -228,6 +228,6 @@ def test_what_is_about_a_message_is_its_facts_and_lines() -> None:
 
 
 def test_every_reason_has_words() -> None:
-    assert set(explanation_view.FACT_REASONS) == set(get_args(FactReason))
+    assert set(reasons.FACT_REASONS) == set(get_args(FactReason))
     named = {reason for union in get_args(MessageReason) for reason in get_args(union)}
-    assert set(explanation_view.MESSAGE_REASONS) == named
+    assert set(reasons.MESSAGE_REASONS) == named

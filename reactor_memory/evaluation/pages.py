@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from reactor_memory.cli.markup import Markup, tag
+from reactor_memory.evaluation.markup import Markup, tag
 
 _FRAME = """<!doctype html>
 <html lang="en">

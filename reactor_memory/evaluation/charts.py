@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reactor_memory.cli.markup import Markup, joined, tag
+from reactor_memory.evaluation.markup import Markup, joined, tag
 from reactor_memory.models import Value
 
 WIDTH, HEIGHT = 460, 250

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from reactor_memory.cli.terminal import printable
+from reactor_memory.text.printable import printable
 
 
 class Markup(str):
