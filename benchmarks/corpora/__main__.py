@@ -14,8 +14,8 @@ import msgspec
 
 from benchmarks.corpora import schema_guided, taskmaster
 from benchmarks.corpora.joining import join
-from reactor_memory.cli.transcripts import to_line
 from reactor_memory.evaluation.sessions import LabelledSession
+from reactor_memory.evaluation.transcripts import to_line
 
 _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
 

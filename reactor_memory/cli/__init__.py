@@ -54,6 +54,7 @@ commands = LazyGroup(
         "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),
         "worker": Lazy("reactor_memory.cli.operations:worker", "Do the background work of a database."),
         "serve": Lazy("reactor_memory.cli.serve:serve", "Serve the memory over HTTP, for many users and agents."),
+        "studio": Lazy("reactor_memory.cli.studio:studio", "Look into a database with a browser, on this machine."),
         "keys": Lazy("reactor_memory.cli.keys:keys", "Make, list and revoke the keys of agents."),
         "mcp": Lazy("reactor_memory.cli.tool_server:mcp", "Serve the memory as tools for MCP clients."),
         "doctor": Lazy("reactor_memory.cli.operations:doctor", "Check settings, plug-ins, tokenizer and database."),

@@ -132,8 +132,8 @@ async def bench(
 def _texts(file: Path | None) -> tuple[Any, ...]:
     """The messages of all sessions of the file, one behind the other."""
     from reactor_memory.cli.samples import sample_or
-    from reactor_memory.cli.transcripts import read_lines
     from reactor_memory.errors import ImportFormatError
+    from reactor_memory.evaluation.transcripts import read_lines
 
     with sample_or(file) as path:
         texts = tuple(message for line in read_lines(path) for message in line.messages)

@@ -13,7 +13,7 @@ from reactor_memory.cli.samples import sample_or
 from reactor_memory.errors import ImportFormatError
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.transcripts import Line
+    from reactor_memory.evaluation.transcripts import Line
 
 
 @click.command()
@@ -61,7 +61,7 @@ def _shared_options(budget: int, user_id: str | None) -> list[str]:
 
 
 def _session_of(path: Path, wanted: str | None) -> Line:
-    from reactor_memory.cli.transcripts import read_lines
+    from reactor_memory.evaluation.transcripts import read_lines
 
     for line in read_lines(path):
         if wanted in (None, line.session_id):

@@ -15,7 +15,7 @@ from reactor_memory.evaluation.sessions import VARIANTS
 from reactor_memory.evaluation.strategies import QUICK_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.session_files import Format, Read
+    from reactor_memory.evaluation.session_files import Format, Read
 
 QUESTIONS = ("off", "on")
 FORMATS: tuple[Format, ...] = ("auto", "jsonl", "locomo", "longmemeval")
@@ -96,8 +96,8 @@ async def eval_(
     from reactor_memory.cli.eval_page import evaluation_page
     from reactor_memory.cli.eval_run import Plan, evaluate
     from reactor_memory.cli.eval_view import evaluation_view, results_json, shortcomings
-    from reactor_memory.cli.session_files import generated, write_generated
     from reactor_memory.cli.terminal import console
+    from reactor_memory.evaluation.session_files import generated, write_generated
 
     _check_source(files, generate, seed, out)
     if generate and out:
@@ -129,7 +129,7 @@ async def eval_(
 
 
 def _reader(invocation: Invocation, file_format: Format) -> Read:
-    from reactor_memory.cli.session_files import reader
+    from reactor_memory.evaluation.session_files import reader
 
     return reader(file_format, max_bytes=invocation.settings().limits.max_session_bytes)
 

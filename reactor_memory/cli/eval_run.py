@@ -14,13 +14,13 @@ from reactor_memory.cli.context_view import context_value
 from reactor_memory.cli.import_files import Advance, check_line
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.output import Output
-from reactor_memory.cli.session_files import Read
 from reactor_memory.cli.terminal import progress
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
 from reactor_memory.evaluation.metering import meter
 from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
+from reactor_memory.evaluation.session_files import Read
 from reactor_memory.evaluation.sessions import VARIANTS, LabelledSession
 from reactor_memory.evaluation.strategies import replays_of, sections_of
 from reactor_memory.models import Value

@@ -17,11 +17,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from reactor_memory.cli.transcripts import UNLIMITED, Line, read_lines, read_unread
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import AppendRequest
 from reactor_memory.core.validation import MessageLimits, check_message, check_session_id
 from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
+from reactor_memory.evaluation.transcripts import UNLIMITED, Line, read_lines, read_unread
 from reactor_memory.models import Message, Value
 
 T = TypeVar("T")

@@ -48,16 +48,22 @@ class Invocation:
     async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:
         """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing."""
         from reactor_memory.memory import open_memory
-        from reactor_memory.wiring.container import sqlite_file
 
         settings = settings or self.settings()
-        file = sqlite_file(settings)
-        if file is not None and not creates and not file.exists():
-            raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
+        if not creates:
+            self.require_store(settings)
         async with open_memory(settings) as memory:
             if self.user_id is None and self.session is not None:
                 self.user_id = await _owner_of(memory, self.session)
             yield memory
+
+    def require_store(self, settings: Settings) -> None:
+        """Raises `StoreUnavailableError` for an SQLite file that does not exist."""
+        from reactor_memory.wiring.container import sqlite_file
+
+        file = sqlite_file(settings)
+        if file is not None and not file.exists():
+            raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
 
     @asynccontextmanager
     async def container(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Container]:

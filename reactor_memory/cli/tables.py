@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from reactor_memory.cli.transcripts import to_record
+from reactor_memory.evaluation.transcripts import to_record
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import (
     ErasedMessages,

@@ -78,7 +78,7 @@ async def export(invocation: Invocation, session: str, output: Output, new_id: s
     The line holds all that the messages have, in the format that `reactor-memory import` reads. Of a fork it holds
     the whole branch.
     """
-    from reactor_memory.cli.transcripts import to_line
+    from reactor_memory.evaluation.transcripts import to_line
 
     async with invocation.memory() as memory:
         await memory.get_session(session, user_id=invocation.user_id)

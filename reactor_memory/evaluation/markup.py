@@ -12,6 +12,10 @@ class Markup(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """What templates ask whether text is markup."""
+        return self
+
 
 def tag(name: str, *children: str, **attributes: object) -> Markup:
     """An element. In the names of attributes ``_`` stands for ``-``, and at the end for nothing (``class_``)."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from reactor_memory.cli import main
-from reactor_memory.cli.transcripts import to_line
+from reactor_memory.evaluation.transcripts import to_line
 from reactor_memory.models import Message, ToolCall
 
 CHECKOUT = Path(__file__).parents[2]

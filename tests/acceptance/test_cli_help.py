@@ -44,6 +44,7 @@ COMMANDS = (
     "keys",
     "mcp",
     "serve",
+    "studio",
     "doctor",
 )
 
@@ -54,6 +55,7 @@ UNCOMMON = {
     "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
     "serve": ("--store URL", "--user ID", "--dev"),
+    "studio": ("--store URL", "--port", "--write"),
 }
 """The commands that do not have all of the common options."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reactor_memory.cli.transcripts import Transcript, read_lines, to_message
+from reactor_memory.evaluation.transcripts import Transcript, read_lines, to_message
 from reactor_memory.models import Message
 from tests.acceptance.conftest import Finished, Run, Start, rich_messages, small_talk, write_sessions
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.corpora.__main__ import main
-from reactor_memory.cli.transcripts import Line, read_lines
 from reactor_memory.evaluation.probes import find
+from reactor_memory.evaluation.transcripts import Line, read_lines
 from reactor_memory.evaluation.units import message_unit
 
 SCHEMA = [

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.cli.session_files import Format, reader
-from reactor_memory.cli.transcripts import Line
 from reactor_memory.errors import ImportFormatError
+from reactor_memory.evaluation.session_files import Format, reader
+from reactor_memory.evaluation.transcripts import Line
 
 LOCOMO: list[Any] = [
     {

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.cli.transcripts import read_lines, to_line
 from reactor_memory.errors import ImportFormatError
+from reactor_memory.evaluation.transcripts import read_lines, to_line
 from reactor_memory.models import Message, ToolCall
 
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "formats.md"

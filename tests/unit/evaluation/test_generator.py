@@ -10,11 +10,11 @@ from collections import Counter
 
 import pytest
 
-from reactor_memory.cli.session_files import write_generated
 from reactor_memory.evaluation.generator import generate_sessions
 from reactor_memory.evaluation.generator.details import Unused, other_than, time_of_day
 from reactor_memory.evaluation.generator.script import sentence
 from reactor_memory.evaluation.probes import find, shows_stale
+from reactor_memory.evaluation.session_files import write_generated
 from reactor_memory.evaluation.sessions import LabelledSession, without_tools
 from reactor_memory.evaluation.units import message_unit
 
@@ -28,7 +28,7 @@ def sessions() -> list[LabelledSession]:
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_the_same_seed_gives_the_same_bytes_in_every_process(hash_seed: str) -> None:
-    program = "import sys; from reactor_memory.cli.session_files import write_generated as w; "
+    program = "import sys; from reactor_memory.evaluation.session_files import write_generated as w; "
     program += "sys.stdout.buffer.writelines(w(2, 4))"
     command = [sys.executable, "-c", program]
     made = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": hash_seed}, capture_output=True, check=True)

@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from reactor_memory.cli.transcripts import UNLIMITED, Line, open_file, problem_of, read_lines, to_line
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation import locomo, longmemeval
 from reactor_memory.evaluation.generator import generate_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
+from reactor_memory.evaluation.transcripts import UNLIMITED, Line, open_file, problem_of, read_lines, to_line
 
 T = TypeVar("T")
 

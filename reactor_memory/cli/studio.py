@@ -1,0 +1,44 @@
+"""`studio`: a page on this machine, to look into a store."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+import anyio
+import click
+
+from reactor_memory.cli.invocation import Invocation, with_invocation
+from reactor_memory.cli.serve import sections, unless_set
+from reactor_memory.errors import MissingExtraError
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; 0, the default: a free port.")
+@click.option("--write", "writes", is_flag=True, help="Allow to chat, pin, correct, retract, withdraw and erase.")
+@with_invocation
+def studio(invocation: Invocation, port: int, writes: bool) -> int:
+    """Look into a store with a browser: sessions, contexts, facts, evaluations.
+
+    Prints an address that opens once, in one browser, on this machine only. Nothing is changed without --write. Runs
+    until Ctrl-C.
+    """
+    try:
+        from reactor_memory.studio.process import run
+    except ImportError as error:
+        raise MissingExtraError(
+            "studio", package=(error.name or "litestar").partition(".")[0], extra="studio"
+        ) from None
+    from reactor_memory.wiring.settings import masked_url
+
+    recorded = sections(unless_set(invocation, {"context.record": "turns"})) if writes else {}
+    settings = invocation.settings(background={"enabled": writes}, **recorded)
+    invocation.require_store(settings)
+    name = masked_url(settings.store.url)
+    anyio.run(partial(run, settings, name=name, port=port, writes=writes, ready=_welcome))
+    return 0
+
+
+def _welcome(address: str) -> None:
+    click.echo(f"The Studio opens once at this address, on this machine. Stop it with Ctrl-C.\n\n{address}\n")
+    sys.stdout.flush()

@@ -1,0 +1,53 @@
+"""A process that shows the Studio, on this machine only, until Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+
+import anyio
+import uvicorn
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.memory import open_memory
+from reactor_memory.studio.app import create_app
+from reactor_memory.studio.doorkeeper import Doorkeeper
+from reactor_memory.studio.measuring import Evaluations
+from reactor_memory.studio.rendering import Pages
+from reactor_memory.studio.studio import Studio
+from reactor_memory.wiring.settings import Settings
+
+HOST = "127.0.0.1"
+
+
+async def run(settings: Settings, *, name: str, port: int, writes: bool, ready: Callable[[str], None]) -> None:
+    """Open the memory and show it at `port` (0: a free one). `name` says which store it is. `ready` is told the address
+    that opens the Studio, once.
+
+    Raises `ConfigurationError` if the port is taken, and `StoreError` if the database cannot be opened.
+    """
+    with closing(_listening(port)) as listener:
+        async with open_memory(settings) as memory, anyio.create_task_group() as tasks:
+            pages = Pages(store=name, writes=writes)
+            studio = Studio(memory=memory, pages=pages, writes=writes, evaluations=Evaluations(tasks))
+            taken = listener.getsockname()[1]
+            doorkeeper = Doorkeeper(create_app(studio), frozenset({f"{HOST}:{taken}", f"localhost:{taken}"}))
+            config = uvicorn.Config(
+                doorkeeper,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=2,
+            )
+            ready(f"http://{HOST}:{taken}{doorkeeper.entry}")
+            await uvicorn.Server(config).serve(sockets=[listener])
+            tasks.cancel_scope.cancel()
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port))
+    except OSError:
+        raise ConfigurationError("--port", f"{port} is taken: name another, or 0 for a free one") from None

@@ -1,0 +1,89 @@
+"""The page of all sessions, and how they hang together as forks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from litestar import Response, get
+
+from reactor_memory.evaluation.pricing import cost_of_summaries, prices_of
+from reactor_memory.memory import Memory
+from reactor_memory.models import Session, SessionPreview, Usage, WorkState
+from reactor_memory.studio.studio import Studio
+
+T = TypeVar("T")
+
+PAGE = 50
+
+
+class Row(NamedTuple):
+    """A session in the list. `depth`: how many forks lie between it and its root, of those on the page."""
+
+    session: SessionPreview
+    depth: int
+    covered_seq: int
+    work: str
+    usage: Usage
+    cost: float
+
+
+@get("/")
+async def sessions(studio: Studio, q: str = "", cursor: str | None = None) -> Response[str]:
+    """All sessions of the store, or those whose id, user or title holds `q`."""
+    page = await studio.memory.overview.sessions(limit=PAGE, cursor=cursor, text=q.strip() or None)
+    rows = [await _row(studio.memory, session, depth) for session, depth in as_tree(page.sessions)]
+    return await studio.pages.show("sessions.html", rows=rows, q=q, cursor=cursor, next_cursor=page.next_cursor)
+
+
+async def _row(memory: Memory, session: SessionPreview, depth: int) -> Row:
+    found, owner = session.session_id, session.owner_id
+    summary = await memory.get_summary(found, user_id=owner)
+    segments = await memory.facts.segments(found, user_id=owner)
+    own = [segment.usage for segment in segments if segment.conversation_id == found]
+    usage = Usage(
+        tokens_read=sum(each.tokens_read for each in own), tokens_written=sum(each.tokens_written for each in own)
+    )
+    settings = memory.container.settings()
+    price = prices_of(settings.prices, summarizer_model=settings.summary.llm_model)[1]
+    return Row(
+        session=session,
+        depth=depth,
+        covered_seq=summary.covered_seq if summary else 0,
+        work=work_in_words(await memory.work_state(found, user_id=owner)),
+        usage=usage,
+        cost=cost_of_summaries(usage, price),
+    )
+
+
+def work_in_words(work: WorkState | None) -> str:
+    """Where the background work of a session stands."""
+    if work is None:
+        return "none so far"
+    if work.parked:
+        return f"given up after {work.attempts} attempts: {work.last_error}"
+    if work.last_error and work.due_at is not None:
+        return f"to be tried again: {work.last_error}"
+    return "up to date" if work.due_at is None else "waiting"
+
+
+def as_tree(found: Sequence[SessionPreview]) -> Iterator[tuple[SessionPreview, int]]:
+    """Each fork below the session it was made from, if that is there."""
+    return _walk([(each, each.session_id, each.forked_from_id) for each in found])
+
+
+def fork_tree(found: Sequence[Session]) -> Iterator[tuple[Session, int]]:
+    """As `as_tree`, of the sessions of a group."""
+    return _walk([(each, each.session_id, each.forked_from_id) for each in found])
+
+
+def _walk(found: Sequence[tuple[T, str, str | None]]) -> Iterator[tuple[T, int]]:
+    there = {session_id for _, session_id, _ in found}
+    children: dict[str | None, list[tuple[T, str]]] = {}
+    for each, session_id, parent in found:
+        children.setdefault(parent if parent in there else None, []).append((each, session_id))
+    waiting = [(each, 0) for each in reversed(children.get(None, []))]
+    while waiting:
+        (each, session_id), depth = waiting.pop()
+        yield each, depth
+        waiting += [(child, depth + 1) for child in reversed(children.get(session_id, []))]

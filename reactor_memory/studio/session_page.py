@@ -1,0 +1,187 @@
+"""The page of a session: what was said, what is left of it, and what was taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from litestar import Request, Response, get
+
+from reactor_memory.core.context.report import Context
+from reactor_memory.features.explain.reasons import FACT_REASONS, LINE_REASONS, MESSAGE_REASONS
+from reactor_memory.features.facts.tracing import TracedFact
+from reactor_memory.models import Fact, Message, Session
+from reactor_memory.studio.rendering import called
+from reactor_memory.studio.session_list import fork_tree, work_in_words
+from reactor_memory.studio.studio import Studio
+
+FACTS_SHOWN = 300
+WHOLE = 200_000
+"""Characters of a message that is looked at; the timeline shows fewer."""
+
+
+class Entry(NamedTuple):
+    """A message in the timeline, or a position of which no message is left (None). `states` are words for what became
+    of it.
+    """
+
+    seq: int
+    message: Message | None
+    states: tuple[str, ...]
+
+
+@get("/session")
+async def session_page(
+    request: Request[Any, Any, Any],
+    studio: Studio,
+    id: str,  # noqa: A002 (the name in the address)
+    seq: int | None = None,
+    anchor: str | None = None,
+    key: str | None = None,
+    show: str = "",
+    find: str = "",
+    done: str = "",
+) -> Response[str]:
+    """The timeline with, beside it, the facts, one fact (`anchor` and `key`), or one message (`seq`).
+
+    `show`: ``facts`` that hold, or ``everything``; without it the page asks for the facts once it is shown.
+    """
+    session = await studio.session(id)
+    fact = None if anchor is None or key is None else (anchor, key)
+    aside = await _aside(studio, session, seq, fact, show, find)
+    values = {"session": session, "writes": studio.writes, "find": find, "done": done, **aside}
+    if request.headers.get("x-fragment") == "aside":
+        return await studio.pages.show(
+            "session.html", part="aside", entries=[], chosen=aside["chosen"], **_without(values)
+        )
+    return await studio.pages.show("session.html", **values, **await _timeline(studio, session))
+
+
+def _without(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != "chosen"}
+
+
+async def _timeline(studio: Studio, session: Session) -> dict[str, Any]:
+    memory, found, owner = studio.memory, session.session_id, session.owner_id
+    messages = await memory.read_messages(found, user_id=owner, archived=True)
+    in_view = {message.seq for message in await memory.read_messages(found, user_id=owner)}
+    summary = await memory.get_summary(found, user_id=owner)
+    context = await memory.preview(found, user_id=owner, on_overflow="drop_memory")
+    covered = summary.covered_seq if summary else 0
+    pinned = {pin.seq for pin in await memory.pins.list(found, user_id=owner)}
+    return {
+        "entries": list(timeline(session.last_seq, messages, in_view, covered, window_of(context), pinned)),
+        "covered": covered,
+        "narrative": summary.narrative if summary else "",
+        "work": work_in_words(await memory.work_state(found, user_id=owner)),
+        "forks": list(fork_tree(await memory.overview.forks(found))),
+    }
+
+
+def window_of(context: Context) -> Collection[int]:
+    """The messages that a context shows as they were said."""
+    return {seq for seq in context.report.seqs if seq is not None}
+
+
+def timeline(
+    last_seq: int,
+    messages: Sequence[Message],
+    in_view: Collection[int | None],
+    covered: int,
+    window: Collection[int],
+    pinned: Collection[int | None] = (),
+) -> Iterator[Entry]:
+    """An entry for every position, in order. Runs of positions without a message are one entry."""
+    expected = 1
+    for message in messages:
+        seq = message.seq or 0
+        if seq > expected:
+            yield Entry(expected, None, (f"to {seq - 1:,}",) if seq - 1 > expected else ())
+        states = (
+            ("window", seq in window),
+            ("archived", seq not in in_view),
+            ("in memory", seq <= covered and seq in in_view),
+            ("pinned", seq in pinned),
+        )
+        yield Entry(seq, message, tuple(name for name, holds in states if holds))
+        expected = seq + 1
+    if last_seq >= expected:
+        yield Entry(expected, None, (f"to {last_seq:,}",) if last_seq > expected else ())
+
+
+async def _aside(
+    studio: Studio, session: Session, seq: int | None, fact: tuple[str, str] | None, show: str, find: str
+) -> dict[str, Any]:
+    """What stands beside the timeline. `chosen` is the message whose words are marked, and `words` are they."""
+    nothing = {"about": None, "facts": None, "traced": None, "chosen": None, "words": "", "hidden": 0, "show": show}
+    if fact is not None:
+        return nothing | await _about_fact(studio, session, fact)
+    if seq is not None:
+        return nothing | await _about_message(studio, session, seq)
+    if show == "everything":
+        traced = await studio.memory.facts.trace(session.session_id, user_id=session.owner_id, everything=True)
+        gone = [each for each in traced if each.successor or each.retracted or not each.fact.verified]
+        return nothing | {"traced": [(each, why_gone(each)) for each in gone[:FACTS_SHOWN]]}
+    if show == "facts" or find:
+        held = await studio.memory.facts.list(session.session_id, user_id=session.owner_id)
+        wanted = [each for each in held if holds(each, find)]
+        return nothing | {"facts": wanted[:FACTS_SHOWN], "hidden": max(len(wanted) - FACTS_SHOWN, 0)}
+    return nothing
+
+
+def why_gone(traced: TracedFact) -> str:
+    """Why a fact does not hold."""
+    if traced.retracted:
+        return FACT_REASONS["retracted"]
+    return FACT_REASONS["superseded" if traced.successor else "unverified"]
+
+
+def holds(fact: Fact, find: str) -> bool:
+    """Whether a fact holds a text, whatever its case."""
+    return find.strip().lower() in f"{fact.anchor}\n{fact.key}\n{fact.value}".lower()
+
+
+async def _about_fact(studio: Studio, session: Session, fact: tuple[str, str]) -> dict[str, Any]:
+    found = await studio.memory.explain(session.session_id, fact=fact, user_id=session.owner_id)
+    fates = [(fate, FACT_REASONS[fate.reason]) for fate in found.facts]
+    holding = next((fate for fate in reversed(found.facts) if fate.successor is None), found.facts[-1])
+    chosen = await _message(studio, session, holding.fact.source_seq)
+    return {
+        "about": "fact",
+        "fact": holding.fact,
+        "fates": fates,
+        "chosen": chosen,
+        "words": words_of(chosen, holding.fact),
+    }
+
+
+async def _about_message(studio: Studio, session: Session, seq: int) -> dict[str, Any]:
+    found = await studio.memory.explain(session.session_id, seq=seq, user_id=session.owner_id)
+    return {
+        "about": "message",
+        "seq": seq,
+        "is_newest": seq == session.last_seq,
+        "outcome": [MESSAGE_REASONS[fate.reason] for fate in found.messages],
+        "fates": [(fate, FACT_REASONS[fate.reason]) for fate in found.facts],
+        "lines": [(line, LINE_REASONS[line.reason]) for line in found.lines],
+        "chosen": await _message(studio, session, seq),
+        "whole": WHOLE,
+    }
+
+
+async def _message(studio: Studio, session: Session, seq: int) -> Message | None:
+    page = await studio.memory.read_messages(
+        session.session_id, user_id=session.owner_id, after=seq - 1, until=seq, archived=True
+    )
+    return page[0] if page else None
+
+
+def words_of(message: Message | None, fact: Fact) -> str:
+    """The words of a message that a fact was taken from, as far as they stand in its text or its calls."""
+    if message is None:
+        return ""
+    words = message.content[slice(*fact.span)]
+    if words and words.strip() == fact.value:
+        return words
+    texts = (message.content, *map(called, message.tool_calls))
+    return fact.value if any(fact.value in text for text in texts) else ""

@@ -1,0 +1,231 @@
+"""`reactor-memory studio` over HTTP: who is let in, what it refuses, and that looking changes nothing. What browsers
+make of its pages is in tests/studio.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from reactor_memory import Message, Settings, open_memory
+
+SETTINGS = {"context": {"record": "turns"}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "agent.db"
+    anyio.run(_fill, path)
+    return path
+
+
+async def _fill(path: Path) -> None:
+    async with open_memory(Settings(store={"url": f"sqlite:///{path}"}, **SETTINGS)) as memory:
+        for number in range(20):
+            async with memory.turn("trip", f"My order number is QX-{number}.", user_id="ann", budget=600) as turn:
+                turn.answer(f"Noted: QX-{number}.")
+        await memory.save_history("open", ["Hello."])
+        await memory.drain()
+
+
+@pytest.fixture
+def browser(store: Path, start: Callable[..., subprocess.Popen[str]]) -> Iterator[httpx.Client]:
+    yield from _entered(start("studio", "--store", store))
+
+
+@pytest.fixture
+def writer(store: Path, start: Callable[..., subprocess.Popen[str]]) -> Iterator[httpx.Client]:
+    yield from _entered(start("studio", "--store", store, "--write"))
+
+
+def _entered(process: subprocess.Popen[str]) -> Iterator[httpx.Client]:
+    entry = _address(process)
+    base = entry.partition("/enter")[0]
+    with httpx.Client(base_url=base, headers={"origin": base}) as client:
+        assert client.get(entry).status_code == 200
+        yield client
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
+
+
+def test_the_address_opens_once(store: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
+    entry = _address(start("studio", "--store", store))
+    base = entry.partition("/enter")[0]
+    assert httpx.get(f"{base}/").status_code == 403
+    assert httpx.get(f"{base}/enter?token=guessed").status_code == 403
+    with httpx.Client() as first:
+        assert first.get(entry).status_code == 200
+        assert first.get(f"{base}/").status_code == 200
+    again = httpx.get(entry)
+    assert again.status_code == 403
+    assert "was used" in again.text
+    assert "studio-" not in again.headers.get("set-cookie", "")
+
+
+def test_it_answers_to_its_own_name_only(browser: httpx.Client) -> None:
+    for host in ("evil.example", "127.0.0.1", "localhost:1"):
+        assert browser.get("/", headers={"host": host}).status_code == 421
+
+
+def test_every_answer_forbids_what_pages_of_others_could_do(browser: httpx.Client) -> None:
+    for path in ("/", "/static/studio.js", "/session?id=nobody"):
+        headers = browser.get(path).headers
+        assert "default-src 'none'; script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+    cookie = next(iter(browser.cookies.jar))
+    assert cookie.has_nonstandard_attr("HttpOnly")
+    assert cookie.get_nonstandard_attr("SameSite") == "Strict"
+
+
+@pytest.mark.parametrize("origin", [None, "http://evil.example", "http://127.0.0.1:1", "null"])
+def test_only_its_own_pages_may_change_something(writer: httpx.Client, origin: str | None) -> None:
+    del writer.headers["origin"]
+    headers = {} if origin is None else {"origin": origin}
+    refused = writer.post("/chat", data={"id": "trip", "text": "I was not here."}, headers=headers)
+    assert refused.status_code == 403
+    assert "I was not here" not in writer.get("/session?id=trip").text
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/chat", {"id": "trip", "text": "Hello"}),
+        ("/session/act", {"id": "trip", "act": "erase", "seq": "1", "confirmed": "true"}),
+        ("/session/act", {"id": "trip", "act": "pin", "seq": "1"}),
+    ],
+)
+def test_without_write_it_only_looks(browser: httpx.Client, path: str, form: dict[str, str]) -> None:
+    refused = browser.post(path, data=form)
+    assert refused.status_code == 403
+    assert "studio --write" in refused.text
+
+
+def test_looking_changes_nothing(store: Path, browser: httpx.Client) -> None:
+    before = _everything(store)
+    for path in (
+        "/",
+        "/?q=qx",
+        "/session?id=trip",
+        "/session?id=trip&seq=3",
+        "/session?id=trip&show=everything",
+        "/context?id=trip&budget=333&message=What+now%3F",
+        "/context?id=trip&turn=11&beside=before",
+        "/context?id=trip&beside=take_last&form=gemini",
+        "/chat?id=trip",
+        "/eval?id=trip",
+    ):
+        assert browser.get(path).status_code == 200, path
+    assert _everything(store) == before
+
+
+def _everything(store: Path) -> dict[str, list[str]]:
+    with closing(sqlite3.connect(store)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {table: sorted(map(repr, connection.execute(f'SELECT * FROM "{table}"'))) for table in tables}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/session?id=nobody", 404, "no session with this id"),
+        ("/session", 400, "id"),
+        ("/session?id=trip&seq=999", 400, "ends with 40"),
+        ("/session?id=trip&anchor=no&key=thing", 400, "no fact has this anchor and key"),
+        ("/context?id=trip&budget=0", 400, "budget"),
+        ("/context?id=trip&budget=many", 400, "budget"),
+        ("/context?id=trip&form=yaml", 400, "form"),
+        ("/context?id=trip&turn=999", 400, "ends with message 40"),
+        ("/eval?run=gone", 404, "newest 20 results"),
+        ("/nothing", 404, "Not Found"),
+    ],
+)
+def test_wrong_input_is_told_on_a_page(browser: httpx.Client, path: str, status: int, told: str) -> None:
+    answer = browser.get(path)
+    assert answer.status_code == status
+    assert told in re.search(r'class="problem"[^>]*>([^<]*)<', answer.text)[1]  # type: ignore[index]
+
+
+def test_provider_json_is_what_the_library_gives(browser: httpx.Client) -> None:
+    page = browser.get("/context?id=trip&form=openai&message=Well%3F").text
+    assert "&#34;role&#34;: &#34;user&#34;" in page
+    assert "&#34;content&#34;: &#34;Well?&#34;" in page
+
+
+def test_an_act_waits_until_it_is_confirmed(writer: httpx.Client) -> None:
+    form = {"id": "trip", "act": "erase", "seq": "3"}
+    asked = writer.post("/session/act", data=form)
+    assert "Erase this message" in asked.text
+    assert "My order number is QX-1." in writer.get("/session?id=trip").text
+    done = writer.post("/session/act", data=form | {"confirmed": "true"}, follow_redirects=True)
+    assert "Erased." in done.text
+    assert "My order number is QX-1." not in done.text
+
+
+def test_an_unknown_act_names_those_there_are(writer: httpx.Client) -> None:
+    refused = writer.post("/session/act", data={"id": "trip", "act": "burn"})
+    assert refused.status_code == 400
+    assert "pin, unpin, correct, retract, withdraw, erase" in refused.text
+
+
+def test_a_chat_is_stored_and_answers_without_a_script(writer: httpx.Client) -> None:
+    page = writer.post("/chat", data={"id": "new", "user": "bob", "text": "It is QX-77."}, follow_redirects=True).text
+    assert "You said: It is QX-77." in page
+    assert "bob" in writer.get("/?q=bob").text
+
+
+def test_a_chat_streams_pieces(writer: httpx.Client) -> None:
+    headers = {"accept": "text/event-stream"}
+    with writer.stream("POST", "/chat", data={"id": "trip", "text": "Well?"}, headers=headers) as answer:
+        lines = list(answer.iter_lines())
+    assert lines.count("event: piece") > 3
+    assert "event: done" in lines
+
+
+def test_a_file_is_evaluated(browser: httpx.Client) -> None:
+    sessions = Path("reactor_memory/data/orders.jsonl.gz")
+    content = (Path(__file__).parents[2] / sessions).read_bytes()
+    started = browser.post("/eval/file", files={"file": ("orders.jsonl.gz", content)})
+    assert started.status_code == 303
+    page = browser.get(started.headers["location"]).text
+    assert "orders.jsonl.gz" in page
+    assert "<progress" in page or "Reactor Memory" in page
+
+
+def test_a_file_that_holds_no_sessions_is_refused(browser: httpx.Client) -> None:
+    refused = browser.post("/eval/file", files={"file": ("x.jsonl", b"not JSON\n")})
+    assert refused.status_code == 400
+    assert 'class="problem"' in refused.text
+    assert browser.post("/eval/file", files={"file": ("x.jsonl", b"")}).status_code == 400
+
+
+def test_a_store_that_is_not_there_is_not_made(folder: Path, run: Callable[..., object]) -> None:
+    done = run("studio", "--store", folder / "missing.db")
+    assert "there is no database" in done.err  # type: ignore[attr-defined]
+    assert not (folder / "missing.db").exists()
+
+
+@pytest.mark.anyio
+async def test_the_operator_sees_and_finds_the_sessions_of_everybody(tmp_path: Path) -> None:
+    async with open_memory(tmp_path / "agent.db") as memory:
+        await memory.save_history("a", [Message.user("Hello")], user_id="ann")
+        await memory.save_history("B_1", [Message.user("Hello")], user_id="bob%")
+        found = await memory.overview.sessions(text="B%")
+        assert [each.session_id for each in found.sessions] == ["B_1"]
+        assert [each.session_id for each in (await memory.overview.sessions(text="_")).sessions] == ["B_1"]
+        assert len((await memory.overview.sessions(limit=1)).sessions) == 1
+        assert await memory.overview.owner_of("a") == "ann"
+        fork = await memory.fork("a", at_seq=1, user_id="ann")
+        assert [each.session_id for each in await memory.overview.forks("a")] == ["a", fork.session_id]
