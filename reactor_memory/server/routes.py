@@ -11,6 +11,7 @@ from litestar.di import Provide
 from reactor_memory.server import guards
 from reactor_memory.server.agents import AgentController
 from reactor_memory.server.conversations import ConversationController
+from reactor_memory.server.explorer import ExplorerController
 from reactor_memory.server.messages import MessageController
 from reactor_memory.server.responses import (
     ResponseReadingController,
@@ -40,6 +41,7 @@ Parts: TypeAlias = dict[str, Callable[[], object]]
 def routers(parts: Parts | None = None) -> list[Router]:
     """All controllers with their parts; without parts they can be described, and not be called."""
     return [
+        _router("/", "system", (ExplorerController,), parts, {}),
         _router("/v1", "system", SYSTEM, parts, {}),
         _router("/v1/user", "user", FOR_USERS, parts, {guards.CALLERS: guards.USERS}),
         _router("/v1/agent", "agent", FOR_AGENTS, parts, {guards.CALLERS: guards.AGENTS}),

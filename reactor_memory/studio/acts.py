@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, NamedTuple
 
 from litestar import Response, post
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.params import Body
 from litestar.response import Redirect
@@ -84,7 +85,7 @@ ACTS: Mapping[str, Act] = {
 
 @post("/session/act")
 async def act(
-    studio: Studio, data: Annotated[Wanted, Body(media_type=RequestEncodingType.URL_ENCODED)]
+    studio: NamedDependency[Studio], data: Annotated[Wanted, Body(media_type=RequestEncodingType.URL_ENCODED)]
 ) -> Response[str] | Redirect:
     """Ask first; once it is confirmed, do it and go back to the session."""
     studio.require_writing()

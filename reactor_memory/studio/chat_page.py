@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response, get, post
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
-from litestar.params import Body
+from litestar.params import Body, FromQuery
 from litestar.response import Redirect, Stream
 
 from reactor_memory.errors import ReactorMemoryError
@@ -33,9 +34,9 @@ class Said(Value, frozen=True, kw_only=True):
 @get("/chat")
 async def chat_page(
     request: Request[Any, Any, Any],
-    studio: Studio,
-    id: str | None = None,  # noqa: A002 (the name in the address)
-    user: str = "",
+    studio: NamedDependency[Studio],
+    id: FromQuery[str | None] = None,  # noqa: A002 (the name in the address)
+    user: FromQuery[str] = "",
 ) -> Response[str] | Redirect:
     """The newest messages of a session, and the other sessions of its user. Without an `id` a new session begins."""
     if id is None:
@@ -71,7 +72,7 @@ async def _exists(studio: Studio, session_id: str) -> bool:
 @post("/chat", status_code=200)
 async def say(
     request: Request[Any, Any, Any],
-    studio: Studio,
+    studio: NamedDependency[Studio],
     data: Annotated[Said, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Stream | Redirect:
     """Ask the model. Who accepts an event stream gets the answer as it comes; everybody else the page with it."""

@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
 
 from reactor_memory.core.context.report import Context, ContextReport, Part
 from reactor_memory.evaluation.markup import Markup, tag
@@ -74,13 +76,13 @@ class View(NamedTuple):
 @get("/context")
 async def context_page(
     request: Request[Any, Any, Any],
-    studio: Studio,
-    id: str,  # noqa: A002 (the name in the address)
-    message: str = "",
-    budget: int | None = None,
-    turn: int | None = None,
-    form: Form = "parts",
-    beside: Beside = "nothing",
+    studio: NamedDependency[Studio],
+    id: FromQuery[str],  # noqa: A002 (the name in the address)
+    message: FromQuery[str] = "",
+    budget: FromQuery[int | None] = None,
+    turn: FromQuery[int | None] = None,
+    form: FromQuery[Form] = "parts",
+    beside: FromQuery[Beside] = "nothing",
 ) -> Response[str]:
     """The context for `message` in `budget` tokens, or with which message `turn` was answered. Stores nothing."""
     session = await studio.session(id)

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import anyio.to_thread
 from litestar import Request, Response, get, post
 from litestar.datastructures import UploadFile
+from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body
+from litestar.params import Body, FromQuery
 from litestar.response import Redirect
 
 from reactor_memory.errors import InvalidInputError
@@ -31,9 +32,9 @@ NAMES = {"hierarchical": "Reactor Memory", "take-last": "take-last"}
 @get("/eval")
 async def eval_page(
     request: Request[Any, Any, Any],
-    studio: Studio,
-    run: str | None = None,
-    id: str = "",  # noqa: A002 (the name in the address)
+    studio: NamedDependency[Studio],
+    run: FromQuery[str | None] = None,
+    id: FromQuery[str] = "",  # noqa: A002 (the name in the address)
 ) -> Response[str]:
     """The results of a run, or how far it is; a form to start another."""
     found = None if run is None else studio.evaluations.find(run)
@@ -55,7 +56,7 @@ async def eval_page(
 
 @post("/eval/session")
 async def evaluate_session(
-    studio: Studio, data: Annotated[dict[str, str], Body(media_type=RequestEncodingType.URL_ENCODED)]
+    studio: NamedDependency[Studio], data: Annotated[dict[str, str], Body(media_type=RequestEncodingType.URL_ENCODED)]
 ) -> Redirect:
     """Replay a session of the store, and look for every number, code, date and time in it."""
     session = await studio.session(data.get("id", "").strip())
@@ -69,7 +70,8 @@ async def evaluate_session(
 
 @post("/eval/file")
 async def evaluate_file(
-    studio: Studio, data: Annotated[dict[str, UploadFile], Body(media_type=RequestEncodingType.MULTI_PART)]
+    studio: NamedDependency[Studio],
+    data: Annotated[dict[str, UploadFile], Body(media_type=RequestEncodingType.MULTI_PART)],
 ) -> Redirect:
     """Replay the sessions of a file (docs/formats.md), LoCoMo or LongMemEval with their probes."""
     file = data.get("file")

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
 
 from reactor_memory.evaluation.pricing import cost_of_summaries, prices_of
 from reactor_memory.memory import Memory
@@ -29,7 +31,9 @@ class Row(NamedTuple):
 
 
 @get("/")
-async def sessions(studio: Studio, q: str = "", cursor: str | None = None) -> Response[str]:
+async def sessions(
+    studio: NamedDependency[Studio], q: FromQuery[str] = "", cursor: FromQuery[str | None] = None
+) -> Response[str]:
     """All sessions of the store, or those whose id, user or title holds `q`."""
     page = await studio.memory.overview.sessions(limit=PAGE, cursor=cursor, text=q.strip() or None)
     rows = [await _row(studio.memory, session, depth) for session, depth in as_tree(page.sessions)]

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
 
 from reactor_memory.core.context.report import Context
 from reactor_memory.features.explain.reasons import FACT_REASONS, LINE_REASONS, MESSAGE_REASONS
@@ -33,14 +35,14 @@ class Entry(NamedTuple):
 @get("/session")
 async def session_page(
     request: Request[Any, Any, Any],
-    studio: Studio,
-    id: str,  # noqa: A002 (the name in the address)
-    seq: int | None = None,
-    anchor: str | None = None,
-    key: str | None = None,
-    show: str = "",
-    find: str = "",
-    done: str = "",
+    studio: NamedDependency[Studio],
+    id: FromQuery[str],  # noqa: A002 (the name in the address)
+    seq: FromQuery[int | None] = None,
+    anchor: FromQuery[str | None] = None,
+    key: FromQuery[str | None] = None,
+    show: FromQuery[str] = "",
+    find: FromQuery[str] = "",
+    done: FromQuery[str] = "",
 ) -> Response[str]:
     """The timeline with, beside it, the facts, one fact (`anchor` and `key`), or one message (`seq`).
 

@@ -10,12 +10,15 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx
 import pytest
 
 from reactor_memory import Message, Settings, open_memory
+from reactor_memory.studio.app import create_app
+from reactor_memory.studio.studio import Studio
 
 SETTINGS = {"context": {"record": "turns"}}
 
@@ -229,3 +232,9 @@ async def test_the_operator_sees_and_finds_the_sessions_of_everybody(tmp_path: P
         assert await memory.overview.owner_of("a") == "ann"
         fork = await memory.fork("a", at_seq=1, user_id="ann")
         assert [each.session_id for each in await memory.overview.forks("a")] == ["a", fork.session_id]
+
+
+def test_the_application_uses_nothing_that_its_framework_will_drop() -> None:
+    """Warnings are errors in these tests; the other tests run it in a process of its own."""
+    parts: Any = None
+    assert create_app(Studio(memory=parts, pages=parts, writes=False, evaluations=parts)).routes

@@ -15,8 +15,8 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \N{RIGHT-TO-LEF
 LONG_LINE = "x" * 1_000_000
 
 
-def settings_of(path: Path) -> Settings:
-    return Settings(store={"url": f"sqlite:///{path}"}, context={"record": "turns"}, background={"enabled": True})
+def settings_of(path: Path, *, background: bool = True) -> Settings:
+    return Settings(store={"url": f"sqlite:///{path}"}, context={"record": "turns"}, background={"enabled": background})
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -58,9 +58,7 @@ async def _fill_large(path: Path, messages: int, others: int) -> None:
             batch = [_remark(number) for number in range(start, min(start + 500, messages))]
             await memory.save_history("large", batch, user_id="ann")
         await memory.drain()
-    settings = settings_of(path)
-    settings.background.enabled = False
-    async with open_memory(settings) as memory:
+    async with open_memory(settings_of(path, background=False)) as memory:
         for session in range(others):
             await memory.save_history(f"s{session}", [_remark(number) for number in range(200)], user_id=f"u{session}")
 
