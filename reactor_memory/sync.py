@@ -35,6 +35,7 @@ from reactor_memory.features.erasure.eraser import Erasure
 from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.features.overview.overview import Overview
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.features.search.conversations import MessageSearchService
 from reactor_memory.features.tiers.service import ProgressiveTiers
@@ -194,6 +195,14 @@ class SyncFacts(_Waited):
     rebuild = _waiting(Facts.rebuild)
 
 
+class SyncOverview(_Waited):
+    """`Overview`, without awaiting."""
+
+    sessions = _waiting(Overview.sessions)
+    owner_of = _waiting(Overview.owner_of)
+    forks = _waiting(Overview.forks)
+
+
 class SyncErasure(_Waited):
     """`Erasure`, without awaiting."""
 
@@ -311,6 +320,7 @@ class SyncMemory(_Waited):
     read_messages = _waiting(Memory.read_messages)
     recall = _waiting(Memory.recall)
     explain = _waiting(Memory.explain)
+    preview = _waiting(Memory.preview)
     replay = _waiting(Memory.replay)
 
     summarize = _waiting(Memory.summarize)
@@ -342,6 +352,11 @@ class SyncMemory(_Waited):
     def facts(self) -> SyncFacts:
         """What the messages of a session state."""
         return SyncFacts(self.memory.facts, self._loop)
+
+    @property
+    def overview(self) -> SyncOverview:
+        """The sessions of everybody, for whoever operates the store."""
+        return SyncOverview(self.memory.overview, self._loop)
 
     @property
     def erasure(self) -> SyncErasure:

@@ -9,14 +9,19 @@ written, the next one is read, checked and counted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import aclosing
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec.structs import replace
 
+from reactor_memory.cli.foreign_files import is_foreign, read_foreign
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import AppendRequest
 from reactor_memory.core.validation import MessageLimits, check_message, check_session_id
@@ -31,6 +36,9 @@ BATCH = 1000
 
 Advance = Callable[[int], None]
 """Told how many messages were done since the last call."""
+
+
+STDIN = Path("-")
 
 
 class FileSize(Value, frozen=True, kw_only=True):
@@ -50,9 +58,34 @@ class Imported(Value, frozen=True, kw_only=True):
     stored: int
 
 
+@contextmanager
+def files_of(given: Sequence[Path]) -> Generator[Sequence[Path]]:
+    """The files, with a copy of stdin in place of ``-``: a file is read more than once."""
+    if STDIN not in given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="reactor-memory-") as folder:
+        copy = Path(folder) / "stdin"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [copy if path == STDIN else path for path in given]
+
+
 def read_sessions(file: Path, prefix: str, max_bytes: int) -> Iterator[Line]:
     """The sessions of a file, `prefix` put before their ids."""
-    return (_with_prefix(line, prefix) for line in read_lines(file, max_bytes=max_bytes))
+    found = read_foreign(file, max_bytes=max_bytes) if is_foreign(file) else read_lines(file, max_bytes=max_bytes)
+    return (_with_prefix(line, prefix) for line in found)
+
+
+def _unread(file: Path, max_bytes: int) -> Iterator[tuple[str, Callable[[], Line]]]:
+    """The ids of the sessions of a file, each with what reads the rest of it."""
+    if is_foreign(file):
+        return ((line.session_id, partial(_itself, line)) for line in read_foreign(file, max_bytes=max_bytes))
+    return read_unread(file, max_bytes=max_bytes)
+
+
+def _itself(line: Line) -> Line:
+    return line
 
 
 def _with_prefix(line: Line, prefix: str) -> Line:
@@ -122,7 +155,7 @@ class Importer:
 
     async def compare(self, file: Path) -> None:
         """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
-        for session_id, read in read_unread(file, max_bytes=self._max_bytes):
+        for session_id, read in _unread(file, self._max_bytes):
             if await self._is_known(self._prefix + session_id):
                 await self._present(_with_prefix(read(), self._prefix))
 

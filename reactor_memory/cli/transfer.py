@@ -17,34 +17,38 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--session-prefix", default="", metavar="TEXT", help="Put TEXT before every session id.")
 @with_common_options
 async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefix: str) -> None:
-    """Store the sessions of JSONL files.
+    """Store the conversations of files; of stdin, if FILE is -.
 
-    A line is a session: {"id": ..., "messages": [{"role", "content", "at", ...}]}; a file may be packed with gzip,
-    and a line may have limits.max_session_bytes. All files are checked before the first message is stored. An import
-    that was interrupted continues where it stopped when it is repeated, and a complete one changes nothing.
+    They are our own JSONL, a session a line: {"id": ..., "messages": [{"role", "content", "at", ...}]}; messages and
+    requests of OpenAI, Anthropic, Gemini and LangChain, as JSON or JSONL; and conversations.json of an export of
+    ChatGPT or Claude. What has no id is named after its file. A file may be packed with gzip.
+
+    All files are checked before the first message is stored. An import that was interrupted continues where it stopped
+    when it is repeated, and a complete one changes nothing.
 
     Summaries are left to `reactor-memory worker`, or to the process that loads the session.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.cli.import_files import BATCH, Importer, check_files
+    from reactor_memory.cli.import_files import BATCH, Importer, check_files, files_of
     from reactor_memory.wiring.container import manager_options
 
     settings = invocation.settings(background={"enabled": False})
     limits = manager_options(settings).limits
-    sizes = check_files(files, limits, prefix=session_prefix)
-    async with invocation.memory(settings, creates=True) as memory:
-        importer = Importer(
-            memory.manager,
-            user_id=invocation.user_id,
-            prefix=session_prefix,
-            batch=min(BATCH, limits.max_batch_messages),
-            max_bytes=limits.max_session_bytes,
-        )
-        imported = await _import_files(importer, sizes)
+    with files_of(files) as given:
+        sizes = check_files(given, limits, prefix=session_prefix)
+        async with invocation.memory(settings, creates=True) as memory:
+            importer = Importer(
+                memory.manager,
+                user_id=invocation.user_id,
+                prefix=session_prefix,
+                batch=min(BATCH, limits.max_batch_messages),
+                max_bytes=limits.max_session_bytes,
+            )
+            imported = await _import_files(importer, sizes)
     invocation.show(imported, lambda: tables.imported(imported))
 
 

@@ -51,7 +51,7 @@ def _generate(file: Path, *, count: int, seed: int) -> Iterator[Line]:
 def _read(file: Path, *, format: Format, max_bytes: int) -> Iterator[Line]:  # noqa: A002
     if format == "jsonl" or (format == "auto" and not _begins_as_array(file)):
         return read_lines(file, max_bytes=max_bytes)
-    entries = _entries(file)
+    entries = entries_of(file)
     return _BENCHMARKS[_recognized(file, entries) if format == "auto" else format](file, entries)
 
 
@@ -64,18 +64,27 @@ def _begins_as_array(file: Path) -> bool:
         return False  # whoever reads the lines of it says what is wrong
 
 
-def _entries(file: Path) -> list[msgspec.Raw]:
-    """The elements of the array that a file is; a single object counts as one."""
+def entries_of(file: Path) -> list[msgspec.Raw]:
+    """The elements of the array that a file is; a single object counts as one, and of several objects each."""
     try:
         with open_file(file) as opened:
             text = opened.read()
-        return [msgspec.Raw(text)] if text.lstrip()[:1] == b"{" else msgspec.json.decode(text, type=list[msgspec.Raw])
+        return _objects(text) if text.lstrip()[:1] == b"{" else msgspec.json.decode(text, type=list[msgspec.Raw])
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ImportFormatError(str(file), "the compressed file is damaged or not complete") from None
     except OSError as error:
         raise ImportFormatError(str(file), f"cannot be read: {error.strerror or type(error).__name__}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ImportFormatError(str(file), "is not valid JSON; expected an array of objects") from None
+
+
+def _objects(text: bytes) -> list[msgspec.Raw]:
+    """One object, or one a line."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return [msgspec.Raw(line) for line in text.splitlines() if line.strip()]
+    return [msgspec.Raw(text)]
 
 
 def _recognized(file: Path, entries: list[msgspec.Raw]) -> str:

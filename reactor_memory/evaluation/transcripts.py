@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar, cast
 
@@ -106,18 +108,38 @@ def _read_texts(path: Path, max_bytes: int) -> Iterator[tuple[str, bytes]]:
         raise ImportFormatError(where, f"cannot be read: {error.strerror or type(error).__name__}") from None
 
 
-def _texts(file: IO[bytes] | gzip.GzipFile, max_bytes: int) -> Iterator[bytes]:
+def _texts(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
     """The lines of a file; of one that is too long the beginning, and nothing after it."""
     size = UNLIMITED if max_bytes == UNLIMITED else max_bytes + 1
     while text := file.readline(size):
         yield text
 
 
-def open_file(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """The bytes of a file, unpacked if they are gzip."""
+def open_file(path: Path) -> IO[bytes]:
+    """The bytes of a file as UTF-8, unpacked if they are gzip, without the mark that some editors put before them."""
     with path.open("rb") as file:
         packed = file.read(2) == _GZIP_MAGIC
-    return gzip.open(path) if packed else path.open("rb")
+    opened = cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))  # noqa: SIM115 (who asks closes it)
+    mark = opened.read(3)
+    if mark[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        with opened:
+            return BytesIO((mark + opened.read()).decode("utf-16", "replace").encode())
+    if mark != BOM_UTF8:
+        opened.seek(0)
+    return opened
+
+
+def first_bytes(path: Path) -> bytes:
+    """The beginning of a file. Empty for a file that cannot be read: who reads it says why."""
+    try:
+        with open_file(path) as file:
+            return file.read(_FIRST)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+_FIRST = 1 << 20
+"""Bytes of a file that say what it is."""
 
 
 def to_line(session_id: str, messages: Iterable[Message], probes: Iterable[Probe] = ()) -> bytes:

@@ -408,8 +408,10 @@ def list_sessions(
     """
     begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
     values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
-    if of_all:
-        rows = yield Query("list_all" if text is None else "list_matching", values | _pattern_of(text))
+    if of_all and text is not None:
+        rows = yield Query("list_matching", values | _pattern_of(text))
+    elif of_all:
+        rows = yield Query("list_all", values)
     elif user_id is None:
         rows = yield Query("list_open", values)
     else:
@@ -423,10 +425,8 @@ def list_sessions(
     )
 
 
-def _pattern_of(text: str | None) -> dict[str, str]:
-    if text is None:
-        return {}
-    return {"pattern": f"%{text.lower().translate(_AS_THEY_ARE)}%"}
+def _pattern_of(text: str) -> dict[str, str]:
+    return {"pattern": f"%{text.lower().translate(_AS_THEY_ARE)}%", "escape": "!"}
 
 
 _AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})

@@ -98,14 +98,14 @@ ORDER BY updated_at DESC, conversation_id
 LIMIT :limit
 
 -- name: list_matching
--- As list_all, of those whose id, owner or title is like a pattern in lower case. ! takes its meaning from % and _.
+-- As list_all, of those whose id, owner or title is like a pattern in lower case; :escape takes their meaning from % and _.
 -- across groups
 SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
        forked_from_id, forked_at_seq, deleted_at
 FROM conversations
 WHERE deleted_at IS NULL
-  AND (LOWER(conversation_id) LIKE :pattern ESCAPE '!' OR LOWER(owner_id) LIKE :pattern ESCAPE '!'
-       OR LOWER(title) LIKE :pattern ESCAPE '!')
+  AND (LOWER(conversation_id) LIKE :pattern ESCAPE :escape OR LOWER(owner_id) LIKE :pattern ESCAPE :escape
+       OR LOWER(title) LIKE :pattern ESCAPE :escape)
   AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
 ORDER BY updated_at DESC, conversation_id
 LIMIT :limit

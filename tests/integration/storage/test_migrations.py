@@ -77,6 +77,7 @@ class TestParity:
             "long_term_notes",
             "fact_corrections",
             "items",
+            "load_records",
             "memberships",
             "ownership_transfers",
             "audit_records",

@@ -1,0 +1,219 @@
+"""Conversations of others, imported as people have them: no file is converted by hand."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import Run
+
+OPENAI = [
+    {"role": "system", "content": "You help."},
+    {"role": "user", "content": [{"type": "text", "text": "Where is order A-1042?"}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": "A-1042"}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": '{"city": "Lyon"}'},
+    {"role": "assistant", "content": "In Lyon."},
+]
+ANTHROPIC = {
+    "system": "You help.",
+    "messages": [
+        {"role": "user", "content": "Where is order A-1042?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "find", "input": {"id": "A-1042"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": '{"city": "Lyon"}'}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "In Lyon."}]},
+    ],
+}
+LANGCHAIN = [
+    {"type": "system", "data": {"content": "You help."}},
+    {"type": "human", "data": {"content": "Where is order A-1042?", "additional_kwargs": {}}},
+    {
+        "type": "ai",
+        "data": {
+            "content": "",
+            "tool_calls": [{"name": "find", "args": {"id": "A-1042"}, "id": "c1", "type": "tool_call"}],
+        },
+    },
+    {"type": "tool", "data": {"content": '{"city": "Lyon"}', "tool_call_id": "c1", "name": "find"}},
+    {"type": "ai", "data": {"content": "In Lyon."}},
+]
+CONSTRUCTED = [
+    {
+        "lc": 1,
+        "type": "constructor",
+        "id": [
+            "langchain",
+            "schema",
+            "messages",
+            {"human": "HumanMessage", "ai": "AIMessage"}.get(each["type"], "SystemMessage"),
+        ],
+        "kwargs": each["data"],
+    }
+    for each in LANGCHAIN
+    if each["type"] != "tool" and not each["data"].get("tool_calls")
+]
+ROLES = ["system", "user", "assistant", "tool", "assistant"]
+
+
+def chatgpt(title: str, *said: tuple[str, str]) -> dict[str, Any]:
+    """A conversation of an export, with an answer that was regenerated: the first one is on another branch."""
+    nodes: dict[str, Any] = {"root": {"id": "root", "message": None, "parent": None, "children": ["hidden"]}}
+    hidden = {"author": {"role": "system"}, "content": {"content_type": "text", "parts": [""]}, "create_time": None}
+    nodes["hidden"] = {"id": "hidden", "message": hidden, "parent": "root", "children": ["n0", "gone"]}
+    nodes["gone"] = {
+        "message": _node("assistant", "An answer that was regenerated.", 9),
+        "parent": "hidden",
+        "children": [],
+    }
+    for number, (role, text) in enumerate(said):
+        parent = "hidden" if not number else f"n{number - 1}"
+        nodes[f"n{number}"] = {"message": _node(role, text, number), "parent": parent, "children": [f"n{number + 1}"]}
+    nodes[f"n{len(said) - 1}"]["children"] = []
+    return {"title": title, "mapping": nodes, "current_node": f"n{len(said) - 1}", "conversation_id": f"id-{title}"}
+
+
+def _node(role: str, text: str, number: int) -> dict[str, Any]:
+    content = {"content_type": "text", "parts": [text]}
+    return {"author": {"role": role}, "content": content, "create_time": 1_700_000_000.5 + number, "metadata": {}}
+
+
+def claude(name: str) -> dict[str, Any]:
+    return {
+        "uuid": f"id-{name}",
+        "name": name,
+        "chat_messages": [
+            {"sender": "human", "text": "Where is order A-1042?", "created_at": "2026-01-02T03:04:05.000000Z"},
+            {"sender": "assistant", "text": "", "content": [{"type": "text", "text": "In Lyon."}]},
+        ],
+    }
+
+
+def shown(run: Run, session: str) -> list[dict[str, Any]]:
+    return run("show", session, "--all", "--json").json["messages"]
+
+
+@pytest.mark.parametrize(
+    ("given", "roles"),
+    [
+        (OPENAI, ROLES),
+        (ANTHROPIC, ROLES),
+        (
+            {
+                "contents": [
+                    {"role": "user", "parts": [{"text": "Hello"}]},
+                    {"role": "model", "parts": [{"text": "Hi"}]},
+                ]
+            },
+            ["user", "assistant"],
+        ),
+        (LANGCHAIN, ROLES),
+        (CONSTRUCTED, ["system", "user", "assistant"]),
+        ({"messages": LANGCHAIN}, ROLES),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_messages_of_others_are_a_session_named_after_the_file(
+    run: Run, folder: Path, given: Any, roles: list[str], indent: int | None
+) -> None:
+    (folder / "support.json").write_text(json.dumps(given, indent=indent))
+    done = run("import", "support.json")
+    assert done.code == 0, done.err
+    messages = shown(run, "support")
+    assert [each["role"] for each in messages] == roles
+    assert run("import", "support.json", "--json").json[0]["stored"] == 0
+
+
+def test_calls_and_results_stay_together(run: Run, folder: Path) -> None:
+    for name, given in {"openai": OPENAI, "anthropic": ANTHROPIC, "langchain": LANGCHAIN}.items():
+        (folder / f"{name}.json").write_text(json.dumps(given))
+        assert run("import", f"{name}.json").code == 0
+        messages = shown(run, name)
+        assert messages[2]["tool_calls"][0]["name"] == "find"
+        assert messages[3]["tool_call_id"] == "c1"
+
+
+def test_lines_of_requests_are_numbered(run: Run, folder: Path) -> None:
+    lines = [{"messages": OPENAI}, {"custom_id": "r", "body": {"model": "m", "messages": OPENAI}}]
+    (folder / "tuning.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert run("import", "tuning.jsonl", "--json").json[0]["sessions"] == 2
+    assert len(shown(run, "tuning-2")) == 5
+
+
+def test_an_export_of_chatgpt_is_the_branch_that_was_seen_last(run: Run, folder: Path) -> None:
+    first = chatgpt("trip", ("user", "Where is order A-1042?"), ("assistant", "In Lyon."), ("user", "Thanks"))
+    (folder / "conversations.json").write_text(json.dumps([first, chatgpt("other", ("user", "Hello"))]))
+    done = run("import", "conversations.json", "--user", "me")
+    assert done.code == 0, done.err
+    messages = shown(run, "id-trip")
+    assert [each["content"] for each in messages] == ["Where is order A-1042?", "In Lyon.", "Thanks"]
+    assert messages[0]["at"].startswith("2023-11-14T22:13:20.5")
+    assert len(shown(run, "id-other")) == 1
+
+
+def test_an_export_of_claude_is_imported(run: Run, folder: Path) -> None:
+    (folder / "conversations.json").write_text(json.dumps([claude("a"), claude("b")]))
+    assert run("import", "conversations.json").code == 0
+    assert [each["content"] for each in shown(run, "id-b")] == ["Where is order A-1042?", "In Lyon."]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("own", [True, False])
+def test_marks_of_editors_are_no_part_of_a_file(run: Run, folder: Path, encoding: str, own: bool) -> None:
+    line = {"id": "support", "messages": [{"role": "user", "content": "Grüße"}]}
+    (folder / "support.json").write_text(
+        json.dumps(line if own else line["messages"], ensure_ascii=False), encoding=encoding
+    )
+    assert run("import", "support.json").code == 0
+    assert shown(run, "support")[0]["content"] == "Grüße"
+
+
+def test_packed_files_of_others_are_imported(run: Run, folder: Path) -> None:
+    (folder / "support.json.gz").write_bytes(gzip.compress(json.dumps(OPENAI).encode()))
+    assert run("import", "support.json.gz").code == 0
+    assert len(shown(run, "support")) == 5
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        b'{"id": "piped", "messages": [{"role": "user", "content": "Hello"}]}\n',
+        b'[{"role": "user", "content": "Hello"}]',
+    ],
+)
+def test_stdin_is_a_file_like_others(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, given: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    done = run("import", "-")
+    assert done.code == 0, done.err
+    assert shown(run, "piped" if b"piped" in given else "stdin")[0]["content"] == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[]", "holds no session"),
+        ('[{"role": "nobody", "content": "x"}]', "role"),
+        ('[{"mapping": {"a": {"message": {"author": {"role": "king"}}}}}]', "mapping"),
+        ('[{"chat_messages": [{"sender": "dog"}]}]', "sender"),
+        ('[{"mapping": 7}]', "mapping"),
+        ('[{"chat_messages": null}]', "chat_messages"),
+        ('[{"type": "ai", "data": {"content": "", "tool_calls": [{"name": "x"}]}}]', "a list of messages"),
+        ("[1, 2]", "messages[0]"),
+        ("[[[", "not valid JSON"),
+        ('[{"role": "user", "content": "x"}', "not valid JSON"),
+    ],
+)
+def test_what_is_in_no_known_form_is_refused_in_one_line(run: Run, folder: Path, text: str, told: str) -> None:
+    (folder / "wrong.json").write_text(text)
+    done = run("import", "wrong.json")
+    assert done.code == 2
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert "wrong.json" in done.err
