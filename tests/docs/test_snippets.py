@@ -53,6 +53,24 @@ def test_the_first_example_prints_what_stands_below_it(
     assert capsys.readouterr().out == shown[1]
 
 
+def test_the_comparison_is_what_the_demo_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["demo"])
+    printed = capsys.readouterr().out
+    table = (ROOT / "README.md").read_text().partition("the same question:")[2].partition("`make demo`")[0]
+    rows = {
+        "total": re.findall(r"[\d,]+", table.splitlines()[7]),
+        "goes back to message": re.findall(r"\d+", table.splitlines()[4]),
+        "details kept": re.findall(r"\d+ of \d+", table),
+    }
+    for name, (theirs, ours) in rows.items():
+        line = next(line for line in printed.splitlines() if line.startswith(name))
+        assert re.findall(r"\d+ of \d+|[\d,]+", line) == [ours, theirs], name
+    assert "order 13087: Latte; quantity=1" in printed
+    assert "536" in printed
+    assert "15,364 tokens of conversation" in printed
+
+
 def _commands(text: str) -> list[list[str]]:
     """The calls of `reactor-memory` in console blocks."""
     lines = [line for block in CONSOLE.findall(text) for line in block.splitlines()]
