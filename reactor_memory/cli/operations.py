@@ -52,12 +52,12 @@ async def worker(invocation: Invocation, once: bool) -> None:
     Runs until SIGTERM or Ctrl-C; work that has begun is finished within background.close_grace_seconds. Any number
     of workers may run on one PostgreSQL database. Logs to stderr.
     """
-    from reactor_memory.cli.serve import SERVICE_DEFAULTS, sections, unless_set
+    from reactor_memory.cli.defaults import WORKER, log_differences, sections, unless_set
 
     log_to_stderr(verbose=True)
-    grace = {"store.delete_grace_days": SERVICE_DEFAULTS["store.delete_grace_days"]}  # `serve` lets these be restored
-    settings = invocation.settings(**sections(unless_set(invocation, grace) | {"background.enabled": True}))
+    settings = invocation.settings(**sections(unless_set(invocation, WORKER) | {"background.enabled": True}))
     async with invocation.container(settings, creates=True) as container:
+        log_differences(invocation, WORKER)
         if once:
             await _until_nothing(container.background_work().run_once)
         else:

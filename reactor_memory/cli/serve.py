@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import click
 
+from reactor_memory.cli.defaults import SERVICE, log_differences, sections, unless_set
 from reactor_memory.cli.invocation import Invocation, with_invocation
 from reactor_memory.errors import MissingExtraError
 
@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from reactor_memory.server.development import DevelopmentIssuer
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.settings import Settings
-
-SERVICE_DEFAULTS = {
-    "store.delete_grace_days": 30,
-    "search.enabled": True,
-    "quotas.max_conversations": 10_000,
-    "quotas.max_forks": 10_000,
-    "quotas.max_members": 10_000,
-    "quotas.max_stored_bytes": 4 * 1024**3,
-    "quotas.max_summary_tokens_per_day": 2_000_000,
-}
-"""What a service does unless the settings say otherwise."""
 
 
 @click.command()
@@ -55,8 +44,14 @@ def serve(invocation: Invocation, host: str | None, port: int | None, dev: bool)
     except ImportError as error:
         raise MissingExtraError("serve", package=(error.name or "litestar").partition(".")[0], extra="http") from None
     issuer = DevelopmentIssuer() if dev else None
-    serving = partial(run, settings, development=issuer, ready=issuer and partial(_welcome, issuer, invocation))
+    serving = partial(run, settings, development=issuer, ready=partial(_ready, issuer, invocation))
     return anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
+def _ready(issuer: DevelopmentIssuer | None, invocation: Invocation, container: Container, address: str) -> None:
+    log_differences(invocation, SERVICE)
+    if issuer is not None:
+        _welcome(issuer, invocation, container, address)
 
 
 def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Container, address: str) -> None:
@@ -89,19 +84,4 @@ def service_settings(invocation: Invocation, host: str | None, port: int | None)
     """The settings, with the defaults of a service where nothing else is set."""
     options = {"http.host": host, "http.port": port, "store.inline_loads": NEVER_INLINE}
     chosen = {key: value for key, value in options.items() if value is not None}
-    return invocation.settings(**sections(unless_set(invocation, SERVICE_DEFAULTS) | chosen))
-
-
-def unless_set(invocation: Invocation, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the `defaults` of which neither the environment nor a file says anything."""
-    unset = {each.key for each in invocation.settings().origins() if each.origin == "default"}
-    return {key: value for key, value in defaults.items() if key in unset}
-
-
-def sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The values by section, as `Settings` takes them."""
-    found: dict[str, dict[str, Any]] = {}
-    for key, value in values.items():
-        section, _, name = key.partition(".")
-        found.setdefault(section, {})[name] = value
-    return found
+    return invocation.settings(**sections(unless_set(invocation, SERVICE) | chosen))

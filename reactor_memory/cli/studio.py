@@ -8,8 +8,8 @@ from functools import partial
 import anyio
 import click
 
+from reactor_memory.cli.defaults import STUDIO, sections, unless_set
 from reactor_memory.cli.invocation import Invocation, with_invocation
-from reactor_memory.cli.serve import sections, unless_set
 from reactor_memory.errors import MissingExtraError
 
 
@@ -31,7 +31,7 @@ def studio(invocation: Invocation, port: int, writes: bool) -> int:
         ) from None
     from reactor_memory.wiring.settings import masked_url
 
-    recorded = sections(unless_set(invocation, {"context.record": "turns"})) if writes else {}
+    recorded = sections(unless_set(invocation, STUDIO)) if writes else {}
     settings = invocation.settings(background={"enabled": writes}, **recorded)
     invocation.require_store(settings)
     name = masked_url(settings.store.url)

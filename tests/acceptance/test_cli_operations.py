@@ -264,6 +264,9 @@ def test_a_worker_works_also_where_saving_processes_do_not(
 def test_a_worker_ends_when_it_is_told_to(run: Run, start: Start, folder: Path, number: signal.Signals) -> None:
     process = start("worker")
     assert process.stderr is not None
+    other_default = process.stderr.readline()
+    assert "setting=store.delete_grace_days value=30" in other_default
+    assert "reason=serve can restore" in other_default
     assert process.stderr.readline() == "working; stop with Ctrl-C\n"
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
     while not covered(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -63,6 +64,8 @@ def test_dev_prints_a_token_and_a_request_that_work(tmp_path: Path) -> None:
         asked = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
         process.terminate()
         assert process.wait(30) == 0
+        logged = process.stderr.read()
+    assert re.search("search.enabled.*True.*the interface has a search", logged)
     assert asked.stdout.count('"ownerUserId":"ann"') == 2
     assert "My first conversation" in asked.stdout
     assert "for this machine only" in screen[0]
