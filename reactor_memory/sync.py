@@ -23,7 +23,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from reactor_memory import memory as awaited
-from reactor_memory.core.context.message_forms import MessageLike, MessagesLike
+from reactor_memory.core.context.message_forms import MessagesLike
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import Block, block
 from reactor_memory.core.manager import PAGE
@@ -76,8 +76,8 @@ class SyncTurn:
         """Tool calls and their results, in the order in which they happened."""
         self._turn.add(*messages)
 
-    def answer(self, answer: MessageLike) -> None:
-        """The final answer of the model. The last one given counts."""
+    def answer(self, answer: MessagesLike) -> None:
+        """The final answer of the model, or a list that ends with it. The last one given counts."""
         self._turn.answer(answer)
 
     def stream(self, chunks: Iterable[str]) -> Iterator[str]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 
-from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
+from reactor_memory.core.context.message_forms import MessagesLike, messages_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message
+
+_ANSWERING = ("assistant", "agent")
+_TURN = (*_ANSWERING, "tool")
 
 
 class Turn:
@@ -22,7 +25,7 @@ class Turn:
         self.context = context
         self._assemble = assemble
         self._traffic: list[Message] = []
-        self._answer: Message | None = None
+        self._answer: tuple[Message, ...] = ()
 
     def messages(self) -> list[Message]:
         """The context again with the tool traffic of this turn so far, fitted into the budget."""
@@ -37,14 +40,20 @@ class Turn:
         for position, given in enumerate(messages):
             self._traffic.extend(messages_of(given, field=f"messages[{position}]"))
 
-    def answer(self, answer: MessageLike) -> None:
+    def answer(self, answer: MessagesLike) -> None:
         """The final answer of the model: a text, or a message of the role assistant or agent. The last one counts.
 
-        Raises `InvalidMessageError` for a message of another role.
+        A list is all that a provider gave, such as the `output` of OpenAI's Responses: tool traffic, and the answer at
+        its end. Raises `InvalidMessageError` for a last message of another role, and for what the user said.
         """
-        given = message_of(answer, field="answer", text_role="assistant")
-        if given.role not in ("assistant", "agent"):
-            raise InvalidMessageError("answer", f"has the role {given.role}; tool traffic goes to add()")
+        given = (Message.assistant(answer),) if isinstance(answer, str) else messages_of(answer, field="answer")
+        if not given:
+            raise InvalidMessageError("answer", "is empty; give what the model said")
+        if given[-1].role not in _ANSWERING:
+            raise InvalidMessageError("answer", f"has the role {given[-1].role}; tool traffic goes to add()")
+        if unexpected := next((message.role for message in given if message.role not in _TURN), None):
+            remedy = "give only what the model and its tools said in this turn"
+            raise InvalidMessageError("answer", f"holds a message of the role {unexpected}; {remedy}")
         self._answer = given
 
     async def stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
@@ -58,5 +67,4 @@ class Turn:
 
     def saved_messages(self) -> tuple[Message, ...]:
         """What is stored at the end: the user message, the tool traffic, the answer."""
-        answer = (self._answer,) if self._answer is not None else ()
-        return (self.message, *self._traffic, *answer)
+        return (self.message, *self._traffic, *self._answer)

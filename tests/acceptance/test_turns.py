@@ -155,6 +155,88 @@ async def test_a_streamed_answer_is_saved_once_it_is_complete() -> None:
         assert await stored(memory) == ["what now?", "do this"]
 
 
+CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+GIVEN: dict[str, tuple[object, list[str]]] = {
+    "OpenAI's message, with what is null": (
+        {
+            "role": "assistant",
+            "content": "In Lyon.",
+            "refusal": None,
+            "tool_calls": None,
+            "function_call": None,
+            "audio": None,
+        },
+        ["assistant In Lyon."],
+    ),
+    "OpenAI's message with parts": (
+        {"role": "assistant", "content": [{"type": "text", "text": "In "}, {"type": "text", "text": "Lyon."}]},
+        ["assistant In Lyon."],
+    ),
+    "OpenAI's call, whose content is null": (
+        [
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "Lyon"},
+            {"role": "assistant", "content": "In Lyon."},
+        ],
+        ["assistant ", "tool Lyon", "assistant In Lyon."],
+    ),
+    "OpenAI's responses": (
+        [
+            {"type": "reasoning", "id": "r1", "summary": []},
+            {"type": "function_call", "call_id": "c1", "name": "find", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "Lyon"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "In Lyon."}]},
+        ],
+        ["assistant ", "tool Lyon", "assistant In Lyon."],
+    ),
+    "Anthropic's blocks": (
+        {"role": "assistant", "content": [{"type": "text", "text": "In Lyon.", "citations": None}]},
+        ["assistant In Lyon."],
+    ),
+    "Anthropic's tool use": (
+        [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "find", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "Lyon"}]},
+            {"role": "assistant", "content": "In Lyon."},
+        ],
+        ["assistant ", "tool Lyon", "assistant In Lyon."],
+    ),
+    "Gemini's content": ({"role": "model", "parts": [{"text": "In Lyon."}]}, ["assistant In Lyon."]),
+    "Gemini's contents": ([{"role": "model", "parts": [{"text": "In Lyon."}]}], ["assistant In Lyon."]),
+    "a message": (Message.assistant("In Lyon."), ["assistant In Lyon."]),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+async def test_an_answer_is_taken_as_people_have_it(name: str) -> None:
+    given, stored_as = GIVEN[name]
+    async with agent_memory(scripted()) as memory:
+        async with memory.turn("s", QUESTION, user_id=USER) as turn:
+            turn.answer("an earlier answer")
+            turn.answer(given)  # type: ignore[arg-type]
+        _, *messages = await memory.read_messages("s", user_id=USER)
+        assert [f"{message.role} {message.content}" for message in messages] == stored_as
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "answer: is empty"),
+        ([Message.user("q"), Message.assistant("a")], "role user; give only what the model and its tools said"),
+        (Message.tool("x", tool_call_id="c1"), "tool traffic goes to add()"),
+        (None, "answer: is a NoneType"),
+        ({"choices": [{"message": {}}]}, "choices[0].message"),
+    ],
+)
+async def test_a_wrong_answer_is_told_what_would_be_right(given: object, told: str) -> None:
+    async with agent_memory(scripted()) as memory:
+        with pytest.raises(InvalidInputError) as raised:
+            async with memory.turn("s", QUESTION, user_id=USER) as turn:
+                turn.answer(given)  # type: ignore[arg-type]
+        assert told in str(raised.value)
+        assert await stored(memory) == ["what now?"]
+
+
 async def test_a_broken_stream_is_no_answer() -> None:
     async with agent_memory(scripted()) as memory:
         with pytest.raises(ConnectionError):

@@ -71,12 +71,12 @@ def messages_of(given: MessagesLike, *, field: str = "messages") -> tuple[Messag
     return _read([(f"{field}[{position}]", item) for position, item in enumerate(items)])
 
 
-def message_of(given: MessageLike, *, field: str = "message", text_role: Role = "user") -> Message:
-    """The one message that was given. A text is what `text_role` said. Raises `InvalidMessageError`."""
+def message_of(given: MessageLike, *, field: str = "message") -> Message:
+    """The one message that was given. A text is what the user said. Raises `InvalidMessageError`."""
     if type(given) is Message:
         return given
     if isinstance(given, str):
-        return Message(role=text_role, content=given)
+        return Message.user(given)
     messages = messages_of(given, field=field)
     if len(messages) != 1:
         raise InvalidMessageError(field, f"holds {len(messages)} messages, must be one")

@@ -364,7 +364,7 @@ def test_what_is_no_message_is_refused_with_its_place_and_the_remedy(given: Any,
 
 
 def test_one_message_is_one() -> None:
-    assert message_of("yes", text_role="assistant") == Message.assistant("yes")
+    assert message_of("yes") == Message.user("yes")
     assert message_of({"role": "user", "content": "hi"}) == Message.user("hi")
     with pytest.raises(InvalidMessageError, match="message: holds 2 messages, must be one"):
         message_of({"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"text": "and?"}]})
