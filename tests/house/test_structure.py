@@ -78,7 +78,7 @@ MAY_KNOW = {
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 90, 15_371), ("on", 125, 20_865)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 90, 15_378), ("on", 125, 20_872)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, timeout=60)
@@ -89,7 +89,7 @@ def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: 
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 8_172
+    assert sum(core) <= 8_180
     assert max(core) <= 770
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 1_124
 

@@ -1,0 +1,72 @@
+"""Puts together the source of the site, for `make docs`: the pages as they stand in the repository, with links that
+hold in a site, and the reference of Python and of the settings, made from the code.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = {
+    "README.md": "index.md",
+    "benchmarks/README.md": "benchmarks/README.md",
+    "benchmarks/peers/README.md": "benchmarks/peers/README.md",
+}
+PYTHON = """\
+# Python
+
+What `reactor_memory` exports, from its docstrings.
+
+::: reactor_memory.open_memory
+
+::: reactor_memory.Memory
+
+The calls of a `Memory` are those of its manager:
+
+::: reactor_memory.core.manager.ConversationManager
+
+::: reactor_memory.core.turn.Turn
+
+::: reactor_memory.core.context.report.Context
+
+::: reactor_memory.core.context.report.ContextReport
+
+::: reactor_memory.models.Message
+
+::: reactor_memory.models.ToolCall
+
+::: reactor_memory.sync.SyncMemory
+
+::: reactor_memory.errors
+"""
+
+
+def main(target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for source, place in ELSEWHERE.items():
+        (target / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / source, target / place)
+    for page in target.rglob("*.md"):
+        page.write_text(in_site(page.read_text(encoding="utf-8"), page.relative_to(target)), encoding="utf-8")
+    settings = (ROOT / "config" / "reactor-memory.yaml").read_text(encoding="utf-8")
+    (target / "settings.md").write_text(f"# Settings\n\nEvery setting with its default.\n\n```yaml\n{settings}```\n")
+    (target / "python.md").write_text(PYTHON)
+
+
+def in_site(text: str, page: Path) -> str:
+    """The text of a page with links to where files lie in the site."""
+    up = "../" * (len(page.parts) - 1)
+    text = re.sub(r"\]\((?:\.\./)*config/reactor-memory\.yaml\)", f"]({up}settings.md)", text)
+    if page.name == "index.md":
+        return re.sub(r"\]\((?:docs/)", "](", text)
+    if page.parts[0] == "benchmarks":
+        return re.sub(r"\]\((?:\.\./)+docs/", f"]({up}", text)
+    return re.sub(r"\]\(\.\./(benchmarks/)", rf"]({up}\1", text)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
