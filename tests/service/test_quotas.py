@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor_memory import Message, ToolCall
-from reactor_memory.cli.serve import SERVICE_DEFAULTS
+from reactor_memory.cli.defaults import SERVICE
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.facts import operations as fact_operations
@@ -207,6 +207,6 @@ async def test_forks_are_listed_in_pages(service: Service) -> None:
 
 
 def test_a_service_has_quotas_unless_it_is_told_otherwise_and_the_library_has_none() -> None:
-    quotas = {key for key, value in SERVICE_DEFAULTS.items() if key.startswith("quotas.") and value}
+    quotas = {key for key, default in SERVICE.items() if key.startswith("quotas.") and default.value}
     assert quotas == {f"quotas.{name}" for name in ROOM}
     assert set(Settings().quotas.model_dump().values()) == {0}
