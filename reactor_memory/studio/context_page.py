@@ -10,7 +10,8 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
-from reactor_memory.core.context.report import Context, ContextReport, Part
+from reactor_memory.core.context import provider_forms
+from reactor_memory.core.context.report import ContextReport, Part
 from reactor_memory.evaluation.markup import Markup, tag
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
 from reactor_memory.features.replay.replayer import Replay
@@ -228,13 +229,8 @@ def as_json(view: View, form: Form) -> str | None:
     """What a provider's interface takes; None where parts are shown."""
     if form == "parts":
         return None
-    context = Context(messages=list(view.messages), report=_no_report)
-    value = getattr(context, f"to_{form}")()
+    value = getattr(provider_forms, f"to_{form}")(list(view.messages))
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
-def _no_report() -> ContextReport:
-    raise NotImplementedError("a context of the past has no report")
 
 
 def left_out(report: ContextReport) -> Iterator[tuple[str, str, str, int | None]]:

@@ -51,16 +51,10 @@ async def session_page(
     session = await studio.session(id)
     fact = None if anchor is None or key is None else (anchor, key)
     aside = await _aside(studio, session, seq, fact, show, find)
-    values = {"session": session, "writes": studio.writes, "find": find, "done": done, **aside}
+    values: dict[str, Any] = {"session": session, "writes": studio.writes, "find": find, "done": done, **aside}
     if request.headers.get("x-fragment") == "aside":
-        return await studio.pages.show(
-            "session.html", part="aside", entries=[], chosen=aside["chosen"], **_without(values)
-        )
+        return await studio.pages.show("session.html", part="aside", **values)
     return await studio.pages.show("session.html", **values, **await _timeline(studio, session))
-
-
-def _without(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != "chosen"}
 
 
 async def _timeline(studio: Studio, session: Session) -> dict[str, Any]:
