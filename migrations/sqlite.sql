@@ -417,5 +417,12 @@ CREATE TABLE service_secrets (
     CONSTRAINT service_secrets_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE agent_settings (
+    id BIGINT NOT NULL, 
+    given TEXT NOT NULL, 
+    kept_at BIGINT NOT NULL, 
+    CONSTRAINT agent_settings_pkey PRIMARY KEY (id)
+);
+
 INSERT INTO reactor_memory_revision VALUES ('0001');
 

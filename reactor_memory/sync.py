@@ -201,6 +201,7 @@ class SyncOverview(_Waited):
     sessions = _waiting(Overview.sessions)
     owner_of = _waiting(Overview.owner_of)
     forks = _waiting(Overview.forks)
+    agent_settings = _waiting(Overview.agent_settings)
 
 
 class SyncErasure(_Waited):

@@ -47,6 +47,7 @@ def upgrade() -> None:
     _api_keys()
     _answered_requests()
     _service_secrets()
+    _agent_settings()
     if op.get_context().dialect.name == "postgresql":
         _pgvector()
         _no_samples()
@@ -642,6 +643,17 @@ def _no_samples() -> None:
     for table, columns in CONTENT.items():
         changes = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in columns.split())
         op.execute(f"ALTER TABLE {table} {changes}")
+
+
+def _agent_settings() -> None:
+    """What the agent that saved last was given, as JSON. One row."""
+    op.create_table(
+        "agent_settings",
+        _number("id"),
+        _text("given"),
+        _number("kept_at"),
+        sa.PrimaryKeyConstraint("id", name="agent_settings_pkey"),
+    )
 
 
 def _pgvector() -> None:

@@ -47,21 +47,24 @@ def chat(invocation: Invocation, session: str, budget: int | None) -> int:
     from anyio.from_thread import start_blocking_portal
 
     from reactor_memory.cli.chat_view import Screen
+    from reactor_memory.cli.tables import difference
 
     screen = Screen()
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(_opened(invocation, session, budget)) as opened,
     ):
+        for each in invocation.differences:
+            screen.note(f"unlike the agent's settings: {difference(each)}")
         failures = _Talk(_Loop(portal), opened, screen).run()
     return 1 if failures and not screen.is_interactive else 0
 
 
 @asynccontextmanager
 async def _opened(invocation: Invocation, session: str, budget: int | None) -> AsyncGenerator[Chat]:
-    settings = invocation.settings(background={"enabled": True})
-    async with invocation.container(settings, creates=True) as container, aclosing(container.chat_model()):
-        yield container.chat(session_id=session, user_id=invocation.user_id, budget=budget)
+    opened = invocation.memory_of_agent(creates=True, background={"enabled": True})
+    async with opened as memory, aclosing(memory.container.chat_model()):
+        yield memory.container.chat(session_id=session, user_id=invocation.user_id, budget=budget)
 
 
 class _StoppedError(Exception):

@@ -17,6 +17,7 @@ from reactor_memory.errors import StoreUnavailableError
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.models import SessionPage
+    from reactor_memory.wiring.agent_settings import SettingDifference
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.settings import Settings
 
@@ -35,6 +36,8 @@ class Invocation:
     session: str | None = None
     remedy: str = "name another with --store"
     """What to do where the database does not exist."""
+    differences: tuple[SettingDifference, ...] = ()
+    """What counts otherwise than for the agent, after `memory_of_agent`."""
 
     def settings(self, **sections: Any) -> Settings:
         """The settings, with what the options and the command decide on top."""
@@ -46,16 +49,49 @@ class Invocation:
 
     @asynccontextmanager
     async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:
-        """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing."""
+        """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing.
+
+        What it saves is no agent's: the settings that are kept with the store stay.
+        """
         from reactor_memory.memory import open_memory
 
         settings = settings or self.settings()
         if not creates:
             self.require_store(settings)
-        async with open_memory(settings) as memory:
+        async with open_memory(keeping_none(settings)) as memory:
             if self.user_id is None and self.session is not None:
                 self.user_id = await _owner_of(memory, self.session)
             yield memory
+
+    @asynccontextmanager
+    async def memory_of_agent(self, *, creates: bool = False, **sections: Any) -> AsyncGenerator[Memory]:
+        """As `memory`, under the settings that the agent had when it saved last, where neither the `sections` nor the
+        environment or the file say otherwise.
+        """
+        async with self.memory(await self.settings_of_agent(**sections), creates=creates) as memory:
+            yield memory
+
+    async def settings_of_agent(self, **sections: Any) -> Settings:
+        """The settings for `memory_of_agent`."""
+        from reactor_memory.wiring.agent_settings import differences, takeable
+        from reactor_memory.wiring.container import open_container, sqlite_file
+
+        settings = self.settings(**sections)
+        file = sqlite_file(settings)
+        if file is not None and not file.exists():
+            return settings
+        async with open_container(keeping_none(settings)) as container:
+            found = await container.overview().agent_settings() if container.in_database() == "on" else None
+        if found is None:
+            return settings
+        said = {each.key for each in settings.origins() if each.origin != "default"}
+        for key, value in takeable(found.given).items():
+            if key not in said:
+                section, _, name = key.partition(".")
+                sections[section] = {**sections.get(section, {}), name: value}
+        settings = self.settings(**sections)
+        self.differences = differences(settings, found.given)
+        return settings
 
     def require_store(self, settings: Settings) -> None:
         """Raises `StoreUnavailableError` for an SQLite file that does not exist."""
@@ -87,6 +123,11 @@ class Invocation:
             from reactor_memory.cli.terminal import console
 
             console().print(render())
+
+
+def keeping_none(settings: Settings) -> Settings:
+    """The settings of a process that is no agent."""
+    return settings.model_copy(update={"store": settings.store.model_copy(update={"keep_settings": False})})
 
 
 async def _owner_of(memory: Memory, session_id: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,6 +56,9 @@ async def context(
 ) -> None:
     """Print what the model would see next, and why.
 
+    The settings of the agent that saved last count, where neither the environment nor a file says otherwise; a
+    difference is shown.
+
     First the messages as they would be sent, then what each part costs and what was dropped for which reason. Facts
     and narrative appear unless summary.enabled is false.
 
@@ -84,19 +88,21 @@ async def context(
 async def _replay(invocation: Invocation, session: str, seq: int, budget: int) -> None:
     from reactor_memory.cli.context_view import replay_value, replay_view
 
-    async with invocation.memory() as memory:
+    async with invocation.memory_of_agent() as memory:
         replay = await memory.replay(session, seq=seq, user_id=invocation.user_id, budget=budget)
     invocation.show(replay_value(replay), lambda: replay_view(replay))
 
 
 async def _print_context(invocation: Invocation, session: str, load: dict[str, Any]) -> None:
     from reactor_memory.cli.context_view import context_value, context_view
-    from reactor_memory.cli.tables import NOTHING_YET
+    from reactor_memory.cli.tables import NOTHING_YET, with_differences
 
-    async with invocation.memory() as memory:
+    async with invocation.memory_of_agent() as memory:
         missing = await _why_no_memory(memory, session, invocation.user_id, NOTHING_YET)
         loaded = await memory.load_history(session, user_id=invocation.user_id, **load)
-    invocation.show(context_value(loaded), lambda: context_view(loaded, missing))
+    different = invocation.differences
+    value = context_value(loaded) | {"settings_unlike_the_agent": different}
+    invocation.show(value, lambda: with_differences(context_view(loaded, missing), different))
 
 
 async def _why_no_memory(memory: Memory, session: str, user_id: str | None, otherwise: str) -> str:
@@ -118,7 +124,7 @@ async def _explain(
     from reactor_memory.models import Message
 
     source: tuple[Message, ...] = ()
-    async with invocation.memory() as memory:
+    async with invocation.memory_of_agent() as memory:
         found = await memory.explain(session, seq=seq, fact=fact, user_id=invocation.user_id, **load)
         if seq is not None:
             source = await memory.read_messages(session, user_id=invocation.user_id, after=seq - 1, until=seq)
@@ -151,12 +157,14 @@ async def facts(invocation: Invocation, session: str, as_of_seq: int | None, eve
     """
     from reactor_memory.cli import tables
 
-    async with invocation.memory() as memory:
+    async with invocation.memory_of_agent() as memory:
         found = await memory.facts.trace(
             session, user_id=invocation.user_id, as_of_seq=as_of_seq, everything=everything
         )
         missing = await _why_no_memory(memory, session, invocation.user_id, tables.NO_FACTS_YET)
-    invocation.show([tables.fact_value(each) for each in found], lambda: tables.facts(found, missing))
+    different = invocation.differences
+    view = partial(tables.facts, found, missing)
+    invocation.show([tables.fact_value(each) for each in found], lambda: tables.with_differences(view(), different))
 
 
 @click.command()

@@ -9,7 +9,7 @@ import anyio
 import click
 
 from reactor_memory.cli.defaults import STUDIO, sections, unless_set
-from reactor_memory.cli.invocation import Invocation, with_invocation
+from reactor_memory.cli.invocation import Invocation, keeping_none, with_invocation
 from reactor_memory.errors import MissingExtraError
 
 
@@ -32,10 +32,10 @@ def studio(invocation: Invocation, port: int, writes: bool) -> int:
     from reactor_memory.wiring.settings import masked_url
 
     recorded = sections(unless_set(invocation, STUDIO)) if writes else {}
-    settings = invocation.settings(background={"enabled": writes}, **recorded)
-    invocation.require_store(settings)
+    invocation.require_store(invocation.settings())
+    settings = anyio.run(partial(invocation.settings_of_agent, background={"enabled": writes}, **recorded))
     name = masked_url(settings.store.url)
-    anyio.run(partial(run, settings, name=name, port=port, writes=writes, ready=_welcome))
+    anyio.run(partial(run, keeping_none(settings), name=name, port=port, writes=writes, ready=_welcome))
     return 0
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reactor_memory.cli.import_files import Imported
     from reactor_memory.features.tiers.service import TierReport
     from reactor_memory.features.transfer.copy import Copied
+    from reactor_memory.wiring.agent_settings import SettingDifference
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MOST_SOURCES = 3
@@ -233,6 +234,17 @@ def facts(found: Sequence[TracedFact], missing: str = NO_FACTS_YET) -> Renderabl
         quote = Text(printable(traced.quote), no_wrap=True, overflow="ellipsis")
         made.add_row(str(fact.source_seq), *map(printable, texts), fact.category.lower(), fact.said_by, quote)
     return made
+
+
+def with_differences(view: RenderableType, different: Sequence[SettingDifference]) -> RenderableType:
+    """The `view`, and below it what counts otherwise than for the agent that saved last."""
+    if not different:
+        return view
+    return Group(view, Text(), heading("settings unlike the agent's"), *map(Text, map(difference, different)))
+
+
+def difference(each: SettingDifference) -> str:
+    return printable(f"{each.key}: {each.here} here ({each.origin}), {each.agent} for the agent")
 
 
 def pins(found: Sequence[Pin]) -> RenderableType:

@@ -97,8 +97,9 @@ class ConversationManager:
         database: Database,
         aftermath: Callable[[], Elsewhere],
         recorder: Callable[[LoadRequest, Context, bool], Awaitable[None]] | None = None,
+        after_save: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._record = recorder or _nothing
+        self._record, self._after_save = recorder or _nothing, after_save or _nothing
         self._messages = messages
         self._summaries = summaries
         self._database = database
@@ -215,6 +216,7 @@ class ConversationManager:
         """Append what `prepare_batch` gave, as `save_history` does."""
         appended = await self._messages.append(batch)
         self._background.messages_saved(batch.session_id, appended.last_seq)
+        await self._after_save()
         return appended
 
     @async_block("async with memory.turn(...) as turn")
@@ -575,8 +577,8 @@ class ConversationManager:
         return messages
 
 
-async def _nothing(request: LoadRequest, context: Context, is_turn: bool) -> None:
-    """No load is recorded."""
+async def _nothing(*call: object) -> None:
+    """Neither loads nor settings are kept."""
 
 
 def _as_given(message: Message) -> Message:

@@ -65,11 +65,11 @@ from reactor_memory.wiring.selection import (
     estimate_counter,
     imported,
     is_in_database,
-    is_progressive,
     message_limits,
     microseconds,
     named_by,
     on_or_off,
+    progressive_or_not,
     quicktok_counter,
     refuse_without_database,
     scheme_of,
@@ -402,11 +402,6 @@ def grows_tiers(settings: Settings) -> bool:
     """Whether tiers grow by themselves."""
     tiers = settings.tiers
     return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
-
-
-def progressive_or_not(settings: Settings) -> str:
-    """Whether the commands of a chat are about tiers."""
-    return on_or_off(is_progressive(settings))
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -824,6 +819,9 @@ class Container(containers.DeclarativeContainer):
                 settings,
             ),
             off=providers.Object(None),
+        ),
+        after_save=providers.Callable(
+            imported("reactor_memory.wiring.agent_settings:after_save_of"), settings, in_database, database, clock
         ),
     )
     replayer: providers.Singleton[Replayer] = providers.Singleton(

@@ -246,6 +246,7 @@ class StoreSettings(Section):
     statement_cache_size: NonNegativeInt = 100
     file_mode: FileMode = "0600"
     inline_loads: Literal["auto", "always", "never"] = "auto"
+    keep_settings: bool = True
 
 
 class HistorySettings(Section):

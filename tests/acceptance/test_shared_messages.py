@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory import Container
-from reactor_memory.core.log import user_rows
 from reactor_memory.errors import (
     AccessDeniedError,
     IdempotencyConflictError,
@@ -20,6 +19,7 @@ from reactor_memory.errors import (
     NotGrantedError,
     SessionNotFoundError,
 )
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.sharing.access import Access
 from reactor_memory.features.sharing.messages import NewMessage, SharedContext
 from reactor_memory.features.sharing.models import PARENT_MESSAGE_ID, Conversation
@@ -269,7 +269,7 @@ class TestContext:
             made = await begin(container, "one", agent_name="travel")
             await container.sharing().add(ANN, made.conversation_id, "bob", "manager")
             notes = Notes(user_id="ann", agent_name="travel", version=1, text="- allergic to walnuts")
-            assert await container.database().write(user_rows.put_notes, notes)
+            assert await container.database().write(note_rows.put_notes, notes)
             told = {
                 who: "walnuts"
                 in str(await container.shared_messages().context(agent(user_id=who), made.conversation_id))

@@ -18,6 +18,9 @@ NEEDED = {"facts"}
 WITH_SUMMARIES = {"recall"}
 """The index of recall follows the summaries."""
 
+SWITCHES = {"overview": {"REACTOR_MEMORY_STORE__KEEP_SETTINGS": "false"}}
+"""What is on by default and in the way of every save."""
+
 
 def features() -> list[str]:
     return sorted(path.name for path in (PACKAGE / "features").iterdir() if (path / "__init__.py").exists())
@@ -31,6 +34,7 @@ def test_the_rest_saves_and_loads(feature: str, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "reactor_memory" / "features" / feature)
     summaries = "off" if feature in WITH_SUMMARIES else "on"
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
-    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, timeout=60)
+    environment = {"PYTHONPATH": str(tmp_path)} | SWITCHES.get(feature, {})
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()[-800:]
     assert str(tmp_path) in done.stdout.decode()

@@ -74,11 +74,12 @@ MAY_KNOW = {
     # what is made of others: a chat, the chat memory, a copy of everything
     *(("chat", name) for name in ("facts", "pins", "tiers")),
     *(("chat_memory", name) for name in ("erasure", "tiers")),
-    *(("transfer", name) for name in ("facts", "items", "posted_summaries", "sharing", "tiers")),
+    *(("transfer", name) for name in ("active_sessions", "facts", "items", "notes")),
+    *(("transfer", name) for name in ("posted_summaries", "sharing", "tiers")),
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 90, 15_378), ("on", 125, 20_872)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 90, 15_170), ("on", 125, 20_665)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, timeout=60)
@@ -89,7 +90,7 @@ def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: 
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 8_180
+    assert sum(core) <= 8_050
     assert max(core) <= 770
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 1_124
 

@@ -16,6 +16,7 @@ OWNED = {
     "facts": {"segments", "facts", "conversation_summaries", "summary_spending", "fact_corrections"},
     "items": {"items"},
     "notes": {"long_term_notes"},
+    "overview": {"agent_settings"},
     "pins": {"pins"},
     "posted_summaries": {"posted_summaries"},
     "recall": {"recall_ranges", "recall_entries"},

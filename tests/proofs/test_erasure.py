@@ -13,9 +13,10 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.log.health import scrub
 from reactor_memory.core.ports import Summarizer
+from reactor_memory.features.active_sessions import operations as active_rows
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Notes, RangeSummary
 from tests.acceptance.scenes import settings
@@ -188,9 +189,9 @@ async def leave_everything(container: Container) -> None:
     await manager.delete("deleted", user_id=USER)
     for version in (1, 2):
         assert await database.write(
-            user_rows.put_notes, Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}")
+            note_rows.put_notes, Notes(user_id=USER, agent_name="a", version=version, text=f"{MARKER} {version}")
         )
-    await database.write(user_rows.get_or_create_active, USER, "a", f"s{MARKER}", now=1)
+    await database.write(active_rows.get_or_create_active, USER, "a", f"s{MARKER}", now=1)
     await manager.save_history("bob's", [Message.user("what bob says")], user_id="bob")
 
 

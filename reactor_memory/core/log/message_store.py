@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.log import health, postgres_contexts
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.appends import APPENDS
 from reactor_memory.core.ports import (
@@ -59,6 +58,8 @@ class SqlMessageStore:
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         if self._database.engine == "postgresql":
+            from reactor_memory.core.log import postgres_contexts
+
             return await postgres_contexts.read_context(self._database, query)
         return await self._database.read(log.read_context, query)
 
@@ -92,4 +93,6 @@ class SqlMessageStore:
         return await self._database.write(log.purge_deleted, before=before, limit=limit, forget_in=self._forget_in)
 
     async def check(self) -> StoreHealth:
+        from reactor_memory.core.log import health
+
         return await health.check(self._database)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.ports import Clock, MessageStore
 from reactor_memory.core.validation import check_session_id, check_user_and_agent
 from reactor_memory.database.database import Database
@@ -20,6 +19,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     StoreUnavailableError,
 )
+from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.models import ActiveSession, Value
 
 Source: TypeAlias = Literal["cached", "active", "new", "unverified"]
@@ -93,7 +93,7 @@ class SessionDirectory:
         check_user_and_agent(user_id, agent_name)
         new = self._new_id()
         for _ in range(START_ATTEMPTS):
-            active = await self._database.read(user_rows.get_active, user_id, agent_name)
+            active = await self._database.read(active_rows.get_active, user_id, agent_name)
             expected = None if active is None else active.session_id
             started = await self._switch(user_id, agent_name, expected, new)
             if started is not None:
@@ -105,13 +105,13 @@ class SessionDirectory:
         check_user_and_agent(user_id, agent_name)
         check_session_id(session_id, creating=False)
         return await self._database.write_relaxed(
-            user_rows.touch_active, user_id, agent_name, session_id, now=self._clock()
+            active_rows.touch_active, user_id, agent_name, session_id, now=self._clock()
         )
 
     async def list(self, user_id: str) -> tuple[ActiveSession, ...]:
         """What the user has with each agent, the one used last first; after a deactivation without a session."""
         check_user_and_agent(user_id, "any")
-        return await self._database.read(user_rows.list_active, user_id)
+        return await self._database.read(active_rows.list_active, user_id)
 
     async def deactivate_stale(self, *, older_than_seconds: float) -> int:
         """Of all users, deactivate what was not used for so long; how many. The sessions themselves stay as they are,
@@ -120,11 +120,11 @@ class SessionDirectory:
         if not older_than_seconds > 0:
             raise InvalidInputError("older_than_seconds", "must be more than 0")
         return await self._database.write(
-            user_rows.deactivate_active, before=self._clock() - int(older_than_seconds * 1_000_000)
+            active_rows.deactivate_active, before=self._clock() - int(older_than_seconds * 1_000_000)
         )
 
     async def _resolve(self, user_id: str, agent_name: str, cached_id: str | None) -> Resolved:
-        active = await self._database.read(user_rows.get_active, user_id, agent_name)
+        active = await self._database.read(active_rows.get_active, user_id, agent_name)
         if active is not None and active.session_id is not None and await self._is_own(active.session_id, user_id):
             return Resolved(
                 session_id=active.session_id, source="cached" if active.session_id == cached_id else "active"
@@ -135,20 +135,20 @@ class SessionDirectory:
 
     async def _get_or_create(self, user_id: str, agent_name: str, candidate: str) -> ActiveSession:
         active = await self._database.write(
-            user_rows.get_or_create_active, user_id, agent_name, candidate, now=self._clock()
+            active_rows.get_or_create_active, user_id, agent_name, candidate, now=self._clock()
         )
         if active.session_id == candidate or await self._is_own(_id_of(active), user_id):
             return active
         await self._switch(user_id, agent_name, active.session_id, None)
         return await self._database.write(
-            user_rows.get_or_create_active, user_id, agent_name, candidate, now=self._clock()
+            active_rows.get_or_create_active, user_id, agent_name, candidate, now=self._clock()
         )
 
     async def _switch(
         self, user_id: str, agent_name: str, expected: str | None, new: str | None
     ) -> ActiveSession | None:
         return await self._database.write(
-            user_rows.switch_active, user_id, agent_name, expected=expected, new=new, now=self._clock()
+            active_rows.switch_active, user_id, agent_name, expected=expected, new=new, now=self._clock()
         )
 
     async def _check_own(self, session_id: str, user_id: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reactor_memory.core.context.blocks import NOTES_HEADER, FirstBlock, block_text
-from reactor_memory.core.log import user_rows
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts.rendering import render_notes
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.text.caches import memo
 
 REMEMBERED_TEXTS = 256
@@ -46,5 +46,5 @@ class ShownNotes:
     async def read(self, user_id: str | None, agent_name: str | None) -> FirstBlock:
         if user_id is None or agent_name is None:
             return FirstBlock()
-        notes = await self._database.read(user_rows.read_notes, user_id, agent_name)
+        notes = await self._database.read(note_rows.read_notes, user_id, agent_name)
         return self._render(notes.text)

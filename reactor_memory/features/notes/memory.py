@@ -6,11 +6,11 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import check_author, check_user_and_agent
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.changes import DESTRUCTIVE, Change, Refusal, RefusedChangeError, changed
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.models import Notes, Value
@@ -49,12 +49,12 @@ class LongTermMemory:
     async def read(self, user_id: str, agent_name: str) -> Notes:
         """The newest version; version 0, an empty text, if there is none."""
         check_user_and_agent(user_id, agent_name)
-        return await self._database.read(user_rows.read_notes, user_id, agent_name)
+        return await self._database.read(note_rows.read_notes, user_id, agent_name)
 
     async def versions(self, user_id: str, agent_name: str, *, limit: int = 50) -> tuple[Notes, ...]:
         """The newest versions, newest first."""
         check_user_and_agent(user_id, agent_name)
-        return await self._database.read(user_rows.list_notes, user_id, agent_name, limit=limit)
+        return await self._database.read(note_rows.list_notes, user_id, agent_name, limit=limit)
 
     async def apply(
         self,
@@ -86,9 +86,9 @@ class LongTermMemory:
         )
         newest = Notes(user_id=user_id, agent_name=agent_name)
         for _ in range(WRITE_ATTEMPTS):
-            newest = await self._database.read(user_rows.read_notes, user_id, agent_name)
+            newest = await self._database.read(note_rows.read_notes, user_id, agent_name)
             result = self._decided(newest, change, truncate, author)
-            if result.notes is newest or await self._database.write(user_rows.put_notes, result.notes):
+            if result.notes is newest or await self._database.write(note_rows.put_notes, result.notes):
                 return result
         return _conflict(newest)
 
@@ -99,9 +99,9 @@ class LongTermMemory:
         version that there never was, or that was erased.
         """
         check_user_and_agent(user_id, agent_name)
-        newest = await self._database.read(user_rows.read_notes, user_id, agent_name)
+        newest = await self._database.read(note_rows.read_notes, user_id, agent_name)
         wanted = max(0, newest.version - 1) if to_version is None else to_version
-        earlier = await self._database.read(user_rows.read_notes, user_id, agent_name, version=wanted)
+        earlier = await self._database.read(note_rows.read_notes, user_id, agent_name, version=wanted)
         if to_version is not None and earlier.version != to_version:
             raise InvalidInputError("to_version", "names no version that is kept; `versions` lists those that are")
         if earlier.text == newest.text:
@@ -109,7 +109,7 @@ class LongTermMemory:
         undone = self._next(newest, earlier.text, earlier.author)
         return (
             NotesResult(status="ok", notes=undone)
-            if await self._database.write(user_rows.put_notes, undone)
+            if await self._database.write(note_rows.put_notes, undone)
             else _conflict(newest)
         )
 

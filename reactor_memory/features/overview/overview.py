@@ -7,6 +7,7 @@ from reactor_memory.core.validation import check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.overview.agent_settings import AgentSettings, read_settings
 from reactor_memory.models import Session, SessionPage
 
 
@@ -43,3 +44,10 @@ class Overview:
         """The root of the session and all its forks, oldest first; empty if there is no such session."""
         check_session_id(session_id, creating=False)
         return await self._database.read(log.read_group, session_id)
+
+    @in_time
+    async def agent_settings(self) -> AgentSettings | None:
+        """The settings of the agent that saved last, as far as they decide what a context shows; None: none are kept,
+        as nothing was saved or ``store.keep_settings`` is false.
+        """
+        return await self._database.read(read_settings)

@@ -14,12 +14,11 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
 from reactor_memory.features.transfer import operations as transfer
-from reactor_memory.features.transfer.operations import StoredConversation, StoredMessage, StoredUser
+from reactor_memory.features.transfer.operations import StoredConversation, StoredMessage, StoredUser, list_users
 from reactor_memory.models import Session, Value
 
 PAGE = 500
@@ -116,7 +115,7 @@ class SessionCopier:
             return
         yield ""
         after = ""
-        while page := await self._source.read(user_rows.list_users, after=after):
+        while page := await self._source.read(list_users, after=after):
             for user_id in page:
                 yield user_id
             after = page[-1]

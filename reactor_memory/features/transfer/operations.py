@@ -29,8 +29,10 @@ from reactor_memory.core.log.rows import (
 from reactor_memory.core.log.tombstones import tombstone
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
+from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
 from reactor_memory.features.tiers.operations import range_summaries
@@ -273,16 +275,24 @@ def finish_import(conversation_id: str, *, due_at: int | None) -> Steps[None]:
 def export_user(user_id: str) -> Steps[StoredUser]:
     return StoredUser(
         user_id=user_id,
-        active=(yield from user_rows.list_active(user_id)),
-        notes=(yield from user_rows.all_notes(user_id)),
+        active=(yield from active_rows.list_active(user_id)),
+        notes=(yield from note_rows.all_notes(user_id)),
         items=(yield from items.list_items(user_id, "")),
     )
 
 
 def import_user(stored: StoredUser) -> Steps[None]:
     """Store what is not there yet; nothing is replaced."""
-    yield from user_rows.import_rows(stored.user_id, stored.active, stored.notes)
+    yield from active_rows.import_active(stored.user_id, stored.active)
+    yield from note_rows.import_notes(stored.user_id, stored.notes)
     yield Batch(
         "import_item",
         [structs.asdict(item) | {"user_id": stored.user_id} | items.value_columns(item.value) for item in stored.items],
     )
+
+
+def list_users(*, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
+    """The users behind `after`, in their order, of whom notes, active sessions or items are kept."""
+    yield from user_rows.name_all_users()
+    rows = yield Query("list_users", {"after": after, "limit": limit})
+    return tuple(row[0] for row in rows)

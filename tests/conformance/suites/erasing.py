@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.health import scrub
 from reactor_memory.core.log.recounting import recount
@@ -17,8 +16,10 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import ItemChange, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
@@ -417,29 +418,29 @@ class ErasedUsers:
         for agent, versions in (("a", 3), ("b", 1)):
             for version in range(1, versions + 1):
                 await store.database.write(
-                    user_rows.put_notes, Notes(user_id="u", agent_name=agent, version=version, text=f"secret {version}")
+                    note_rows.put_notes, Notes(user_id="u", agent_name=agent, version=version, text=f"secret {version}")
                 )
-        await store.database.write(user_rows.put_notes, Notes(user_id="other", agent_name="a", version=1, text="stays"))
+        await store.database.write(note_rows.put_notes, Notes(user_id="other", agent_name="a", version=1, text="stays"))
         assert await store.database.write(erasure.forget_user, "u", now=5) == 4
-        assert [each.text for each in await store.database.read(user_rows.list_notes, "u", "a")] == [""]
+        assert [each.text for each in await store.database.read(note_rows.list_notes, "u", "a")] == [""]
         for late in (2, 3, 4):
             assert not await store.database.write(
-                user_rows.put_notes, Notes(user_id="u", agent_name="a", version=late, text="secret again")
+                note_rows.put_notes, Notes(user_id="u", agent_name="a", version=late, text="secret again")
             )
-        newest = await store.database.read(user_rows.read_notes, "u", "a")
+        newest = await store.database.read(note_rows.read_notes, "u", "a")
         assert (newest.version, newest.text, newest.created_at) == (4, "", 5)
         assert await store.database.write(
-            user_rows.put_notes, Notes(user_id="u", agent_name="a", version=5, text="new")
+            note_rows.put_notes, Notes(user_id="u", agent_name="a", version=5, text="new")
         )
-        assert (await store.database.read(user_rows.read_notes, "other", "a")).text == "stays"
+        assert (await store.database.read(note_rows.read_notes, "other", "a")).text == "stays"
 
     async def test_active_sessions_go(self, store: Store) -> None:
-        await store.database.write(user_rows.get_or_create_active, "u", "a", "s", now=1)
-        await store.database.write(user_rows.get_or_create_active, "other", "a", "t", now=1)
+        await store.database.write(active_rows.get_or_create_active, "u", "a", "s", now=1)
+        await store.database.write(active_rows.get_or_create_active, "other", "a", "t", now=1)
         assert await store.database.write(erasure.forget_user, "u", now=2) == 1
-        assert await store.database.read(user_rows.list_active, "u") == ()
-        assert not await store.database.write_relaxed(user_rows.touch_active, "u", "a", "s", now=3)
-        assert [each.session_id for each in await store.database.read(user_rows.list_active, "other")] == ["t"]
+        assert await store.database.read(active_rows.list_active, "u") == ()
+        assert not await store.database.write_relaxed(active_rows.touch_active, "u", "a", "s", now=3)
+        assert [each.session_id for each in await store.database.read(active_rows.list_active, "other")] == ["t"]
 
     async def test_items_go(self, store: Store) -> None:
         for user_id in ("u", "other"):
@@ -451,10 +452,10 @@ class ErasedUsers:
         assert await store.database.read(items.read_items, "other", [("n", "k")]) != (None,)
 
     async def test_forgetting_a_user_again_changes_nothing(self, store: Store) -> None:
-        await store.database.write(user_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret"))
+        await store.database.write(note_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret"))
         assert await store.database.write(erasure.forget_user, "u", now=2) == 1
         assert await store.database.write(erasure.forget_user, "u", now=3) == 0
-        assert (await store.database.read(user_rows.read_notes, "u", "a")).version == 2
+        assert (await store.database.read(note_rows.read_notes, "u", "a")).version == 2
 
     @pytest.mark.parametrize("rewrite", [False, True])
     async def test_scrubbing_harms_nothing(self, store: Store, rewrite: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import (
     CopyConflictError,
@@ -14,14 +13,16 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.features.transfer.copy import PAGE, SessionCopier
-from reactor_memory.features.transfer.operations import StoredMessage
+from reactor_memory.features.transfer.operations import StoredMessage, list_users
 from reactor_memory.models import (
     AuditRecord,
     FactCorrection,
@@ -66,17 +67,16 @@ async def contents(store: Store) -> list[object]:
 
 async def notes_of(store: Store) -> list[object]:
     return [
-        await store.database.read(transfer.export_user, user_id)
-        for user_id in await store.database.read(user_rows.list_users)
+        await store.database.read(transfer.export_user, user_id) for user_id in await store.database.read(list_users)
     ]
 
 
 async def note(store: Store, user_id: str, *texts: str, agent_name: str = "agent") -> None:
     """Append versions of notes."""
     for text in texts:
-        last = (await store.database.read(user_rows.read_notes, user_id, agent_name)).version
+        last = (await store.database.read(note_rows.read_notes, user_id, agent_name)).version
         new = Notes(user_id=user_id, agent_name=agent_name, version=last + 1, text=text, author="a", created_at=last)
-        assert await store.database.write(user_rows.put_notes, new)
+        assert await store.database.write(note_rows.put_notes, new)
 
 
 async def correct(store: Store, session_id: str, value: str | None, *, source_seq: int) -> None:
@@ -286,9 +286,9 @@ class UserCopies:
         await note(store, "u", "one", "two")
         await note(store, "u", "other", agent_name="b")
         await note(store, "v", "one")
-        await store.database.write(user_rows.get_or_create_active, "u", "agent", "s1", now=1_000)
-        await store.database.write(user_rows.get_or_create_active, "w", "agent", "s2", now=2_000)
-        await store.database.write(user_rows.switch_active, "w", "agent", expected="s2", new=None, now=3_000)
+        await store.database.write(active_rows.get_or_create_active, "u", "agent", "s1", now=1_000)
+        await store.database.write(active_rows.get_or_create_active, "w", "agent", "s2", now=2_000)
+        await store.database.write(active_rows.switch_active, "w", "agent", expected="s2", new=None, now=3_000)
         for user_id in ("", "x"):
             changes = [ItemChange(namespace="a.b", key=key, value={"is": [key, 0.5]}) for key in ("k", "l")]
             await store.database.write(items.change_items, user_id, changes, now=4_000)
@@ -307,19 +307,19 @@ class UserCopies:
         await note(store, "u", "one")
         await note(store, "v", "one")
         await copier(store, target, owner_id="u").copy(ignore)
-        assert await target.database.read(user_rows.list_users) == ("u",)
-        assert await store.database.read(user_rows.list_users, after="u") == ("v",)
-        assert await store.database.read(user_rows.list_users, limit=1) == ("u",)
+        assert await target.database.read(list_users) == ("u",)
+        assert await store.database.read(list_users, after="u") == ("v",)
+        assert await store.database.read(list_users, limit=1) == ("u",)
 
     async def test_new_versions_follow_and_notes_that_went_on_stay(self, store: Store, target: Store) -> None:
         await note(store, "u", "one")
         await note(store, "v", "one")
-        await store.database.write(user_rows.get_or_create_active, "u", "agent", "s1", now=1_000)
+        await store.database.write(active_rows.get_or_create_active, "u", "agent", "s1", now=1_000)
         await copier(store, target).copy(ignore)
         await note(store, "u", "two", "three")
         await note(store, "v", "two", "three")
         await note(target, "v", "my own")
-        await target.database.write(user_rows.switch_active, "u", "agent", expected="s1", new="mine", now=2_000)
+        await target.database.write(active_rows.switch_active, "u", "agent", expected="s1", new="mine", now=2_000)
         assert (await copier(store, target).copy(ignore)).notes_copied == 2
         assert (await target.database.read(transfer.export_user, "u")).notes == (
             await store.database.read(transfer.export_user, "u")
@@ -328,7 +328,7 @@ class UserCopies:
             "one",
             "my own",
         ]
-        active = await target.database.read(user_rows.get_active, "u", "agent")
+        active = await target.database.read(active_rows.get_active, "u", "agent")
         assert active is not None
         assert active.session_id == "mine"
 
@@ -338,7 +338,7 @@ class UserCopies:
         await copier(store, target).copy(ignore)
         assert await notes_of(target) == await notes_of(store)
         await note(target, "u", "new")
-        assert (await target.database.read(user_rows.read_notes, "u", "agent")).version == 4
+        assert (await target.database.read(note_rows.read_notes, "u", "agent")).version == 4
 
 
 class Imports:

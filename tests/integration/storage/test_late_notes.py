@@ -8,8 +8,8 @@ import anyio
 import asyncpg
 import pytest
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.models import Notes
 from tests.integration.storage.test_late_leases import waiting
 from tests.stores import postgres_store
@@ -25,7 +25,7 @@ async def test_they_go_too(postgres_dsn: str) -> None:
     watcher: Any = await asyncpg.connect(postgres_dsn)
     try:
         assert await store.database.write(
-            user_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret")
+            note_rows.put_notes, Notes(user_id="u", agent_name="a", version=1, text="secret")
         )
         transaction = writer.transaction()
         await transaction.start()
@@ -43,7 +43,7 @@ async def test_they_go_too(postgres_dsn: str) -> None:
             await transaction.commit()
         assert forgotten == [1]
         assert [
-            (each.version, each.text, each.author) for each in await store.database.read(user_rows.list_notes, "u", "a")
+            (each.version, each.text, each.author) for each in await store.database.read(note_rows.list_notes, "u", "a")
         ] == [(2, "", None)]
     finally:
         await writer.close()

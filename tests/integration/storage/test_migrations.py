@@ -78,6 +78,7 @@ class TestParity:
             "fact_corrections",
             "items",
             "load_records",
+            "agent_settings",
             "memberships",
             "ownership_transfers",
             "audit_records",

@@ -8,10 +8,11 @@ import anyio
 import asyncpg
 import pytest
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.validation import new_message_id
 from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
+from reactor_memory.features.active_sessions import operations as active_rows
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.models import ConversationsQuery, MessagesQuery
@@ -49,9 +50,9 @@ async def store(fenced_postgres_dsn: str) -> AsyncIterator[SqlStore]:
     store = postgres_store(fenced_postgres_dsn, pool_size=1)
     await store.open()
     for user_id in ("ann", "bob"):
-        await store.database.write(user_rows.get_or_create_active, user_id, "agent", f"of {user_id}", now=1)
+        await store.database.write(active_rows.get_or_create_active, user_id, "agent", f"of {user_id}", now=1)
         await store.database.write(
-            user_rows.put_notes, Notes(user_id=user_id, agent_name="agent", version=1, text=f"of {user_id}")
+            note_rows.put_notes, Notes(user_id=user_id, agent_name="agent", version=1, text=f"of {user_id}")
         )
     yield store
     await store.close()
@@ -226,14 +227,14 @@ def audit(group_id: str) -> AuditRecord:
 class TestThePool:
     async def test_a_connection_does_not_carry_a_user_over(self, store: SqlStore) -> None:
         """The store has one connection: what an operation named must be gone when the next one begins."""
-        await store.database.read(user_rows.read_notes, "ann", "agent")
+        await store.database.read(note_rows.read_notes, "ann", "agent")
 
         async def named(connection: Any) -> list[str | None]:
             settings = ("reactor_memory.user_id", "reactor_memory.all_users")
             return [await connection.fetchval("SELECT current_setting($1, true)", each) for each in settings]
 
         assert not any(await once(store, named))
-        await store.database.write(user_rows.deactivate_active, before=0)
+        await store.database.write(active_rows.deactivate_active, before=0)
         assert not any(await once(store, named))
 
     async def test_users_who_share_a_pool_at_once_do_not_meet(self, fenced_postgres_dsn: str) -> None:
@@ -243,10 +244,10 @@ class TestThePool:
         async def use(user_id: str) -> None:
             for number in range(1, 6):
                 notes = Notes(user_id=user_id, agent_name="agent", version=number, text=user_id)
-                assert await store.database.write(user_rows.put_notes, notes)
-                assert (await store.database.read(user_rows.read_notes, user_id, "agent")).text == user_id
+                assert await store.database.write(note_rows.put_notes, notes)
+                assert (await store.database.read(note_rows.read_notes, user_id, "agent")).text == user_id
                 assert (
-                    await store.database.write(user_rows.get_or_create_active, user_id, "agent", user_id, now=1)
+                    await store.database.write(active_rows.get_or_create_active, user_id, "agent", user_id, now=1)
                 ).session_id == user_id
 
         async with anyio.create_task_group() as tasks:

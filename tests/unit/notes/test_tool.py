@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.core.log import user_rows
 from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreUnavailableError
+from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.changes import OPERATIONS
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.features.notes.tool import NO_NOTES, ManageLongTermMemoryTool
@@ -69,7 +69,7 @@ class TestCalling:
 
     async def test_who_wrote_is_noted(self, store: SqlStore) -> None:
         await tool_on(store.database)(operation="append", content="tea")
-        notes = await store.database.read(user_rows.read_notes, "ann", "travel")
+        notes = await store.database.read(note_rows.read_notes, "ann", "travel")
         assert (notes.author, notes.text) == ("travel", "tea")
 
     async def test_each_user_has_its_own_tool(self, store: SqlStore) -> None:
@@ -99,7 +99,7 @@ class TestCalling:
         answer = await tool_on(store.database)(**arguments)
         assert answer.startswith("Error: ")
         assert told in answer
-        assert (await store.database.read(user_rows.read_notes, "ann", "travel")).version == 0
+        assert (await store.database.read(note_rows.read_notes, "ann", "travel")).version == 0
 
     @pytest.mark.parametrize("error", [None, RuntimeError(SECRET)])
     async def test_so_is_a_store_that_fails(

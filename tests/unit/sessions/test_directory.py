@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from reactor_memory import Settings, open_container
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
@@ -19,6 +18,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     StoreUnavailableError,
 )
+from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.directory import Resolved, SessionDirectory
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.faulty_database import FaultyDatabase, Mode
@@ -59,7 +59,7 @@ def directory(store: SqlStore, clock: FakeClock) -> SessionDirectory:
 
 
 async def active_id(store: SqlStore) -> str | None:
-    active = await store.database.read(user_rows.get_active, USER, AGENT)
+    active = await store.database.read(active_rows.get_active, USER, AGENT)
     return None if active is None else active.session_id
 
 
@@ -88,10 +88,10 @@ class TestResolving:
 
     async def test_resolving_again_writes_nothing(self, store: SqlStore, clock: FakeClock) -> None:
         await directory_on(store.database, clock).resolve(USER, AGENT)
-        before = await store.database.read(user_rows.get_active, USER, AGENT)
+        before = await store.database.read(active_rows.get_active, USER, AGENT)
         clock.advance(60)
         await directory_on(store.database, clock).resolve(USER, AGENT, cached_id="new-1")
-        assert await store.database.read(user_rows.get_active, USER, AGENT) == before
+        assert await store.database.read(active_rows.get_active, USER, AGENT) == before
 
     async def test_every_user_and_agent_has_its_own(self, directory: SessionDirectory) -> None:
         found = {
@@ -154,14 +154,14 @@ class TestAnOutage:
     async def test_a_cached_id_is_given_back_unverified_and_nothing_is_overwritten(
         self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
-        await store.database.write(user_rows.get_or_create_active, USER, AGENT, "active", now=1)
-        before = await store.database.read(user_rows.get_active, USER, AGENT)
+        await store.database.write(active_rows.get_or_create_active, USER, AGENT, "active", now=1)
+        before = await store.database.read(active_rows.get_active, USER, AGENT)
         faulty = FaultyDatabase(store.database, at=at, mode=mode, for_ever=for_ever)
         resolved = await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="cached")
         expected = Resolved(session_id="cached", source="unverified")
         assert resolved == (expected if faulty.failures else Resolved(session_id="active", source="active"))
         assert bool(faulty.failures) == (at <= 2)
-        assert await store.database.read(user_rows.get_active, USER, AGENT) == before
+        assert await store.database.read(active_rows.get_active, USER, AGENT) == before
 
     @pytest.mark.parametrize(("at", "mode", "for_ever"), FAULTS)
     async def test_without_one_it_is_loud_and_the_next_try_agrees(
@@ -193,7 +193,7 @@ class TestAnOutage:
             await directory_on(faulty, clock).resolve(USER, AGENT, cached_id="not\nan id")
 
     async def test_the_log_alone_may_be_out_of_reach(self, store: SqlStore, clock: FakeClock) -> None:
-        await store.database.write(user_rows.get_or_create_active, USER, AGENT, "active", now=1)
+        await store.database.write(active_rows.get_or_create_active, USER, AGENT, "active", now=1)
         directory = directory_on(
             store.database, clock, FaultyDatabase(store.database, at=1, mode="before", for_ever=True)
         )
