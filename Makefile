@@ -185,7 +185,8 @@ clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# The log of pip is shown only when it failed.
+# The log of pip is shown only when it failed. A lock names all that is needed, so nothing is resolved: with extras in
+# the metadata (`google-auth[requests]`) some versions of pip now and then take the newest version, which has no hash.
 define pip_install
 	@$(PIP_INSTALL) $(1) >$(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log >&2; exit 1; }
 endef
@@ -195,12 +196,12 @@ $(PY):
 
 $(RUNTIME): requirements.lock | $(PY)
 	@echo "Installing the locked packages into $(VENV)"
-	$(call pip_install,--require-hashes -r requirements.lock)
+	$(call pip_install,--no-deps --require-hashes -r requirements.lock)
 	@touch $@
 
 $(DEV): requirements-dev.lock pyproject.toml | $(PY)
 	@echo "Installing the locked packages for development into $(VENV)"
-	$(call pip_install,--require-hashes -r requirements-dev.lock)
+	$(call pip_install,--no-deps --require-hashes -r requirements-dev.lock)
 	$(call pip_install,--no-deps --no-build-isolation --editable .)
 	@touch $@
 
