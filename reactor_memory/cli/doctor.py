@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 import reactor_memory
 from reactor_memory.cli.invocation import Invocation
@@ -14,7 +15,7 @@ from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value, WorkState
 from reactor_memory.wiring.container import Container, conditions_of, open_container, sqlite_file
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.selection import scheme_of
+from reactor_memory.wiring.selection import scheme_of, selected
 from reactor_memory.wiring.settings import EffectiveSetting, Settings, canonical_name
 
 SELECTED_BY = {
@@ -33,6 +34,22 @@ SELECTED_BY = {
     "clock": "clock",
 }
 """The setting that selects an implementation, by plug point."""
+
+
+OWN_NAMES = {"recall_index": "store", "stream_store": "database"}
+"""What a setting says where no implementation is plugged in, but the library's own is used."""
+
+MADE_ALONE = (
+    "summarizer",
+    "strategy",
+    "recall_index",
+    "redactor",
+    "memory_management",
+    "embedder",
+    "stream_store",
+    "clock",
+)
+"""Plug points whose parts are made without a database; `token_counter` and `chat_model` are tried, too."""
 
 
 class Implementation(Value, frozen=True, kw_only=True):
@@ -82,6 +99,7 @@ async def examine(invocation: Invocation) -> Examination:
     tokenizer, tokenizer_problems = _tokenizer(settings)
     chat, chat_problems = _chat(settings)
     database = await _database(invocation, settings)
+    others = _others(conditions, settings)
     parked = [
         f"background work of session {work.session_id!r} was given up: {work.last_error}"
         for work in database.work
@@ -90,7 +108,7 @@ async def examine(invocation: Invocation) -> Examination:
     return Examination(
         version=reactor_memory.__version__,
         python=platform.python_version(),
-        problems=tuple(dict.fromkeys((*tokenizer_problems, *chat_problems, *database.problems, *parked))),
+        problems=tuple(dict.fromkeys((*tokenizer_problems, *chat_problems, *database.problems, *others, *parked))),
         database=database.details,
         tokenizer=tokenizer,
         chat=chat,
@@ -151,6 +169,18 @@ def _chat(settings: Settings) -> tuple[str, tuple[str, ...]]:
         return Container(settings=settings).chat_model().name, ()
     except ReactorMemoryError as error:
         return "", (str(error),)
+
+
+def _others(conditions: ConditionReport, settings: Settings) -> Iterator[str]:
+    """What is wrong with parts that the settings select, also where they are switched off today."""
+    for plug_point in MADE_ALONE:
+        key = SELECTED_BY[plug_point]
+        name = attrgetter(key)(settings)
+        if name != OWN_NAMES.get(plug_point):
+            try:
+                selected(conditions, plug_point, name, key, settings)
+            except ReactorMemoryError as error:
+                yield str(error)
 
 
 def _implementations(conditions: ConditionReport, settings: Settings) -> Iterator[Implementation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import json
 import sqlite3
 import threading
 from contextlib import closing
@@ -43,6 +44,26 @@ def test_a_healthy_database_is_told_so(run: Run, folder: Path) -> None:
     assert database["store"] == f"SQLite {sqlite3.sqlite_version}"
     assert "several processes" in database
     assert values["tokenizer"] == "o200k_base"
+
+
+@pytest.mark.parametrize(
+    ("off", "wrong", "key"),
+    [
+        (("SUMMARY__ENABLED", "false"), ("SUMMARY__PROVIDER", "gemnii"), "summary.provider"),
+        (("SEARCH__ENABLED", "false"), ("SEARCH__EMBEDDER", "wordlama"), "search.embedder"),
+        (("SUMMARY__ENABLED", "false"), ("CONTEXT__RECALL_INDEX", "elsewhere"), "context.recall_index"),
+        (("SEARCH__ENABLED", "false"), ("STREAMS__BACKEND", "rediss"), "streams.backend"),
+        (("HISTORY__STRATEGY", "take-last"), ("CHAT_MEMORY__STRATEGY", "sumarize"), "chat_memory.strategy"),
+    ],
+)
+def test_a_part_that_is_switched_off_is_checked(
+    off: tuple[str, str], wrong: tuple[str, str], key: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (off, wrong):
+        monkeypatch.setenv(f"REACTOR_MEMORY_{name}", value)
+    shown = run("doctor", "--json")
+    assert shown.code == 1
+    assert [problem.split(":")[0] for problem in json.loads(shown.out)["problems"]] == [key]
 
 
 def test_before_the_first_save_nothing_is_made(run: Run, folder: Path) -> None:
