@@ -12,6 +12,7 @@ import click
 
 from reactor_memory.cli.options import list_option
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
+from reactor_memory.text.documents import page
 
 if TYPE_CHECKING:
     from reactor_memory.evaluation.bench.results import Store
@@ -42,7 +43,7 @@ def _show_reference(context: click.Context, option: click.Parameter, wanted: boo
     context.exit()
 
 
-@click.command()
+@click.command(epilog=f"What each row means: {page('performance')}")
 @click.option("--store", type=click.Choice(STORES), default="sqlite", show_default=True, help="What to measure.")
 @list_option("--sizes", click.IntRange(min=SMALLEST), SIZES, "Messages of the sessions.")
 @list_option("--works", click.Choice(WORKS), WORKS, "What to do with them.")
@@ -94,8 +95,8 @@ async def bench(
     """Measure the library beside the bare driver of its database.
 
     Sessions are made of real text in a database that is gone afterwards. The library and the reference, which reads and
-    writes the same rows and does nothing else, take turns call by call in this process. docs/performance.md says what
-    each row means. Only ratios within a run can be compared.
+    writes the same rows and does nothing else, take turns call by call in this process. Only ratios
+    within a run can be compared.
     """
     from reactor_memory.cli.bench_page import bench_page
     from reactor_memory.cli.bench_view import bench_view, results_json

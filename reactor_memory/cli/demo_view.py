@@ -14,6 +14,7 @@ from reactor_memory.cli.demo_run import Demonstration, Detail
 from reactor_memory.cli.tables import count, heading, moment, table
 from reactor_memory.core.context.report import Context, Part
 from reactor_memory.models import JsonObject
+from reactor_memory.text.documents import page
 from reactor_memory.text.printable import printable
 
 SHOWN_DETAILS = 12
@@ -122,7 +123,7 @@ def _kept(shown: Demonstration) -> tuple[str, str]:
 def _rescued(shown: Demonstration) -> Iterator[RenderableType]:
     rescued = shown.rescued
     if not shown.details:
-        yield Text("\nthe session has no probes, so no details were looked for (docs/formats.md)", style="dim")
+        yield Text(f"\nthe session has no probes, so no details were looked for ({page('formats')})", style="dim")
         return
     yield Text()
     yield heading(f"rescued: {count(len(rescued), 'detail')} that take-last has lost")
@@ -154,7 +155,7 @@ def _closing(shown: Demonstration) -> Iterator[RenderableType]:
     next_steps.add_row(
         f"reactor-memory demo --budget {max(1, shown.ours.report.budget // 2)}", "the same in half of it"
     )
-    next_steps.add_row("reactor-memory demo FILE", "your own conversation (docs/formats.md)")
+    next_steps.add_row("reactor-memory demo FILE", f"your own conversation ({page('formats')})")
     next_steps.add_row("reactor-memory demo --store demo.db", "keep the database, for context, facts, show ...")
     yield next_steps
     yield Text("\nBefore each fact stand the messages that it was made from. Follow the first one:")

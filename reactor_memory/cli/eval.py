@@ -13,6 +13,7 @@ from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.evaluation.sessions import VARIANTS
 from reactor_memory.evaluation.strategies import QUICK_STRATEGIES, STRATEGIES
+from reactor_memory.text.documents import page
 
 if TYPE_CHECKING:
     from reactor_memory.evaluation.session_files import Format, Read
@@ -30,7 +31,7 @@ def _requirements(context: click.Context, option: click.Parameter, texts: tuple[
         raise click.BadParameter(str(error), context, option) from None
 
 
-@click.command("eval")
+@click.command("eval", epilog=f"What each number means: {page('evaluation')}")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--format", "file_format", type=click.Choice(FORMATS), default="auto", help="What the files are.")
 @click.option(
@@ -88,8 +89,7 @@ async def eval_(
 
     FILE is JSONL as for `reactor-memory import`, with probes, or a file of the benchmarks LoCoMo or LongMemEval. Each
     session is saved as an agent would, with a context loaded before every turn; at its end the probes are looked for.
-    docs/evaluation.md says what each number means. The database is a temporary one unless --store names another, in
-    which nothing stays.
+    The database is a temporary one unless --store names another, in which nothing stays.
 
     Exit code 1 if a context broke a rule, the contexts of a second replay were others, or a bound was not kept.
     """

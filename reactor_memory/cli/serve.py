@@ -12,6 +12,7 @@ import click
 from reactor_memory.cli.defaults import SERVICE, log_differences, sections, unless_set
 from reactor_memory.cli.invocation import Invocation, with_invocation
 from reactor_memory.errors import MissingExtraError
+from reactor_memory.text.documents import page
 
 if TYPE_CHECKING:
     from reactor_memory.server.development import DevelopmentIssuer
@@ -71,7 +72,7 @@ curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN" \\
   -H 'Content-Type: application/json' -d '{{"title": "My first conversation"}}'
 curl -s $MEMORY/v1/user/conversations -H "Authorization: Bearer $TOKEN"
 
-The same way goes docs/http-service.md on, and `reactor-memory keys create --help` for agents.
+The same way goes on in {page("http-service")}, and `reactor-memory keys create --help` for agents.
 """
     )
 

@@ -19,6 +19,7 @@ from reactor_memory.evaluation import locomo, longmemeval
 from reactor_memory.evaluation.generator import generate_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.transcripts import UNLIMITED, Line, open_file, problem_of, read_lines, to_line
+from reactor_memory.text.documents import page
 
 T = TypeVar("T")
 
@@ -129,7 +130,7 @@ def _decoded(where: str, entry: msgspec.Raw, kind: type[T], expected: str) -> T:
     try:
         return msgspec.json.decode(entry, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ImportFormatError(where, f"{problem_of(error)}; expected {expected} (docs/evaluation.md)") from None
+        raise ImportFormatError(where, f"{problem_of(error)}; expected {expected} ({page('evaluation')})") from None
 
 
 def _line(where: str, session: LabelledSession) -> Line:

@@ -112,15 +112,19 @@ class ConditionReport:
             return known[canonical_name(name)]
         except KeyError:
             problem = f"no {plug_point} is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}"
-            raise ConfigurationError(key, problem + self._skipped() + _REMEDIES.get(plug_point, "")) from None
+            raise ConfigurationError(key, problem + self._skipped() + _remedy(plug_point)) from None
 
     def _skipped(self) -> str:
         reasons = [f"plug-in {each.plugin}: {each.reason}" for each in self.conditions if not each.selected]
         return f" (left out: {'; '.join(reasons)})" if reasons else ""
 
 
-_STORES = "; docs/stores.md says how a plug-in adds one"
-_REMEDIES: dict[str, str] = {"database": _STORES, "stream_store": _STORES}
+def _remedy(plug_point: str) -> str:
+    if plug_point not in ("database", "stream_store"):
+        return ""
+    from reactor_memory.text.documents import page
+
+    return f"; {page('stores')} says how a plug-in adds one"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import json
+import signal
 import sqlite3
 import threading
 from contextlib import closing

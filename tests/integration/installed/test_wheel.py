@@ -6,9 +6,11 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from reactor_memory.text.documents import Page
 from tests.integration.installed.conftest import CHECKOUT, Run
 
 IMPORT_EVERYTHING = """
@@ -54,12 +56,13 @@ def files_below(folder: Path, prefix: str) -> set[str]:
     }
 
 
-def test_the_wheel_holds_the_package_and_the_migrations_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_the_migrations_the_pages_of_messages_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = files_below(CHECKOUT / "reactor_memory", "reactor_memory")
     migrations = files_below(CHECKOUT / "migrations", "reactor_memory/_migrations")
-    assert names == package | migrations
+    pages = {f"reactor_memory/_docs/{name}.md" for name in get_args(Page)}
+    assert names == package | migrations | pages
     assert "reactor_memory/py.typed" in names
     assert "reactor_memory/_migrations/env.py" in names
     assert any(name.startswith("reactor_memory/_migrations/versions/") for name in names)
