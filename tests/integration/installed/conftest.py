@@ -43,6 +43,16 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
     return unpack
 
 
+@pytest.fixture(scope="session")
+def wheel(build_wheel: Callable[[Path], Path]) -> Path:
+    return build_wheel(CHECKOUT)
+
+
+@pytest.fixture(scope="session")
+def site(wheel: Path, install: Callable[[Path], Path]) -> Path:
+    return install(wheel)
+
+
 @pytest.fixture
 def run_python(tmp_path: Path) -> Run:
     """Run Python in an empty folder with these folders first on its path; environment variables by keyword."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -36,16 +35,6 @@ async def main():
 
 anyio.run(main)
 """
-
-
-@pytest.fixture(scope="session")
-def wheel(build_wheel: Callable[[Path], Path]) -> Path:
-    return build_wheel(CHECKOUT)
-
-
-@pytest.fixture(scope="session")
-def site(wheel: Path, install: Callable[[Path], Path]) -> Path:
-    return install(wheel)
 
 
 def files_below(folder: Path, prefix: str) -> set[str]:
