@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Container, Memory
+from reactor_memory import Container, Memory, Message
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionDeletedError, SharingConflictError
 from reactor_memory.features.items.operations import ItemChange, change_items
 from reactor_memory.features.sharing.principals import Principal
@@ -35,6 +35,9 @@ ON_RECORD = {"audit_records"}
 
 OF_USERS = ("notes", "value", "active_session_id", "access_level")
 """An empty version of the notes stays, so that no late writer goes on from an older one."""
+
+REPEATED = "It said"
+"""How a text begins that repeats the words of others."""
 
 SEQS = ("seq", "source_seq", "start_seq", "end_seq", "covered_seq", "window_start_seq")
 
@@ -133,7 +136,7 @@ class History:
         last = (await self.manager.get_session(session, user_id=user)).last_seq
         told = " ".join(sorted(own_words(await self._texts(session, user))))
         await self.memory.post_summary(
-            session, text=f"It said {told}.", title=told[:50] or None, until_seq=last, user_id=user
+            session, text=f"{REPEATED} {told}.", title=told[:50] or None, until_seq=last, user_id=user
         )
 
     async def archive(self, session: str, user: str) -> None:
@@ -147,7 +150,7 @@ class History:
 
     async def withdraw(self, session: str, user: str) -> None:
         message = await self.memory.withdraw(session, user_id=user)
-        self.withdrawn |= own_words(message.content)
+        self.withdrawn |= said_first(message)
 
     async def erase(self, session: str, user: str) -> None:
         last = (await self.manager.get_session(session, user_id=user)).last_seq
@@ -155,7 +158,7 @@ class History:
         end = min(last, first + self.chance.randrange(4))
         said = await self.manager.read_messages(session, user_id=user, after=first - 1, until=end, archived=True)
         await self.memory.erasure.erase(session, seq=range(first, end + 1), user_id=user)
-        self.destroyed |= own_words(" ".join(message.content for message in said))
+        self.destroyed |= {word for message in said for word in said_first(message)}
 
     async def delete(self, session: str, user: str) -> None:
         for gone in await self.manager.delete(session, user_id=user):
@@ -183,6 +186,13 @@ class History:
 
     async def _texts(self, session: str, user: str) -> str:
         return " ".join(each.content for each in await self.manager.read_messages(session, user_id=user))
+
+
+def said_first(message: Message) -> set[str]:
+    """The words of this message that no other said before it. A posted text only repeats, so what it repeats stays when
+    it goes.
+    """
+    return set() if message.content.startswith(REPEATED) else own_words(message.content)
 
 
 def faults_in(path: Path, history: History) -> Iterator[str]:

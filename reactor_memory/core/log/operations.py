@@ -548,11 +548,11 @@ def withdraw(
     yield Query("withdraw_message", key_of(session_id) | {"seq": position})
     yield Query("touch_session", key_of(session_id) | {"now": now})
     others = yield from HOOKS.also_gone(group, [withdrawn])
-    telling = [part for part in others if part != withdrawn]
-    for part in telling:
+    for part in others:
+        # A posted summary that is itself withdrawn too: no erasure of what it tells would find it any more.
         yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
     yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
-    gone = (withdrawn, *telling)
+    gone = tuple(dict.fromkeys((withdrawn, *others)))
     holding = branches_showing(group, gone)
     went = Gone(parts=gone, branches=holding, with_others=bool(others))
     yield from HOOKS.forget(went, now=now, refold=refold)

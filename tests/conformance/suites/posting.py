@@ -338,6 +338,13 @@ class PostedThenErased:
         assert await withdraw(store, "s") == 11
         assert await told(store, "s") == ["s 1 to 4.", "s 5 to 8."]
 
+    async def test_withdrawing_it_destroys_its_text(self, store: Store) -> None:
+        """Otherwise no erasure of what it tells would find it any more."""
+        await append_messages(store, "s", numbered(4))
+        await post(store, "s", "canary", 4)
+        assert await withdraw(store, "s") == 5
+        assert await erase(store, "s", (5, 5)) == 0
+
     async def test_withdrawing_what_a_fork_tells_of_destroys_its_text(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await fork(store, "s", "s~f", 5)
