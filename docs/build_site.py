@@ -1,5 +1,5 @@
 """Puts together the source of the site, for `make docs`: the pages as they stand in the repository, with links that
-hold in a site, and the reference of Python and of the settings, made from the code.
+hold in a site, and the reference, made from the code.
 """
 
 from __future__ import annotations
@@ -9,39 +9,14 @@ import shutil
 import sys
 from pathlib import Path
 
+import reference
+
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = {
     "README.md": "index.md",
     "benchmarks/README.md": "benchmarks/README.md",
     "benchmarks/peers/README.md": "benchmarks/peers/README.md",
 }
-PYTHON = """\
-# Python
-
-What `reactor_memory` exports, from its docstrings.
-
-::: reactor_memory.open_memory
-
-::: reactor_memory.Memory
-
-The calls of a `Memory` are those of its manager:
-
-::: reactor_memory.core.manager.ConversationManager
-
-::: reactor_memory.core.turn.Turn
-
-::: reactor_memory.core.context.report.Context
-
-::: reactor_memory.core.context.report.ContextReport
-
-::: reactor_memory.models.Message
-
-::: reactor_memory.models.ToolCall
-
-::: reactor_memory.sync.SyncMemory
-
-::: reactor_memory.errors
-"""
 
 
 def main(target: Path) -> None:
@@ -52,9 +27,8 @@ def main(target: Path) -> None:
         shutil.copy(ROOT / source, target / place)
     for page in target.rglob("*.md"):
         page.write_text(in_site(page.read_text(encoding="utf-8"), page.relative_to(target)), encoding="utf-8")
-    settings = (ROOT / "config" / "reactor-memory.yaml").read_text(encoding="utf-8")
-    (target / "settings.md").write_text(f"# Settings\n\nEvery setting with its default.\n\n```yaml\n{settings}```\n")
-    (target / "python.md").write_text(PYTHON)
+    for name, text in reference.pages().items():
+        (target / name).write_text(text, encoding="utf-8")
 
 
 def in_site(text: str, page: Path) -> str:
