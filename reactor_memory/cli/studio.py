@@ -29,13 +29,14 @@ def studio(invocation: Invocation, port: int, writes: bool) -> int:
         raise MissingExtraError(
             "studio", package=(error.name or "litestar").partition(".")[0], extra="studio"
         ) from None
+    from reactor_memory.cli.tables import difference
     from reactor_memory.wiring.settings import masked_url
 
     recorded = sections(unless_set(invocation, STUDIO)) if writes else {}
     invocation.require_store(invocation.settings())
     settings = anyio.run(partial(invocation.settings_of_agent, background={"enabled": writes}, **recorded))
-    name = masked_url(settings.store.url)
-    anyio.run(partial(run, keeping_none(settings), name=name, port=port, writes=writes, ready=_welcome))
+    shared = {"store": masked_url(settings.store.url), "differences": list(map(difference, invocation.differences))}
+    anyio.run(partial(run, keeping_none(settings), port=port, writes=writes, ready=_welcome, **shared))
     return 0
 
 

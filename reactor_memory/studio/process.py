@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import anyio
@@ -21,15 +21,23 @@ from reactor_memory.wiring.settings import Settings
 HOST = "127.0.0.1"
 
 
-async def run(settings: Settings, *, name: str, port: int, writes: bool, ready: Callable[[str], None]) -> None:
-    """Open the memory and show it at `port` (0: a free one). `name` says which store it is. `ready` is told the address
-    that opens the Studio, once.
+async def run(
+    settings: Settings,
+    *,
+    port: int,
+    writes: bool,
+    ready: Callable[[str], None],
+    store: str,
+    differences: Sequence[str] = (),
+) -> None:
+    """Open the memory and show it at `port` (0: a free one). `store` says which one it is, and `differences` which
+    settings are not those of the agent that saved last. `ready` is told the address that opens the Studio, once.
 
     Raises `ConfigurationError` if the port is taken, and `StoreError` if the database cannot be opened.
     """
     with closing(_listening(port)) as listener:
         async with open_memory(settings) as memory, anyio.create_task_group() as tasks:
-            pages = Pages(store=name, writes=writes)
+            pages = Pages(store=store, writes=writes, differences=differences)
             studio = Studio(memory=memory, pages=pages, writes=writes, evaluations=Evaluations(tasks))
             taken = listener.getsockname()[1]
             doorkeeper = Doorkeeper(create_app(studio), frozenset({f"{HOST}:{taken}", f"localhost:{taken}"}))

@@ -238,3 +238,17 @@ def test_the_application_uses_nothing_that_its_framework_will_drop() -> None:
     """Warnings are errors in these tests; the other tests run it in a process of its own."""
     parts: Any = None
     assert create_app(Studio(memory=parts, pages=parts, writes=False, evaluations=parts)).routes
+
+
+def test_a_context_says_which_settings_are_not_those_of_the_agent(
+    store: Path, start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
+    opened = _entered(start("studio", "--store", store))
+    page = next(opened).get("/context?id=trip").text
+    assert "Settings unlike the agent&#39;s: 1" in page or "Settings unlike the agent's: 1" in page
+    assert "summary.enabled: False here (environment), True for the agent" in page
+
+
+def test_a_context_under_the_settings_of_the_agent_says_nothing_of_them(browser: httpx.Client) -> None:
+    assert "unlike the agent" not in browser.get("/context?id=trip").text
