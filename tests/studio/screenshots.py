@@ -12,12 +12,15 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.studio.conftest import ARGUMENTS, entered, studio
 
+SESSIONS = Path("reactor_memory/data/orders.jsonl.gz")
+
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         store = Path(temporary) / "agent.db"
-        _command("import", "reactor_memory/data/orders.jsonl.gz", "--store", str(store))
+        _command("import", str(SESSIONS), "--store", str(store))
+        _command("worker", "--once", "--store", str(store))
         with studio(store, "--write") as opened, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
             state = entered(browser, opened)
@@ -32,8 +35,9 @@ def main(folder: Path) -> None:
             page.locator("#aside .facts a").nth(4).click()
             page.wait_for_selector(".message.chosen")
             page.screenshot(path=folder / "studio-fact.png")
-            page.goto(f"{opened.base}/eval?id={session}")
-            page.get_by_role("button", name="Evaluate").first.click()
+            page.goto(f"{opened.base}/eval")
+            page.locator("input[type=file]").set_input_files(SESSIONS)
+            page.get_by_role("button", name="Evaluate").last.click()
             page.wait_for_selector(".plot", timeout=300_000)
             page.screenshot(path=folder / "studio-eval.png", full_page=True)
             browser.close()
@@ -47,7 +51,7 @@ def _session_of(page: Page, base: str) -> str:
 def pages_of(session: str) -> dict[str, str]:
     return {
         "sessions": "/",
-        "context": f"/context?id={session}&budget=2000&message=What+did+I+book%3F&beside=take_last",
+        "context": f"/context?id={session}&budget=2000&message=What+did+I+order+first%3F&beside=take_last",
         "chat": f"/chat?id={session}",
     }
 
