@@ -61,6 +61,7 @@ async def test_who_speaks_may_stand_before_what_is_said() -> None:
         "How was the film at the festival in Lyon?",
         "What did you do last weekend?",
         "Would you like to see the museum in Oslo?",
+        "Will you please check that your order on the screen in Oslo is right",
         "You're welcome!",
         "Thanks, Nora! I'm so happy for you.",
         "That's great to hear.",

@@ -63,7 +63,7 @@ _PLEASANTRY = re.compile(
     r"|you're (?:very |most )?welcome|way to go|well done|good (?:for|on) you|you(?:'ve)? got this|bye|goodbye"
     r"|i (?:\w+ )?(?:agree|understand|hear you|bet|see|appreciate|hope you|hope so|know what you mean)\b"
     r"|(?:can't|cannot|can not) wait to (?:hear|see)|looking forward to (?:hear|see)"
-    r"|how (?:can|may) i|is there anything|anything else|would you|could you|can you|do you|did you|shall i|should i"
+    r"|how (?:can|may) i|is there anything|anything else|will you|would you|could you|can you|do you|did you|shall i|should i"
     r"|(?:no,? )?(?:i don't need anything|don't worry|that won't be|nothing else|that's (?:all|it)\b)"
     r"|(?:no,? )?i'm (?:all set|good|done)\b"
     r"|(?:i|we) (?:can't|cannot|can not) wait[\s!.]*$|don't give up"
