@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     )
     from reactor_memory.memory import Memory, open_memory
     from reactor_memory.models import Fact, Message, Pin, Session, Summary, ToolCall
-    from reactor_memory.wiring.container import Container, open_container
+    from reactor_memory.wiring.container import Container
+    from reactor_memory.wiring.opening import open_container
     from reactor_memory.wiring.settings import Settings
 
 _HOME = {
@@ -74,7 +75,7 @@ _HOME = {
     "SummarizationError": "errors",
     "Summary": "models",
     "ToolCall": "models",
-    "open_container": "wiring.container",
+    "open_container": "wiring.opening",
     "open_memory": "memory",
 }
 

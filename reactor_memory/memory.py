@@ -25,7 +25,8 @@ from urllib.parse import quote
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import ConfigurationError, InvalidInputError
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.selection import is_progressive
 from reactor_memory.wiring.settings import Settings
 

@@ -54,7 +54,7 @@ def copy(source: str, target: str, owner_id: str | None, session_id: str | None,
 
 async def _copy(source: str, target: str, owner_id: str | None, session_id: str | None) -> Copied:
     from reactor_memory.features.transfer.copy import SessionCopier
-    from reactor_memory.wiring.container import system_clock
+    from reactor_memory.wiring.own_parts import system_clock
     from reactor_memory.wiring.settings import Settings
 
     clock = system_clock(Settings())

@@ -13,10 +13,13 @@ from reactor_memory.core.log import background_work
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value, WorkState
-from reactor_memory.wiring.container import Container, conditions_of, open_container, sqlite_file
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.own_parts import sqlite_file
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.selection import scheme_of, selected
 from reactor_memory.wiring.settings import EffectiveSetting, Settings, canonical_name
+from reactor_memory.wiring.stores import conditions_of
 
 SELECTED_BY = {
     "database": "store.url",

@@ -74,7 +74,8 @@ class Invocation:
     async def settings_of_agent(self, **sections: Any) -> Settings:
         """The settings for `memory_of_agent`."""
         from reactor_memory.wiring.agent_settings import differences, takeable
-        from reactor_memory.wiring.container import open_container, sqlite_file
+        from reactor_memory.wiring.opening import open_container
+        from reactor_memory.wiring.own_parts import sqlite_file
 
         settings = self.settings(**sections)
         file = sqlite_file(settings)
@@ -95,7 +96,7 @@ class Invocation:
 
     def require_store(self, settings: Settings) -> None:
         """Raises `StoreUnavailableError` for an SQLite file that does not exist."""
-        from reactor_memory.wiring.container import sqlite_file
+        from reactor_memory.wiring.own_parts import sqlite_file
 
         file = sqlite_file(settings)
         if file is not None and not file.exists():

@@ -14,7 +14,8 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.core.ports import Clock
 from reactor_memory.evaluation.transcripts import Line
 from reactor_memory.models import Message
-from reactor_memory.wiring.container import Container, manager_options
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.options import manager_options
 
 BATCH = 20
 """Messages that are saved at once: about what one visit of a user leaves."""

@@ -34,7 +34,7 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
     """
     from reactor_memory.cli import tables
     from reactor_memory.cli.import_files import BATCH, Importer, check_files, files_of
-    from reactor_memory.wiring.container import manager_options
+    from reactor_memory.wiring.options import manager_options
 
     settings = invocation.settings(background={"enabled": False})
     limits = manager_options(settings).limits

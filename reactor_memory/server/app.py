@@ -28,7 +28,7 @@ from reactor_memory.wiring.settings import Settings
 
 
 def create_app(container: Container, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
-    """The service over an open container (`reactor_memory.wiring.container.open_container`), as an ASGI application.
+    """The service over an open container (`reactor_memory.wiring.opening.open_container`), as an ASGI application.
 
     `authenticator` says who calls, `probes` what readiness asks.
     """

@@ -31,7 +31,8 @@ from reactor_memory.server.readiness import Probe, Probes
 from reactor_memory.server.request_records import Observed, Observer, RequestLog
 from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.server.slow_bodies import BoundedBodies
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import HttpSettings, Settings
 
 log = logging.getLogger(__name__)

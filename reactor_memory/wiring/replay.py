@@ -37,7 +37,7 @@ def load_recorder_of(
 def nearest_of(settings: Settings) -> Nearest:
     async def nearest(said: Sequence[Message], message: Message, budget: int | None) -> Context:
         """As a new session in memory shows it, under the same settings, once all of it is summarized."""
-        from reactor_memory.wiring.container import open_container
+        from reactor_memory.wiring.opening import open_container
 
         async with open_container(_offline(settings)) as container:
             manager = container.conversation_manager()

@@ -23,7 +23,8 @@ from reactor_memory.models import Message
 from reactor_memory.providers.bounded_http import MAX_ANSWER_BYTES
 from reactor_memory.providers.gemini_embedder import GeminiEmbedder
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.loop_watch import MOST_SECONDS, free_loop
 from tests.tables import each_row

@@ -18,7 +18,8 @@ from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, replays_of, sections_of
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Price, PriceSettings, Settings
 
 pytestmark = pytest.mark.anyio

@@ -23,7 +23,8 @@ from reactor_memory.features.search.operations import search_backlog
 from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.models import Lease, Message
 from reactor_memory.testing import FakeClock, append_messages
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.searching import FakeEmbedder
 from tests.stores import SqlStore, sqlite_store

@@ -12,9 +12,11 @@ from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.server.api_keys import KeyRing, new_key
 from reactor_memory.server.idempotency import AnsweredRequests, Asked
-from reactor_memory.wiring.container import Container, conditions_of, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.plugins import WITHOUT_DATABASE
 from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.stores import conditions_of
 from tests.plugged_store import PLAIN, plug_in_plain_store
 from tests.tables import each_row
 

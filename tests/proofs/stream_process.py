@@ -10,7 +10,7 @@ import asyncio
 import sys
 
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import open_container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.sse import serving, who_says_so
 

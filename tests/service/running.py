@@ -14,7 +14,8 @@ from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
 from reactor_memory.server.development import DevelopmentIssuer
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 
 UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "failures_per_minute": 0}

@@ -15,7 +15,8 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.models import JsonObject
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service
 

@@ -19,7 +19,8 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.server.guards import Connection
 from reactor_memory.server.readiness import NO_PROBES, Probe, Probes
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.listening import listening_service
 from tests.tables import each_row

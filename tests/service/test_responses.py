@@ -18,7 +18,7 @@ from reactor_memory import Container
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.testing import FakeClock
-from reactor_memory.wiring.container import open_container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.sse import agent, open_stream, serving, text_until_end, user, who_says_so
 

@@ -14,7 +14,8 @@ from reactor_memory.features.sharing.access import agents_of
 from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.testing import append_messages
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.callers import Service
 from tests.service.searching import FakeEmbedder

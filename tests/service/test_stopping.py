@@ -21,7 +21,7 @@ import pytest
 from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.server.api_keys import new_key
-from reactor_memory.wiring.container import open_container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.processes import ServiceProcess, caller, service
 

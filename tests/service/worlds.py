@@ -16,7 +16,8 @@ from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operat
 from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.service.authorization import WHO
 from tests.signing import AUDIENCE, ISSUER, SECRET, token

@@ -12,7 +12,8 @@ from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import Clock, MessageStore
 from reactor_memory.database.database import Database
 from reactor_memory.models import Value
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 
 SettingsOf: TypeAlias = Callable[..., Settings]

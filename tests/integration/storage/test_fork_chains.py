@@ -16,7 +16,8 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.models import Message, Session
-from reactor_memory.wiring.container import Container, open_container
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from dependency_injector import providers
 
 from reactor_memory import ConfigurationError, Container, Settings
 from reactor_memory.features.chat_memory import NoopStrategy, SummarizationStrategy
-from reactor_memory.wiring.container import OWN_PARTS
+from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.plugins import Plugin, evaluate
 
 

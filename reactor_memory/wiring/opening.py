@@ -1,0 +1,144 @@
+"""A container whose stores are open and whose background work runs."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from dependency_injector import providers
+
+from reactor_memory.core.ports import Summarizer, TokenCounter
+from reactor_memory.errors import MissingExtraError
+from reactor_memory.wiring.options import chat_summarizer_kind
+from reactor_memory.wiring.own_parts import NOOP, SUMMARIZING
+from reactor_memory.wiring.selection import PROGRESSIVE
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    pass
+from reactor_memory.wiring.container import Container
+
+
+@asynccontextmanager
+async def open_container(
+    settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
+) -> AsyncGenerator[Container]:
+    """A container whose stores are open and whose background work runs; all of it is closed at the end of the block.
+
+    `configure` is called with the container before anything is made: the place to override parts. Raises
+    `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
+    """
+    container = Container(settings=settings if settings is not None else Settings())
+    if container.settings().telemetry.enabled:
+        _observe(container)
+    if configure is not None:
+        configure(container)
+    opened = AsyncExitStack()
+    try:
+        await _open_parts(container, opened)
+        yield container
+    finally:
+        await _close_all(opened)
+
+
+def _observe(container: Container) -> None:
+    """Let parts that are observed take the place of those that they extend. What a caller overrides is not observed."""
+    try:
+        from reactor_memory.wiring import telemetry
+    except ImportError:
+        raise MissingExtraError("telemetry.enabled", package="opentelemetry-api", extra="otel") from None
+    instruments = telemetry.Telemetry()
+    _extend(container.conversation_manager, telemetry.ObservedManager, telemetry=instruments)
+    _extend(container.context_loader, telemetry.ObservedLoader, telemetry=instruments)
+    _extend(container.recaller, telemetry.ObservedRecaller, telemetry=instruments)
+    _extend(container.extractor, telemetry.ObservedExtractor, telemetry=instruments)
+    for writer in (container.tier_writer, container.own_chat_writer):
+        _extend(writer, telemetry.ObservedTierWriter, telemetry=instruments)
+
+
+def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:
+    """Make `extended` with these arguments, beside those that the part is made with."""
+    part.set_provides(extended)
+    part.add_kwargs(**arguments)
+
+
+async def _close_all(opened: AsyncExitStack) -> None:
+    """Close everything, also while being cancelled: what stays open would hold threads, connections and leases.
+
+    That is bounded by the grace time of the background work. A task that is cancelled again gives up the wait.
+    """
+    with anyio.CancelScope(shield=True):
+        closing = asyncio.ensure_future(opened.aclose())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])
+            raise
+
+
+async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
+    """Make every part, so that a mistake shows here, then open what has a life, in the order in which data flows."""
+    for closer in container.conditions().closers:
+        opened.push_async_callback(_finished, closer)
+    container.conversation_manager()
+    if container.settings().chat_memory.strategy != NOOP:
+        container.chat_memory()
+    _warm_up(container.token_counter(), opened)
+    message_store, summary_store = container.message_store(), container.summary_store()
+    for summarizer in _summarizers_in_use(container):
+        opened.push_async_callback(summarizer.aclose)
+    stores = {
+        id(part): part
+        for part in (
+            container.database(),
+            message_store,
+            summary_store,
+            container.recall_index() if container.where_index_is() == "elsewhere" else None,
+            container.response_store() if container.where_responses_are() == "elsewhere" else None,
+        )
+        if part is not None
+    }
+    if container.settings().search.enabled and (embedder := container.embedder()) is not None:
+        opened.push_async_callback(embedder.aclose)
+    await _open_each(opened, stores.values())
+    if not container.database().is_read_only:  # then nothing works in the background, where every claim would fail
+        await _open_each(opened, (container.background_work(),))
+
+
+async def _open_each(opened: AsyncExitStack, parts: Iterable[Any]) -> None:
+    for part in parts:
+        opened.push_async_callback(part.close)
+        await part.open()
+
+
+def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
+    settings = container.settings()
+    is_chat_summarizing = settings.chat_memory.strategy == SUMMARIZING
+    is_shared = chat_summarizer_kind(settings) == "usual"
+    if settings.summary.enabled or settings.history.strategy == PROGRESSIVE or (is_chat_summarizing and is_shared):
+        yield container.summarizer()
+    if is_chat_summarizing and not is_shared:
+        yield container.chat_summarizer()
+
+
+def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
+    """Let the tokenizer load in a thread while the stores open and the caller goes on: the first save needs it."""
+    loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
+    loading.add_done_callback(_seen)
+    opened.push_async_callback(asyncio.wait, [loading])
+
+
+def _seen(loading: asyncio.Future[int]) -> None:
+    """Take note of a failure without raising it: whoever counts meets the same error."""
+    if not loading.cancelled():
+        loading.exception()
+
+
+async def _finished(closer: Callable[[], Awaitable[None] | None]) -> None:
+    result = closer()
+    if inspect.isawaitable(result):
+        await result

@@ -1,0 +1,132 @@
+"""What parts take out of the settings."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
+
+import msgspec
+
+from reactor_memory.background.worker import WorkOptions
+from reactor_memory.core.batches import BatchMaker
+from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.loading import LoadingOptions
+from reactor_memory.core.manager import ManagerOptions
+from reactor_memory.core.ports import Clock, TokenCounter
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring.selection import PROGRESSIVE, context_limits, message_limits, on_or_off
+from reactor_memory.wiring.settings import CONVERSATION_SUMMARY, Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.sharing.models import Quotas
+
+
+def grows_tiers(settings: Settings) -> bool:
+    """Whether tiers grow by themselves."""
+    tiers = settings.tiers
+    return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
+
+
+def loading_options(settings: Settings) -> LoadingOptions:
+    limits = context_limits(settings)
+    return LoadingOptions(
+        limits=limits,
+        window_growth=settings.context.window_growth,
+        lazy_timeout_seconds=settings.summary.lazy_timeout_seconds,
+        settings_fingerprint=settings_fingerprint(settings),
+    )
+
+
+LAYOUT_FORM = 3
+"""How layouts are stored. One of another form is not read, and made again."""
+
+
+def fingerprint_of(limits: ContextLimits, settings: Settings) -> str:
+    """Names everything that decides what a layout looks like: a layout made under other settings is not used."""
+    window, tokens = settings.context.window_growth, settings.tokens
+    deciding = (LAYOUT_FORM, settings.history.strategy, limits, window, tokens.encoding, tokens.counter)
+    return hashlib.blake2b(msgspec.json.encode(deciding), digest_size=8).hexdigest()
+
+
+def settings_fingerprint(settings: Settings) -> str:
+    return fingerprint_of(context_limits(settings), settings)
+
+
+def records_loads(settings: Settings) -> str:
+    return on_or_off(settings.context.record != "off")
+
+
+def manager_options(settings: Settings) -> ManagerOptions:
+    return ManagerOptions(
+        timeout_seconds=settings.store.timeout_seconds,
+        limits=message_limits(settings),
+        delete_grace_days=settings.store.delete_grace_days,
+        max_fork_depth=settings.store.max_fork_depth,
+    )
+
+
+def batches_of(counter: MessageCounter, clock: Clock, settings: Settings) -> BatchMaker:
+    return BatchMaker(
+        counter=counter,
+        clock=clock,
+        limits=message_limits(settings),
+        work_every=settings.summary.segment_message_count,
+    )
+
+
+def work_options(settings: Settings) -> WorkOptions:
+    background = settings.background
+    return WorkOptions(
+        max_attempts=background.max_attempts,
+        backoff_seconds=background.backoff_seconds,
+        max_backoff_seconds=background.max_backoff_seconds,
+        close_grace_seconds=background.close_grace_seconds,
+        lease_seconds=background.lease_seconds,
+        poll_seconds=background.poll_seconds,
+        enabled=background.enabled,
+    )
+
+
+def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
+    """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
+    return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
+
+
+def purges(settings: Settings) -> bool:
+    """Whether what is deleted goes at once."""
+    return not settings.store.delete_grace_days
+
+
+def new_session_id() -> str:
+    return str(uuid4())
+
+
+def is_given(value: object) -> bool:
+    return value is not None
+
+
+def quotas_of(settings: Settings) -> Quotas:
+    from reactor_memory.features.sharing.models import Quotas
+
+    asked = settings.quotas
+    return Quotas(
+        max_conversations=asked.max_conversations,
+        max_forks=asked.max_forks,
+        max_members=asked.max_members,
+        max_stored_bytes=asked.max_stored_bytes,
+    )
+
+
+def is_indexing(settings: Settings, in_database: str) -> bool:
+    """Whether this process makes messages searchable."""
+    if settings.search.enabled and in_database == "off":
+        raise ConfigurationError(
+            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
+        )
+    return settings.search.enabled and settings.background.enabled
+
+
+def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:
+    return MessageCounter(counter, media_part_tokens=settings.tokens.media_part_tokens)

@@ -1,0 +1,171 @@
+"""Where things are kept under given settings: in the database, in a plug-in's store, elsewhere, nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.context.strategy import Strategy
+from reactor_memory.core.loading import JoinedContextSource
+from reactor_memory.core.log.message_store import SqlMessageStore
+from reactor_memory.core.ports import (
+    Clock,
+    ContextSource,
+    KeptElsewhere,
+    LedgerFold,
+    MessageStore,
+    RecallIndex,
+    SummaryStore,
+)
+from reactor_memory.database.absent import AbsentDatabase
+from reactor_memory.database.database import Database
+from reactor_memory.models import Session
+from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
+from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
+from reactor_memory.wiring.settings import Settings, canonical_name
+
+if TYPE_CHECKING:
+    from reactor_memory.features.facts.fold import SummaryFold
+    from reactor_memory.features.responses.models import ResponseStore
+from reactor_memory.wiring.own_parts import OWN_PARTS
+
+
+def conditions_of(settings: Settings) -> ConditionReport:
+    """What is available under these settings, and why."""
+    return evaluate([OWN_PARTS, *discover()], settings)
+
+
+def database_of(report: ConditionReport, url: str, settings: Settings) -> Database:
+    """The database that the address of the store names; none if that is a plug-in's store."""
+    scheme = scheme_of(url)
+    if scheme in report.factories["message_store"]:
+        return AbsentDatabase(scheme)
+    return selected(report, "database", scheme, "store.url", settings)
+
+
+def message_store_of(
+    report: ConditionReport, url: str, database: Database, forget_in: int | None, settings: Settings
+) -> MessageStore:
+    """A plug-in's store of the log for this scheme, else the log in the database."""
+    if scheme_of(url) in report.factories["message_store"]:
+        return selected(report, "message_store", scheme_of(url), "store.url", settings)
+    return SqlMessageStore(database, forget_in=forget_in)
+
+
+def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
+    """What a plug-in supplies beside its store of the log."""
+    return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
+
+
+STORE_INDEX = "store"
+"""The name, among recall indexes, of the one in the database of the log; a store that is none is searched directly."""
+
+
+def where_index_is(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.context.recall_index)
+    if name != STORE_INDEX or STORE_INDEX in report.factories["recall_index"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
+
+
+def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
+    if where == "elsewhere":
+        return named_by(report, "recall_index", "context.recall_index", settings)
+    from reactor_memory.features.recall.database_index import NoRecallIndex, SqlRecallIndex
+
+    return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
+
+
+IN_DATABASE = "database"
+"""The name, among backends of streams, of the database of the log; a store that is none streams nothing."""
+
+
+def where_responses_are(report: ConditionReport, settings: Settings) -> str:
+    name = canonical_name(settings.streams.backend)
+    if name == "none":
+        return "nowhere"
+    if name != IN_DATABASE or IN_DATABASE in report.factories["stream_store"]:
+        return "elsewhere"
+    return "database" if is_in_database(report, settings) == "on" else "nowhere"
+
+
+def response_store_of(
+    where: str, database: Database, report: ConditionReport, settings: Settings
+) -> ResponseStore | None:
+    if where == "elsewhere":
+        return named_by(report, "stream_store", "streams.backend", settings)
+    if where == "nowhere":
+        return None
+    from reactor_memory.features.responses.database_store import SqlResponseStore
+
+    return SqlResponseStore(database)
+
+
+def kept_elsewhere_of(
+    summaries: SummaryStore,
+    in_database: str,
+    index: Callable[[], RecallIndex],
+    where_index: str,
+    responses: Callable[[], ResponseStore | None],
+    where_responses: str,
+    refold: LedgerFold,
+    clock: Clock,
+) -> tuple[KeptElsewhere, ...]:
+    """What follows when messages of the log go, because it is not in its database."""
+    if in_database == "on" and "elsewhere" not in (where_index, where_responses):
+        return ()
+    from reactor_memory.features.erasure.kept_elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
+
+    parts: list[KeptElsewhere] = []
+    if in_database == "off":
+        parts.append(SummariesElsewhere(summaries, refold=refold, clock=clock))
+    if where_index == "elsewhere":
+        parts.append(IndexElsewhere(index()))
+    if where_responses == "elsewhere" and (store := responses()) is not None:
+        parts.append(ResponsesElsewhere(store))
+    return tuple(parts)
+
+
+def refold_of(fold: Callable[[], SummaryFold]) -> LedgerFold:
+    """The fold of a whole ledger, made when something has to be folded."""
+    return lambda ledger: fold().whole(ledger)
+
+
+def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings: Settings) -> int | None:
+    """In how many microseconds anybody may do what a deletion leaves to do elsewhere: not while the process may live
+    that began it. None where there is nothing to do, or no database to note it in.
+    """
+    return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
+
+
+def posted_block_of(
+    in_database: str, database: Database, counter: MessageCounter
+) -> Callable[[Draft, Session], Awaitable[Draft]] | None:
+    """What adds posted summaries to drafts. None without a database, where nothing can be posted."""
+
+    async def add_to(draft: Draft, session: Session) -> Draft:
+        from reactor_memory.features.posted_summaries.block import PostedBlock
+
+        return await PostedBlock(database, count=counter.of_text).add_to(draft, session)
+
+    return add_to if in_database == "on" else None
+
+
+def context_source_of(
+    message_store: MessageStore,
+    summary_store: SummaryStore,
+    in_database: str,
+    strategy: Strategy,
+    needed_database: Callable[[], Database],
+) -> ContextSource:
+    """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
+    gets summaries of ranges, too, for one round trip more.
+    """
+    source = message_store if in_database == "on" else JoinedContextSource(message_store, summary_store)
+    if not getattr(strategy, "reads_ranges", False):
+        return source
+    from reactor_memory.features.tiers.strategy import RangedContextSource
+
+    return RangedContextSource(source, needed_database())

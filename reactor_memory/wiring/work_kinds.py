@@ -1,0 +1,88 @@
+"""The background work that settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from reactor_memory.background.breaker import CircuitBreaker
+from reactor_memory.background.engine import WorkEngine
+from reactor_memory.background.kinds import Kind
+from reactor_memory.core.ports import ERASE, ERASE_USER, FORGET, SUMMARIZE, Clock, MessageStore, SummaryStore
+from reactor_memory.database.database import Database
+from reactor_memory.wiring.options import grows_tiers, is_indexing, work_options
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.erasure.eraser import Aftermath
+    from reactor_memory.features.facts.jobs import SummaryJob
+    from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
+    from reactor_memory.features.tiers.service import ProgressiveTiers
+
+
+def work_kinds(
+    settings: Settings,
+    *,
+    in_database: str,
+    summaries: SummaryStore,
+    messages: MessageStore,
+    clock: Clock,
+    job: Callable[[], SummaryJob],
+    tiers: Callable[[], ProgressiveTiers],
+    index: Callable[[], Sequence[WordIndexing | MeaningIndexing]],
+    aftermath: Callable[[], Aftermath],
+    database: Database,
+) -> Iterator[Kind]:
+    """The kinds of background work that these settings ask for."""
+    background = settings.background
+    usual = partial(Kind, concurrency=background.max_concurrent_sessions)
+    swept = partial(usual, every_seconds=settings.search.sweep_seconds)
+    if settings.summary.enabled:
+        from reactor_memory.features.facts.jobs import covered_in
+
+        trigger = settings.summary.trigger_message_count
+        yield usual(
+            name=SUMMARIZE,
+            step=job().step,
+            reached=covered_in(summaries),
+            wants=lambda _, last_seq: last_seq > trigger,
+        )
+    if grows_tiers(settings):
+        from reactor_memory.features.tiers.background import TIERS, TierWork
+
+        work = TierWork(tiers(), database=database)
+        yield swept(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
+    if is_indexing(settings, in_database):
+        searching = partial(swept, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        for each in index():
+            yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
+    if in_database == "on":
+        yield usual(name=ERASE, step=lambda lease: aftermath().go_on_with_messages(lease), parks=False)
+        yield usual(name=FORGET, step=lambda lease: aftermath().go_on_with_session(lease), parks=False)
+        yield usual(name=ERASE_USER, step=lambda lease: aftermath().go_on_with_group(lease), parks=False)
+    if "delete_grace_days" in settings.store.model_fields_set:
+        from reactor_memory.features.retention.purge_work import PURGE, Purging
+
+        purging = Purging(messages, clock=clock, grace_seconds=settings.store.delete_grace_days * 86_400.0)
+        yield usual(
+            name=PURGE, step=purging.step, find=purging.find, every_seconds=background.poll_seconds, is_leased=False
+        )
+
+
+def background_work_of(
+    settings: Settings,
+    breaker: CircuitBreaker,
+    clock: Clock,
+    random: Callable[[], float],
+    summaries: SummaryStore,
+    **parts: Any,
+) -> WorkEngine:
+    return WorkEngine(
+        work_kinds(settings, clock=clock, summaries=summaries, **parts),
+        leases=summaries,
+        breaker=breaker,
+        clock=clock,
+        random=random,
+        options=work_options(settings),
+    )
