@@ -18,7 +18,8 @@ from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.own_parts import sqlite_file
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.selection import scheme_of, selected
-from reactor_memory.wiring.settings import EffectiveSetting, Settings, canonical_name
+from reactor_memory.wiring.setting_values import canonical_name
+from reactor_memory.wiring.settings import EffectiveSetting, Settings
 from reactor_memory.wiring.stores import conditions_of
 
 SELECTED_BY = {

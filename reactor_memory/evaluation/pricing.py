@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.models import Usage, Value
-from reactor_memory.wiring.settings import Price, PriceSettings
+from reactor_memory.wiring.sections import Price, PriceSettings
 
 PER = 1_000_000
 """Prices are for so many tokens."""

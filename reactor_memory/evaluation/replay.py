@@ -24,7 +24,7 @@ from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.models import Message, Usage
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.settings import Price
+from reactor_memory.wiring.sections import Price
 
 Questions: TypeAlias = Literal["off", "on"]
 """``off``: nothing is recalled, and one context answers for all probes. ``on``: turns recall as by default, and each

@@ -31,7 +31,7 @@ from reactor_memory.server.jwks import (
     keys_of,
 )
 from reactor_memory.server.rate_limits import Buckets
-from reactor_memory.wiring.settings import AuthSettings, IssuerSettings
+from reactor_memory.wiring.service_sections import AuthSettings, IssuerSettings
 
 Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
 

@@ -9,7 +9,7 @@ from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest, JsonObject
 from reactor_memory.features.sharing.models import RESERVED_METADATA
 from reactor_memory.models import Value
-from reactor_memory.wiring.settings import HttpSettings
+from reactor_memory.wiring.service_sections import HttpSettings
 
 
 class BodyLimits(Value, frozen=True, kw_only=True):

@@ -33,7 +33,8 @@ from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, 
 from reactor_memory.server.slow_bodies import BoundedBodies
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import HttpSettings, Settings
+from reactor_memory.wiring.service_sections import HttpSettings
+from reactor_memory.wiring.settings import Settings
 
 log = logging.getLogger(__name__)
 

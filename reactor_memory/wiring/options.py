@@ -16,8 +16,9 @@ from reactor_memory.core.loading import LoadingOptions
 from reactor_memory.core.manager import ManagerOptions
 from reactor_memory.core.ports import Clock, TokenCounter
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring.sections import CONVERSATION_SUMMARY
 from reactor_memory.wiring.selection import PROGRESSIVE, context_limits, message_limits, on_or_off
-from reactor_memory.wiring.settings import CONVERSATION_SUMMARY, Settings
+from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.sharing.models import Quotas

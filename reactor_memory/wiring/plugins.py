@@ -22,7 +22,8 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, e
 from typing import Any, TypeAlias
 
 from reactor_memory.errors import ConfigurationError, PluginError, ReactorMemoryError
-from reactor_memory.wiring.settings import Settings, canonical_name
+from reactor_memory.wiring.setting_values import canonical_name
+from reactor_memory.wiring.settings import Settings
 
 GROUP = "reactor_memory.plugins"
 PLUG_POINTS = (

@@ -16,7 +16,8 @@ from reactor_memory.core.ports import TokenCounter
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.database.absent import no_database
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.settings import Settings, canonical_name
+from reactor_memory.wiring.setting_values import canonical_name
+from reactor_memory.wiring.settings import Settings
 
 
 def tiktoken_counter(settings: Settings) -> TokenCounter:

@@ -24,7 +24,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.models import Session
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
-from reactor_memory.wiring.settings import Settings, canonical_name
+from reactor_memory.wiring.setting_values import canonical_name
+from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.facts.fold import SummaryFold

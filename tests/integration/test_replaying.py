@@ -20,7 +20,8 @@ from reactor_memory.features.facts.summarizers.extractive import ExtractiveSumma
 from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Price, PriceSettings, Settings
+from reactor_memory.wiring.sections import Price, PriceSettings
+from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

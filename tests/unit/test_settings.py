@@ -16,16 +16,10 @@ from pydantic import SecretStr
 
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.settings import (
-    ENVIRONMENT_PREFIX,
-    MASK,
-    USUAL_VARIABLES,
-    PriceSettings,
-    Section,
-    Settings,
-    SummarySettings,
-    masked_url,
-)
+from reactor_memory.wiring.sections import PriceSettings, SummarySettings
+from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES
+from reactor_memory.wiring.setting_values import MASK, Section, masked_url
+from reactor_memory.wiring.settings import Settings
 from tests.tables import each_row
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"

@@ -11,7 +11,7 @@ from reactor_memory.server.admission import Admission, admission_of, require_cal
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.development import DevelopmentIssuer, require_loopback
 from reactor_memory.testing import FakeClock
-from reactor_memory.wiring.settings import AuthSettings
+from reactor_memory.wiring.service_sections import AuthSettings
 from tests.fake_key_server import FakeKeyServer
 from tests.scripted_database import ScriptedDatabase
 from tests.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token

@@ -1,0 +1,386 @@
+"""The sections of settings that the library reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import (
+    BaseModel,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring.setting_values import (
+    FileMode,
+    PluginName,
+    PluginNames,
+    PluginOptions,
+    Prompt,
+    Section,
+    Share,
+    StoreUrl,
+    WebUrl,
+)
+
+CONDENSED_PROMPT = """\
+Summarize the conversation below.
+Keep what was talked about, what was decided or concluded and why, what is still open, and every name, number and date
+that a later turn may need. Write few sentences, each with something in it.
+"""
+COMPRESSED_PROMPT = """\
+Summarize the conversation below as long-term memory, as briefly as you can.
+Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
+"""
+CONVERSATION_SUMMARY = "conversation_summary"
+"""The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
+_BOOL = TypeAdapter(bool)
+
+
+class StoreSettings(Section):
+    """Where the log and everything derived from it is kept."""
+
+    prefix = "store"
+
+    url: StoreUrl = Field(default="sqlite:///reactor-memory.db", repr=False)
+    delete_grace_days: NonNegativeInt = 0
+    max_fork_depth: PositiveInt = 200
+    auto_migrate: bool = False
+    pool_size: PositiveInt = 8
+    timeout_seconds: PositiveFloat = 10
+    statement_cache_size: NonNegativeInt = 100
+    file_mode: FileMode = "0600"
+    inline_loads: Literal["auto", "always", "never"] = "auto"
+    keep_settings: bool = True
+
+
+class HistorySettings(Section):
+    """How a history is chosen."""
+
+    prefix = "history"
+
+    strategy: PluginName = "auto"
+    max_conversation_turns: PositiveInt = 10
+
+
+class SummarySettings(Section):
+    """Facts and narratives of what left the window, and the model that extracts them."""
+
+    prefix = "summary"
+
+    enabled: bool = True
+    trigger_message_count: PositiveInt = 20
+    recent_message_count: PositiveInt = 10
+    mode: Literal["ledger", "full"] = "ledger"
+    segment_message_count: PositiveInt = 10
+    provider: PluginName = "extractive"
+    llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.5-flash-lite"
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    allow_http: bool = False
+    response_format: Literal["auto", "json_schema", "json_object", "text"] = "auto"
+    timeout_seconds: PositiveFloat = 60
+    max_input_tokens: PositiveInt = 32_000
+    max_output_tokens: PositiveInt = 8192
+    max_tokens_per_session: NonNegativeInt = 0
+    max_tokens_per_day: NonNegativeInt = 0
+    max_narrative_tokens: NonNegativeInt = 500
+    max_fact_tokens: NonNegativeInt = 8000
+    max_memory_share: Share = 0.97
+    memory_role: Literal["system", "user"] = "system"
+    lazy_timeout_seconds: NonNegativeFloat = 3
+    breaker_failures: PositiveInt = 5
+    breaker_open_seconds: PositiveFloat = 30
+
+    @model_validator(mode="after")
+    def _recent_below_trigger(self) -> Self:
+        if self.recent_message_count >= self.trigger_message_count:
+            raise self._refuse("recent_message_count", "must be less than summary.trigger_message_count")
+        return self
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        self._check_private(self.base_url, self.allow_http)
+        return self
+
+
+class TierSettings(Section):
+    """Progressive summarisation, for the strategy ``progressive``."""
+
+    prefix = "tiers"
+
+    enabled: bool = True
+    recent_count: NonNegativeInt = 20
+    condensed_count: NonNegativeInt = 50
+    auto_summarize: bool = True
+    auto_threshold: PositiveInt = 100
+    condensed_prompt: Prompt = CONDENSED_PROMPT
+    compressed_prompt: Prompt = COMPRESSED_PROMPT
+    condensed_max_tokens: Annotated[int, Field(ge=50)] = 1000
+    compressed_max_tokens: Annotated[int, Field(ge=50)] = 500
+    chunk_tokens: PositiveInt = 8000
+    retention: Literal["keep", "archive", "delete"] = "archive"
+    condensed_role: Literal["system", "user", "assistant"] = "assistant"
+    compressed_role: Literal["system", "user", "assistant"] = "system"
+
+    @model_validator(mode="after")
+    def _threshold_beyond_recent(self) -> Self:
+        if self.auto_threshold < self.recent_count:
+            raise self._refuse(
+                "auto_threshold", "must not be less than tiers.recent_count: nothing would be old enough"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _chunks_shrink(self) -> Self:
+        least = 2 * (max(self.condensed_max_tokens, self.compressed_max_tokens) + 20)
+        if self.chunk_tokens < least:
+            raise self._refuse("chunk_tokens", f"must be at least {least}: twice the tokens of a text, and 40 more")
+        return self
+
+
+class ChatMemorySettings(Section):
+    """The chat memory service, and what it does after messages were added.
+
+    Its settings have more than one name, and may stand below `strategy`, which then names the strategy by its `type`:
+    ``{"strategy": {"type": "summarize", "summarizeEveryN": 20}}``.
+    """
+
+    prefix = "chat_memory"
+
+    strategy: PluginName = "noop"
+    summarize_every_n: PositiveInt = 20
+    summarizer: PluginName = CONVERSATION_SUMMARY
+    retention: Literal["keep", "archive", "delete"] = "keep"
+    on_hook_error: Literal["log", "raise"] = "log"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name_each(cls, values: Any) -> Any:
+        return _chat_memory_values(cast("dict[str, Any]", values)) if isinstance(values, dict) else values
+
+
+_CHAT_MEMORY_NAMES = {
+    "type": "strategy",
+    "summarizeeveryn": "summarize_every_n",
+    "summarizeeverynmessages": "summarize_every_n",
+    "skillid": "summarizer",
+    "summarizationskillid": "summarizer",
+    "onhookerror": "on_hook_error",
+    "deletesummarizedmessages": "retention",
+}
+"""Other names of settings of the chat memory, without underscores and in lower case."""
+
+
+def _chat_memory_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` by the names of the settings. `ConfigurationError` for a setting that has a value under two names."""
+    values: dict[str, Any] = {}
+    for key, value in _below_strategy(given):
+        squeezed = key.replace("_", "").lower()
+        name = _CHAT_MEMORY_NAMES.get(squeezed, key)
+        if name in values:
+            raise ConfigurationError(f"chat_memory.{key}", f"is another name of {name}: give one of the two")
+        values[name] = _retention(key, value) if squeezed == "deletesummarizedmessages" else value
+    if values.get("strategy") == "none":
+        values["strategy"] = "noop"
+    return values
+
+
+def with_chat_memory_names(layer: dict[str, Any]) -> dict[str, Any]:
+    """A source with the settings of the chat memory by their names, so that a stronger source wins over any name."""
+    section = layer.get("chat_memory")
+    if not isinstance(section, dict):
+        return layer
+    return {**layer, "chat_memory": _chat_memory_values(cast("dict[str, Any]", section))}
+
+
+def _below_strategy(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        if key == "strategy" and isinstance(value, dict):
+            yield from cast("dict[str, Any]", value).items()
+        else:
+            yield key, value
+
+
+def _retention(key: str, is_deleting: Any) -> str:
+    try:
+        return "delete" if _BOOL.validate_python(is_deleting) else "keep"
+    except ValidationError:
+        raise ConfigurationError(f"chat_memory.{key}", "must be true or false") from None
+
+
+class ContextSettings(Section):
+    """The size of a context, in tokens."""
+
+    prefix = "context"
+
+    max_tokens: PositiveInt = 128_000
+    reserved_output_tokens: NonNegativeInt = 4096
+    window_growth: Literal["auto", "messages", "tokens"] = "auto"
+    window_min_share: Share = 0.35
+    max_window_tokens: PositiveInt = 16_000
+    recall_index: PluginName = "store"
+    recall_share: Share = 0.9
+    record: Literal["off", "turns", "all"] = "off"
+    max_pins: NonNegativeInt = 20
+    max_pin_tokens: NonNegativeInt = 2000
+
+    @model_validator(mode="after")
+    def _output_below_maximum(self) -> Self:
+        if self.reserved_output_tokens >= self.max_tokens:
+            raise self._refuse("reserved_output_tokens", "must be less than context.max_tokens")
+        return self
+
+
+class NotesSettings(Section):
+    """Long-term notes of an agent about a user. `enabled` puts them into every context."""
+
+    prefix = "notes"
+
+    enabled: bool = False
+    max_chars: PositiveInt = 4000
+    allow_destructive: bool = True
+
+
+class TokenSettings(Section):
+    """How tokens are counted."""
+
+    prefix = "tokens"
+
+    counter: PluginName = "tiktoken"
+    encoding: Annotated[str, Field(min_length=1)] = "o200k_base"
+    cache_dir: Path | None = None
+    overhead_per_message: NonNegativeInt = 4
+    media_part_tokens: NonNegativeInt = 1024
+
+
+class LimitSettings(Section):
+    """The largest message, batch and session of a file that are accepted."""
+
+    prefix = "limits"
+
+    max_content_bytes: PositiveInt = 4 * 1024 * 1024
+    max_batch_messages: PositiveInt = 1000
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_parts_bytes: PositiveInt = 16 * 1024 * 1024
+    max_tool_calls: PositiveInt = 128
+    max_id_length: PositiveInt = 255
+    max_metadata_depth: PositiveInt = 8
+    max_json_depth: PositiveInt = 64
+    max_session_bytes: PositiveInt = 32 * 1024 * 1024
+
+
+class BackgroundSettings(Section):
+    """The work behind a save. `enabled` false leaves it to other processes (``reactor-memory worker``)."""
+
+    prefix = "background"
+
+    enabled: bool = True
+    max_concurrent_sessions: PositiveInt = 4
+    lease_seconds: PositiveFloat = 120
+    max_attempts: PositiveInt = 5
+    backoff_seconds: PositiveFloat = 1
+    max_backoff_seconds: PositiveFloat = 300
+    close_grace_seconds: NonNegativeFloat = 5
+    poll_seconds: PositiveFloat = 1
+
+    @model_validator(mode="after")
+    def _backoff_grows(self) -> Self:
+        if self.backoff_seconds > self.max_backoff_seconds:
+            raise self._refuse("backoff_seconds", "must not be more than background.max_backoff_seconds")
+        return self
+
+
+class TelemetrySettings(Section):
+    """Spans and metrics for the OpenTelemetry providers of the process (extra ``otel``)."""
+
+    prefix = "telemetry"
+
+    enabled: bool = False
+
+
+class Price(BaseModel):
+    """What a million tokens cost, in any currency. `cached_input` is input that a prompt cache has."""
+
+    model_config = Section.model_config
+
+    cached_input: NonNegativeFloat
+    input: NonNegativeFloat
+    output: NonNegativeFloat
+
+
+class PriceSettings(Section):
+    """The price table of ``reactor-memory eval``: by name of model, and for every other model `default`."""
+
+    prefix = "prices"
+
+    context_model: str = ""
+    default: Price = Price(cached_input=0.03, input=0.3, output=2.5)
+    models: dict[str, Price] = Field(default_factory=dict[str, Price])
+
+    def of(self, model: str) -> Price:
+        return self.models.get(model, self.default)
+
+
+class ChatSettings(Section):
+    """The model that answers in ``reactor-memory chat``. What is None is taken from `summary` if that asks the same
+    provider.
+    """
+
+    prefix = "chat"
+
+    provider: PluginName = "auto"
+    model: Annotated[str, Field(min_length=1)] | None = None
+    system: str = ""
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    allow_http: bool = False
+    timeout_seconds: PositiveFloat = 60
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        self._check_private(self.base_url, self.allow_http)
+        return self
+
+
+class SearchSettings(Section):
+    """Search over many conversations. Without an `embedder` it goes by words alone."""
+
+    prefix = "search"
+
+    enabled: bool = False
+    embedder: PluginName = "none"
+    model: Annotated[str, Field(min_length=1)] | None = None
+    dimensions: PositiveInt = 768
+    api_key: SecretStr | None = None
+    base_url: WebUrl | None = None
+    allow_http: bool = False
+    timeout_seconds: PositiveFloat = 10
+    batch_messages: Annotated[int, Field(ge=1, le=100)] = 50
+    max_concurrent_conversations: PositiveInt = 2
+    sweep_seconds: PositiveFloat = 30
+    min_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.3
+
+    @model_validator(mode="after")
+    def _private_on_the_way(self) -> Self:
+        self._check_private(self.base_url, self.allow_http)
+        return self
+
+
+class PluginSettings(Section):
+    """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
+
+    prefix = "plugins"
+
+    enabled: bool = True
+    disabled: PluginNames = ()
+    options: PluginOptions = Field(default_factory=dict, repr=False)

@@ -1,0 +1,172 @@
+"""The sections of settings that the service over HTTP reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    model_validator,
+)
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.providers.addresses import is_loopback
+from reactor_memory.wiring.setting_values import Origins, PluginName, Port, Section, WebUrl
+
+SHORTEST_SECRET = 32
+"""Bytes of a secret that signs tokens: it must not be found by trying."""
+
+
+class IssuerSettings(BaseModel):
+    """Whose tokens tell who a user is: signed with one algorithm, by keys from one place.
+
+    `token_types` are the values of the header ``typ`` that count; an empty one stands for a token without it.
+    """
+
+    model_config = Section.model_config
+
+    issuer: Annotated[str, Field(min_length=1)]
+    audience: Annotated[str, Field(min_length=1)]
+    algorithm: Literal["RS256", "ES256", "HS256"] = "RS256"
+    jwks_file: Path | None = None
+    jwks_url: WebUrl | None = None
+    secret: SecretStr | None = None
+    token_types: tuple[str, ...] = ("JWT", "at+jwt")
+    user_claim: Annotated[str, Field(min_length=1)] = "sub"
+    user_prefix: Annotated[str, Field(max_length=100)] = ""
+    leeway_seconds: Annotated[int, Field(ge=0, le=300)] = 30
+
+    @model_validator(mode="after")
+    def _keys_from_one_place(self) -> Self:
+        given = {name for name in ("jwks_file", "jwks_url", "secret") if getattr(self, name) is not None}
+        wanted = [{"secret"}] if self.algorithm == "HS256" else [{"jwks_file"}, {"jwks_url"}]
+        if given not in wanted:
+            takes = "secret" if self.algorithm == "HS256" else "either jwks_file or jwks_url"
+            raise ValueError(f"{self.algorithm} needs {takes}, and nothing else")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_unaltered_on_the_way(self) -> Self:
+        url = self.jwks_url or "https://"
+        if urlsplit(url).scheme != "https" and not is_loopback(url):
+            raise ValueError(
+                "jwks_url must begin with https://, or name this machine: others could answer with their keys"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _secret_long_enough(self) -> Self:
+        if self.secret is not None and len(self.secret.get_secret_value().encode()) < SHORTEST_SECRET:
+            raise ValueError(f"secret must have at least {SHORTEST_SECRET} bytes")
+        return self
+
+    def read_jwks(self) -> bytes:
+        """What `jwks_file` holds."""
+        try:
+            return Path(self.jwks_file or "").read_bytes()
+        except OSError as error:
+            raise ConfigurationError("auth.issuers", f"cannot read {self.jwks_file}: {error.strerror}") from None
+
+
+class AuthSettings(Section):
+    """Who may call the service, and how often."""
+
+    prefix = "auth"
+
+    issuers: tuple[IssuerSettings, ...] = ()
+    allow_shared_secrets: bool = False
+    max_token_bytes: PositiveInt = 8192
+    jwks_refresh_seconds: PositiveFloat = 600
+    jwks_stale_seconds: PositiveFloat = 86400
+    jwks_pause_seconds: PositiveFloat = 30
+    jwks_timeout_seconds: PositiveFloat = 5
+    user_requests_per_minute: NonNegativeInt = 1200
+    agent_requests_per_minute: NonNegativeInt = 60000
+    failures_per_minute: NonNegativeInt = 60
+    burst_seconds: PositiveFloat = 15
+
+    @model_validator(mode="after")
+    def _issuers_apart(self) -> Self:
+        for field in ("issuer", "user_prefix"):
+            values = [getattr(issuer, field) for issuer in self.issuers]
+            if len(set(values)) < len(values):
+                raise self._refuse("issuers", f"each needs a {field} of its own, or their users would be mixed up")
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_on_purpose(self) -> Self:
+        if not self.allow_shared_secrets and any(issuer.secret for issuer in self.issuers):
+            problem = "HS256 lets everybody who checks tokens make them, too: use RS256 or ES256, or `serve --dev` for"
+            raise self._refuse("issuers", f"{problem} development, or set auth.allow_shared_secrets: true")
+        return self
+
+
+class HttpSettings(Section):
+    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens, alike in all processes."""
+
+    prefix = "http"
+
+    max_body_bytes: PositiveInt = 1024 * 1024
+    max_message_bytes: PositiveInt = 256 * 1024
+    max_batch_messages: PositiveInt = 100
+    max_metadata_bytes: PositiveInt = 16 * 1024
+    max_metadata_depth: PositiveInt = 8
+    max_metadata_keys: PositiveInt = 50
+    openapi: bool = True
+    token_secret: SecretStr | None = None
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Port = 8080
+    cors_origins: Origins = ()
+    head_timeout_seconds: PositiveFloat = 10
+    body_timeout_seconds: PositiveFloat = 30
+    idle_timeout_seconds: PositiveFloat = 75
+    ready_timeout_seconds: PositiveFloat = 2
+    drain_delay_seconds: NonNegativeFloat = 0
+    shutdown_grace_seconds: PositiveFloat = 20
+    metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    metrics_port: Port | None = None
+
+
+class QuotaSettings(Section):
+    """What one user may have in the service. 0: as much as they like."""
+
+    prefix = "quotas"
+
+    max_conversations: NonNegativeInt = 0
+    max_forks: NonNegativeInt = 0
+    max_members: NonNegativeInt = 0
+    max_stored_bytes: NonNegativeInt = 0
+    max_summary_tokens_per_day: NonNegativeInt = 0
+
+
+class StreamSettings(Section):
+    """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
+
+    prefix = "streams"
+
+    backend: PluginName = "database"
+    redis_url: SecretStr | None = None
+    expires_seconds: PositiveFloat = 120
+    keep_seconds: PositiveFloat = 3600
+    max_bytes: PositiveInt = 4 * 1024 * 1024
+    max_pieces: PositiveInt = 100_000
+    poll_min_seconds: PositiveFloat = 0.05
+    poll_max_seconds: PositiveFloat = 1
+    recheck_seconds: PositiveFloat = 30
+    heartbeat_seconds: PositiveFloat = 15
+    max_open_per_caller: PositiveInt = 50
+
+    @model_validator(mode="after")
+    def _polls_less_and_less(self) -> Self:
+        if self.poll_min_seconds > self.poll_max_seconds:
+            raise self._refuse("poll_min_seconds", "must not be more than streams.poll_max_seconds")
+        return self

@@ -1,0 +1,206 @@
+"""Where settings come from: each source is a nested mapping of what it sets, and nothing else.
+
+The only module that reads the environment or files.
+
+* Environment: ``REACTOR_MEMORY_`` and the key, levels joined by two underscores: ``REACTOR_MEMORY_SUMMARY__ENABLED``.
+  An empty variable counts as not set; names are separated by commas, a mapping is written as JSON.
+  Some variables of other programs count too (`USUAL_VARIABLES`).
+* File: the one that ``REACTOR_MEMORY_CONFIG`` names, else ``config/reactor-memory.yaml`` in the working folder if it
+  is there; settings stand under the key ``reactor_memory``; hyphens in keys are read as underscores.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring.setting_values import Section, canonical_name, suggestion
+
+WITHOUT_FACTS = ("take_last", "progressive")
+"""Strategies that show no facts: with them, ``summary.enabled`` is false unless it is set."""
+SECTION_ALIASES = {"summarization": "tiers"}
+"""Other names of sections, in files and in the constructor."""
+ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
+CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
+DEFAULT_FILE = Path("config/reactor-memory.yaml")
+ROOT_KEY = "reactor_memory"
+USUAL_VARIABLES = {
+    "GEMINI_API_KEY": "summary.api_key",
+    "GOOGLE_API_KEY": "summary.api_key",
+    "OPENAI_API_KEY": "summary.api_key",
+    "TIKTOKEN_CACHE_DIR": "tokens.cache_dir",
+}
+"""Variables of other programs that set something here too, the first one before the next; ours win over them.
+
+Keys count for ``chat.api_key`` and ``search.api_key``, too. The key of OpenAI counts only where it
+belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
+"""
+_OPENAI_KEY = "OPENAI_API_KEY"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C reads a file of settings in a tenth of the time; PyYAML may be built without it."""
+
+
+def from_constructor(values: Mapping[str, Any]) -> dict[str, Any]:
+    given = {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
+    return _with_own_names(given)
+
+
+def _set_fields(section: Section) -> dict[str, Any]:
+    return {key: getattr(section, key) for key in section.model_fields_set}
+
+
+def defaults_beside(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A strategy that shows no facts needs no work on them, unless the settings ask for it."""
+    history: Any = given.get("history")
+    strategy = cast("Mapping[str, Any]", history).get("strategy") if isinstance(history, Mapping) else None
+    shows_none = isinstance(strategy, str) and canonical_name(strategy) in WITHOUT_FACTS
+    return {"summary": {"enabled": False}} if shows_none else {}
+
+
+def from_environment(settings_type: type[BaseSettings]) -> dict[str, Any]:
+    names = [name for name in map(str.upper, os.environ) if name.startswith(ENVIRONMENT_PREFIX)]
+    if not names:
+        return {}  # looking every setting up takes longer than opening a database
+    _check_variables(names, settings_type)
+    try:
+        return EnvSettingsSource(settings_type)()
+    except SettingsError as error:
+        section = re.search(r'field "(\w+)"', str(error))
+        name = ENVIRONMENT_PREFIX + (section[1].upper() if section else "")
+        raise ConfigurationError(name, "a mapping must be written as JSON") from None
+
+
+def from_usual_variables(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the variables of other programs set, the weakest first. `given` is everything else."""
+    summary = _given_section(given, "summary")
+    for name, key in reversed(USUAL_VARIABLES.items()):
+        section, _, field = key.partition(".")
+        value = os.environ.get(name)
+        if value and key != "summary.api_key":
+            yield {section: {field: value}}
+        elif value:
+            asking = {
+                "summary": summary,
+                "chat": _chat_asks(summary, _given_section(given, "chat")),
+                **_search_asks(_given_section(given, "search")),
+            }
+            yield {section: {field: value} for section, asks in asking.items() if _is_key_of(name, asks)}
+
+
+def _given_section(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = given.get(name)
+    values = cast("dict[str, Any]", section) if isinstance(section, dict) else {}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _chat_asks(summary: Mapping[str, Any], chat: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Whom the chat asks, and where: it asks what `summary` asks, unless it names another provider or address."""
+    provider = canonical_name(str(chat.get("provider", "auto")))
+    if provider in ("auto", canonical_name(str(summary.get("provider")))):
+        return {**summary, **chat, "provider": summary.get("provider")}
+    return chat
+
+
+def _search_asks(search: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Whom search asks for meanings, if it asks a provider."""
+    provider = canonical_name(str(search.get("embedder")))
+    return {"search": {**search, "provider": provider}} if provider in ("gemini", "openai") else {}
+
+
+def _is_key_of(name: str, asks: Mapping[str, Any]) -> bool:
+    """Whether the key in the variable `name` may be shown to the provider that the settings select."""
+    asks_openai = canonical_name(str(asks.get("provider"))) == "openai"
+    return (name == _OPENAI_KEY) == asks_openai and (name != _OPENAI_KEY or not asks.get("base_url"))
+
+
+def _check_variables(names: Iterable[str], settings_type: type[BaseSettings]) -> None:
+    """Refuse variables of ours that name no section; what stands below a section is checked with its values."""
+    sections = [ENVIRONMENT_PREFIX + name.upper() for name in settings_type.model_fields]
+    for name in names:
+        if name != CONFIG_VARIABLE and name.split("__")[0] not in sections:
+            known = [ENVIRONMENT_PREFIX + key.upper().replace(".", "__") for key in known_keys(settings_type)]
+            raise ConfigurationError(name, f"is no setting{suggestion(name, [*known, CONFIG_VARIABLE])}")
+
+
+def from_file() -> dict[str, Any]:
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = Path(named) if named else DEFAULT_FILE
+    if not named and not path.is_file():
+        return {}
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8"), _LOADER)  # noqa: S506 (both are safe)
+        return _settings_in(document, path)
+    except OSError as error:
+        raise ConfigurationError(CONFIG_VARIABLE, f"cannot read {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ConfigurationError(str(path), "is no valid YAML") from None
+
+
+def _settings_in(document: Any, path: Path) -> dict[str, Any]:
+    """The part of a YAML document that is ours. A section without a value, all commented out, sets nothing."""
+    if document is None:
+        return {}
+    root = _with_underscores(document) if isinstance(document, dict) else {}
+    sections = root.get(ROOT_KEY, ...)
+    if sections is ... or not isinstance(sections, dict | None):
+        raise ConfigurationError(str(path), f"needs the key {ROOT_KEY} with the settings below it")
+    found = {
+        name: _with_underscores(section) if isinstance(section, dict) else section
+        for name, section in _with_underscores(sections or {}).items()
+        if section is not None
+    }
+    return _with_own_names(found)
+
+
+def _with_own_names(sections: dict[str, Any]) -> dict[str, Any]:
+    """The sections under their own names instead of their aliases."""
+    for alias, name in SECTION_ALIASES.items():
+        if alias in sections and name in sections:
+            raise ConfigurationError(alias, f"is another name of {name}: give one of the two")
+    return {SECTION_ALIASES.get(name, name): section for name, section in sections.items()}
+
+
+def _with_underscores(mapping: Any) -> dict[str, Any]:
+    return {str(key).replace("-", "_"): value for key, value in mapping.items()}
+
+
+def merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The layers on top of each other, the last one strongest; mappings are merged at every level."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            merged[key] = _merged_value(merged.get(key), value)
+    return merged
+
+
+def _merged_value(below: Any, above: Any) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return merged([cast("dict[str, Any]", below), cast("dict[str, Any]", above)])
+    return above
+
+
+def dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        name = f"{prefix}{key}".replace("-", "_")
+        if isinstance(value, dict) and value:
+            yield from dotted(cast("dict[str, Any]", value), f"{name}.")
+        else:
+            yield name, value
+
+
+def known_keys(settings_type: type[BaseSettings]) -> list[str]:
+    sections = {name: field.annotation for name, field in settings_type.model_fields.items()}
+    nested = [
+        f"{name}.{key}"
+        for name, section in sections.items()
+        if isinstance(section, type) and issubclass(section, Section)
+        for key in section.model_fields
+    ]
+    return [*sections, *nested]

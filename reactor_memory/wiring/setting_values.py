@@ -1,0 +1,194 @@
+"""What the value of a setting may be, and how a section names it in its errors. Secrets are masked here."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Self, cast
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    SecretStr,
+    SerializationInfo,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import NoDecode
+
+from reactor_memory.errors import ConfigurationError
+from reactor_memory.providers.addresses import is_loopback
+
+NO_SETTING = "is no setting"
+
+MASK = "********"
+UNMASKED = object()
+"""The context in which this module dumps settings as they are. Everybody else gets them without secrets."""
+OPTIONS = "plugins.options."
+_SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
+_USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
+_QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_FILE_MODE = re.compile(r"0?6[0246]{2}")
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
+_MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
+
+
+def canonical_name(text: str) -> str:
+    """The name of an implementation or a plug-in as it is compared: a hyphen is an underscore."""
+    return text.strip().replace("-", "_")
+
+
+def _plugin_name(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return canonical_name(text)
+
+
+def _store_url(text: str) -> str:
+    if not _URL.match(text):
+        raise ValueError("must begin with a scheme, such as sqlite:///file.db, memory:// or postgresql://host/name")
+    if text.startswith("memory://") and text != "memory://":
+        raise ValueError("has something behind memory://, which takes nothing: write memory://")
+    return text
+
+
+def _dumped_url(url: str, info: SerializationInfo) -> str:
+    return url if info.context is UNMASKED else masked_url(url)
+
+
+def _dumped_options(options: Any, info: SerializationInfo) -> Any:
+    return options if info.context is UNMASKED else _masked_options(options)
+
+
+def _masked_options(options: Any, name: str = "") -> Any:
+    """Options of plug-ins without what is a secret by its name, and without the passwords of addresses."""
+    if _SECRET_NAME.search(name) and options is not None:
+        return MASK
+    if isinstance(options, dict):
+        return {key: _masked_options(each, str(key)) for key, each in cast("dict[Any, Any]", options).items()}
+    if isinstance(options, list | tuple):
+        return [_masked_options(each) for each in cast("Sequence[Any]", options)]
+    return masked_url(options) if isinstance(options, str) else options
+
+
+def _web_url(text: str) -> str:
+    if not _WEB_URL.match(text):
+        raise ValueError("must begin with http:// or https:// and a host")
+    if _MORE_THAN_ADDRESS.search(text):
+        raise ValueError("must be an address without user, password, query or fragment: a key belongs in api_key")
+    if not _has_host_and_port(text):
+        raise ValueError("must have a host, in brackets if it is one of IPv6, and no port or one up to 65535")
+    return text
+
+
+def _file_mode(value: Any) -> Any:
+    if not isinstance(value, str) or not _FILE_MODE.fullmatch(value):
+        raise ValueError('must be octal digits in quotes, such as "0600": the owner reads and writes, nobody executes')
+    return value
+
+
+def _origin(text: str) -> str:
+    """An origin as browsers send it, so that comparing texts is enough."""
+    origin = _web_url(text.strip())
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("must be an origin as browsers send it, such as https://app.example: in lower case, no path")
+    return origin
+
+
+def _has_host_and_port(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _names(value: Any) -> Any:
+    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _prompt(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+PluginName = Annotated[str, AfterValidator(_plugin_name)]
+StoreUrl = Annotated[str, AfterValidator(_store_url), PlainSerializer(_dumped_url)]
+PluginOptions = Annotated[dict[PluginName, dict[str, Any]], PlainSerializer(_dumped_options)]
+PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
+FileMode = Annotated[str, BeforeValidator(_file_mode)]
+WebUrl = Annotated[str, AfterValidator(_web_url)]
+Prompt = Annotated[str, AfterValidator(_prompt)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_names)]
+
+
+class Section(BaseModel):
+    """A group of settings. `prefix` is its part of the key."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, validate_default=True
+    )
+    prefix: ClassVar[str] = ""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_the_key(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(values)
+        except ValidationError as error:
+            known = [f"{cls.prefix}.{name}" for name in cls.model_fields]
+            raise configuration_error(error, cls.prefix, known) from None
+
+    def _refuse(self, key: str, problem: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.prefix}.{key}", problem)
+
+    def _check_private(self, base_url: str | None, allow_http: bool) -> None:
+        """Raises `ConfigurationError` for an address to which conversations would travel in the clear."""
+        url = base_url or "https://"
+        if urlsplit(url).scheme == "http" and not (allow_http or is_loopback(url)):
+            problem = "must begin with https://, or name this machine: http:// sends conversations and the key in the"
+            raise self._refuse(
+                "base_url", f"{problem} clear. In a network that you trust, set {self.prefix}.allow_http: true"
+            )
+
+
+def masked_url(url: str) -> str:
+    """The URL with its passwords masked: the one before the host, and what looks like one in the query."""
+    return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
+
+
+def shown_value(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, SecretStr) or (key.startswith(OPTIONS) and _SECRET_NAME.search(key)):
+        return MASK
+    if isinstance(value, tuple):
+        return ", ".join(map(str, cast("tuple[Any, ...]", value)))
+    return str(value).lower() if isinstance(value, bool) else masked_url(str(value))
+
+
+def configuration_error(error: ValidationError, prefix: str = "", known: Iterable[str] = ()) -> ConfigurationError:
+    """The first problem that pydantic found, in our words; `known` are the keys that may have been meant."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    key = ".".join(str(part) for part in (prefix, *problem["loc"]) if part != "")
+    if problem["type"] == "extra_forbidden":
+        return ConfigurationError(key, NO_SETTING + suggestion(key, known))
+    text = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    return ConfigurationError(key, text)
+
+
+def suggestion(key: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(key, list(known), n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
