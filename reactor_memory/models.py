@@ -20,8 +20,6 @@ Visibility: TypeAlias = Literal["user", "agent", "system"]
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
 Act: TypeAlias = Literal["statement", "decision", "correction"]
 
-AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
-"""What a member of a shared conversation may do (`reactor_memory.features.sharing.models`)."""
 
 Form: TypeAlias = Literal["full", "short", "brief"]
 """How shortly facts are told (`reactor_memory.features.facts.rendering.render_facts`)."""
@@ -633,48 +631,6 @@ class RangeSummary(Value, frozen=True, kw_only=True):
     replaced_by: str | None = None
 
 
-class ActiveSession(Value, frozen=True, kw_only=True):
-    """The session in which a user talks to an agent; `session_id` is None after it was deactivated."""
-
-    user_id: str
-    agent_name: str
-    session_id: str | None
-    last_active_at: int
-    created_at: int
-
-
-class Notes(Value, frozen=True, kw_only=True):
-    """One version of the notes of an agent about a user (Markdown). Version 0 is no notes yet."""
-
-    user_id: str
-    agent_name: str
-    version: int = 0
-    text: str = ""
-    author: str | None = None
-    created_at: int = 0
-
-
-class Item(Value, frozen=True, kw_only=True):
-    """A JSON object that an application keeps under a namespace and a key.
-
-    A namespace is a path: labels with points between them.
-    """
-
-    namespace: str
-    key: str
-    value: JsonObject
-    created_at: int
-    updated_at: int
-
-
-class ItemChange(Value, frozen=True, kw_only=True):
-    """What an item becomes; without a `value` it is removed."""
-
-    namespace: str
-    key: str
-    value: JsonObject | None = None
-
-
 class IdleGroup(Value, frozen=True, kw_only=True):
     """A session with its forks that nobody uses: how many they are, how many messages, and the last activity."""
 
@@ -689,25 +645,6 @@ class Archived(Value, frozen=True, kw_only=True):
 
     message_count: int
     summary: Message | None = None
-
-
-class ErasedMessages(Value, frozen=True, kw_only=True):
-    """What an erasure did: how many messages were destroyed now, and which sessions had shown them.
-
-    One that was a tombstone already does not count.
-    """
-
-    message_count: int
-    session_ids: tuple[str, ...]
-
-
-class ErasedUser(Value, frozen=True, kw_only=True):
-    """What the erasure of a user did: how many sessions were destroyed now, forks included, and how many rows of notes
-    and active sessions.
-    """
-
-    session_count: int
-    row_count: int
 
 
 class Lease(Value, frozen=True, kw_only=True):
@@ -734,39 +671,3 @@ class WorkState(Value, frozen=True, kw_only=True):
     attempts: int
     parked: bool = False
     last_error: str | None = None
-
-
-class Membership(Value, frozen=True, kw_only=True):
-    """The access of a user to a group."""
-
-    group_id: str
-    user_id: str
-    access_level: AccessLevel
-    created_at: int
-
-
-class OwnershipTransfer(Value, frozen=True, kw_only=True):
-    """An offer to own a group; there is at most one of a group at a time."""
-
-    transfer_id: str
-    group_id: str
-    from_user_id: str
-    to_user_id: str
-    created_at: int
-
-
-class AuditRecord(Value, frozen=True, kw_only=True):
-    """Who changed what of a group. `actor_id` is a user, `client_id` the agent that acted, alone or on their behalf.
-
-    `details` holds levels and ids, never text of messages.
-    """
-
-    record_id: str
-    group_id: str
-    conversation_id: str
-    actor_id: str | None
-    client_id: str | None = None
-    action: str
-    target: str | None = None
-    details: JsonObject = {}
-    created_at: int

@@ -47,7 +47,7 @@ from reactor_memory import (
     open_memory,
 )
 from reactor_memory.features.active_sessions.directory import SessionDirectory
-from reactor_memory.models import ActiveSession
+from reactor_memory.features.active_sessions.models import ActiveSession
 
 T = TypeVar("T")
 

@@ -23,10 +23,11 @@ from reactor_memory.core.validation import MessageLimits, check_label, check_obj
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.items.models import Item as StoredItem
+from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.memory import Memory
-from reactor_memory.models import Fact, ItemChange, JsonObject, Session
-from reactor_memory.models import Item as StoredItem
+from reactor_memory.models import Fact, JsonObject, Session
 from reactor_memory.text.analyzer import terms
 
 require("langgraph", adapter=__name__, package="langgraph", extra="langgraph")

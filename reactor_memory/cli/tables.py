@@ -14,10 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.evaluation.transcripts import to_record
+from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import (
-    ErasedMessages,
-    ErasedUser,
     Fact,
     IdleGroup,
     JsonObject,

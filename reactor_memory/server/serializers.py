@@ -12,8 +12,15 @@ from reactor_memory.features.responses import models as responses
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing import models as sharing
 from reactor_memory.features.sharing.messages import SharedContext
-from reactor_memory.features.sharing.models import PARENT_MESSAGE_ID, RESERVED_METADATA, channel_of
-from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer
+from reactor_memory.features.sharing.models import (
+    PARENT_MESSAGE_ID,
+    RESERVED_METADATA,
+    AuditRecord,
+    Membership,
+    OwnershipTransfer,
+    channel_of,
+)
+from reactor_memory.models import JsonObject, Message
 
 _TOLD: tuple[Part, ...] = ("narrative", "compressed", "condensed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -20,11 +20,12 @@ from reactor_memory.errors import (
     SessionNotFoundError,
 )
 from reactor_memory.features.notes import operations as note_rows
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.sharing.access import Access
 from reactor_memory.features.sharing.messages import NewMessage, SharedContext
 from reactor_memory.features.sharing.models import PARENT_MESSAGE_ID, Conversation
 from reactor_memory.features.sharing.principals import Principal
-from reactor_memory.models import Message, Notes, ToolCall
+from reactor_memory.models import Message, ToolCall
 from reactor_memory.testing import FakeClock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 

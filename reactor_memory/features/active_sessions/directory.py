@@ -20,7 +20,8 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 from reactor_memory.features.active_sessions import operations as active_rows
-from reactor_memory.models import ActiveSession, Value
+from reactor_memory.features.active_sessions.models import ActiveSession
+from reactor_memory.models import Value
 
 Source: TypeAlias = Literal["cached", "active", "new", "unverified"]
 

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from reactor_memory.core.log.user_rows import name_all_users, name_user
 from reactor_memory.database.operations import Batch, Query, Row, Steps
-from reactor_memory.models import ActiveSession
+from reactor_memory.features.active_sessions.models import ActiveSession
 
 
 def get_active(user_id: str, agent_name: str) -> Steps[ActiveSession | None]:

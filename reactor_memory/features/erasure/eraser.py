@@ -28,7 +28,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.erasure import operations as erasure
-from reactor_memory.models import ErasedMessages, ErasedUser, Lease, Message
+from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
+from reactor_memory.models import Lease, Message
 from reactor_memory.text.caches import forget_texts
 
 Positions: TypeAlias = int | Iterable[int | tuple[int, int]]

@@ -12,7 +12,8 @@ import msgspec
 
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Row, Steps
-from reactor_memory.models import Item, ItemChange, JsonObject
+from reactor_memory.features.items.models import Item, ItemChange
+from reactor_memory.models import JsonObject
 from reactor_memory.text.analyzer import terms
 
 BEYOND_ALL = "\U0010ffff"

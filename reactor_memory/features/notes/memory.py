@@ -12,8 +12,9 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.changes import DESTRUCTIVE, Change, Refusal, RefusedChangeError, changed
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
-from reactor_memory.models import Notes, Value
+from reactor_memory.models import Value
 
 Status: TypeAlias = Literal["ok", "unchanged", "conflict"] | Refusal
 

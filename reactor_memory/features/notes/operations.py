@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Row, Steps
-from reactor_memory.models import LARGEST, Notes
+from reactor_memory.features.notes.models import Notes
+from reactor_memory.models import LARGEST
 
 
 def read_notes(user_id: str, agent_name: str, *, version: int | None = None) -> Steps[Notes]:

@@ -9,9 +9,9 @@ from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.features.sharing import member_operations
-from reactor_memory.features.sharing.models import Conversation
+from reactor_memory.features.sharing.models import AuditRecord, Conversation
 from reactor_memory.features.sharing.principals import Operation, Principal
-from reactor_memory.models import AuditRecord, JsonObject
+from reactor_memory.models import JsonObject
 
 HOUR = 3_600_000_000
 """Microseconds."""

@@ -20,9 +20,9 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     SharingConflictError,
 )
-from reactor_memory.features.sharing.models import NO_QUOTAS, Quotas
+from reactor_memory.features.sharing.models import NO_QUOTAS, AuditRecord, Membership, OwnershipTransfer, Quotas
 from reactor_memory.features.sharing.quotas import check_everything, check_members
-from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer, Session
+from reactor_memory.models import Session
 
 # Members
 

@@ -17,10 +17,16 @@ from reactor_memory.errors import (
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing.access import Access, check_granted, user_of
 from reactor_memory.features.sharing.audit import Audit
-from reactor_memory.features.sharing.models import AccessLevel, Conversation, Quotas
+from reactor_memory.features.sharing.models import (
+    AccessLevel,
+    AuditRecord,
+    Conversation,
+    Membership,
+    OwnershipTransfer,
+    Quotas,
+)
 from reactor_memory.features.sharing.principals import Operation, Principal
 from reactor_memory.features.sharing.repeated_requests import new_id
-from reactor_memory.models import AuditRecord, Membership, OwnershipTransfer
 
 SHARES: Operation = "on-behalf-of"
 """What a key needs to share, or to hand over, in the name of a user."""

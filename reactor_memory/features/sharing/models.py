@@ -10,13 +10,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from reactor_memory.core.ports import AppendRequest
-from reactor_memory.models import (
-    AccessLevel,
-    JsonObject,
-    Message,
-    Session,
-    Value,
-)
+from reactor_memory.models import JsonObject, Message, Session, Value
 
 LEVELS: tuple[AccessLevel, ...] = ("reader", "writer", "manager", "owner")
 """From the least to the most."""
@@ -129,3 +123,43 @@ class MessagesQuery(Value, frozen=True, kw_only=True):
     after: int = 0
     until: int | None = None
     limit: int = 50
+
+
+AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
+"""What a member of a shared conversation may do (`reactor_memory.features.sharing.models`)."""
+
+
+class Membership(Value, frozen=True, kw_only=True):
+    """The access of a user to a group."""
+
+    group_id: str
+    user_id: str
+    access_level: AccessLevel
+    created_at: int
+
+
+class OwnershipTransfer(Value, frozen=True, kw_only=True):
+    """An offer to own a group; there is at most one of a group at a time."""
+
+    transfer_id: str
+    group_id: str
+    from_user_id: str
+    to_user_id: str
+    created_at: int
+
+
+class AuditRecord(Value, frozen=True, kw_only=True):
+    """Who changed what of a group. `actor_id` is a user, `client_id` the agent that acted, alone or on their behalf.
+
+    `details` holds levels and ids, never text of messages.
+    """
+
+    record_id: str
+    group_id: str
+    conversation_id: str
+    actor_id: str | None
+    client_id: str | None = None
+    action: str
+    target: str | None = None
+    details: JsonObject = {}
+    created_at: int

@@ -26,6 +26,7 @@ from reactor_memory.errors import (
 from reactor_memory.features.sharing.member_operations import add_audit
 from reactor_memory.features.sharing.models import (
     NO_QUOTAS,
+    AuditRecord,
     Conversation,
     ConversationsQuery,
     MessagesQuery,
@@ -39,7 +40,7 @@ from reactor_memory.features.sharing.quotas import (
     check_forks,
     check_stored_bytes,
 )
-from reactor_memory.models import LARGEST, AuditRecord, JsonObject, Message, Session
+from reactor_memory.models import LARGEST, JsonObject, Message, Session
 
 SCANNED = 500
 """Conversations that are read at a time when only some of them count."""

@@ -30,28 +30,17 @@ from reactor_memory.core.log.tombstones import tombstone
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.active_sessions import operations as active_rows
+from reactor_memory.features.active_sessions.models import ActiveSession
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.items.models import Item
 from reactor_memory.features.notes import operations as note_rows
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
+from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
 from reactor_memory.features.tiers.operations import range_summaries
-from reactor_memory.models import (
-    LARGEST,
-    ActiveSession,
-    AuditRecord,
-    FactCorrection,
-    Item,
-    JsonObject,
-    Membership,
-    Message,
-    Notes,
-    OwnershipTransfer,
-    Pin,
-    RangeSummary,
-    Session,
-    Value,
-)
+from reactor_memory.models import LARGEST, FactCorrection, JsonObject, Message, Pin, RangeSummary, Session, Value
 
 COPY = "copy"
 """The kind of the row of background work that a conversation has until it was imported to its end."""

@@ -7,7 +7,7 @@ import pytest
 
 from reactor_memory.database.database import Database
 from reactor_memory.features.active_sessions import operations as active_rows
-from reactor_memory.models import ActiveSession
+from reactor_memory.features.active_sessions.models import ActiveSession
 
 USER, AGENT = "ann", "travel"
 

@@ -19,10 +19,12 @@ from reactor_memory.errors import (
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes import operations as note_rows
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import ItemChange, Ledger, Message, Notes, PostedSummary, Summary, ToolCall
+from reactor_memory.models import Ledger, Message, PostedSummary, Summary, ToolCall
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

@@ -11,8 +11,9 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.items.models import Item, ItemChange
 from reactor_memory.features.transfer import operations as transfer
-from reactor_memory.models import Item, ItemChange, JsonObject
+from reactor_memory.models import JsonObject
 from reactor_memory.testing.log import TEXTS
 from reactor_memory.text.analyzer import terms
 

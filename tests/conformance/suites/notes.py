@@ -7,7 +7,7 @@ import pytest
 
 from reactor_memory.database.database import Database
 from reactor_memory.features.notes import operations as note_rows
-from reactor_memory.models import Notes
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.testing.log import TEXTS
 
 USER, AGENT = "ann", "travel"

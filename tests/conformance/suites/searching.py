@@ -29,7 +29,8 @@ from reactor_memory.features.search.operations import (
     search_progress,
 )
 from reactor_memory.features.sharing import member_operations
-from reactor_memory.models import AuditRecord, Lease, Membership, Message, OwnershipTransfer
+from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
+from reactor_memory.models import Lease, Message
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
 from reactor_memory.testing.summaries import Store, folded

@@ -20,15 +20,18 @@ from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.models import (
     AccessLevel,
+    AuditRecord,
     Channel,
     Conversation,
     ConversationsQuery,
     ListMode,
+    Membership,
     MessagesQuery,
     NewConversation,
     NewFork,
+    OwnershipTransfer,
 )
-from reactor_memory.models import AuditRecord, JsonObject, Membership, Message, OwnershipTransfer, Visibility
+from reactor_memory.models import JsonObject, Message, Visibility
 from reactor_memory.testing.builders import append_messages, stored_form
 from reactor_memory.testing.summaries import Store
 from tests.conformance.suites.correcting import amending

@@ -17,22 +17,16 @@ from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.items import operations as items
+from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes import operations as note_rows
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.pins import operations as pin_operations
+from reactor_memory.features.sharing.models import AuditRecord, Membership
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.features.transfer.copy import PAGE, SessionCopier
 from reactor_memory.features.transfer.operations import StoredMessage, list_users
-from reactor_memory.models import (
-    AuditRecord,
-    FactCorrection,
-    ItemChange,
-    Membership,
-    Message,
-    Notes,
-    PostedSummary,
-    ToolCall,
-)
+from reactor_memory.models import FactCorrection, Message, PostedSummary, ToolCall
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs

@@ -13,10 +13,17 @@ from reactor_memory.database.operations import T
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.notes import operations as note_rows
+from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing import operations as conversations
-from reactor_memory.features.sharing.models import ConversationsQuery, MessagesQuery
-from reactor_memory.models import AuditRecord, Membership, Message, Notes, OwnershipTransfer
+from reactor_memory.features.sharing.models import (
+    AuditRecord,
+    ConversationsQuery,
+    Membership,
+    MessagesQuery,
+    OwnershipTransfer,
+)
+from reactor_memory.models import Message
 from reactor_memory.testing import append_messages
 from reactor_memory.wiring.queries import QUERIES
 from tests.postgres_server import execute
