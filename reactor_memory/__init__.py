@@ -39,7 +39,8 @@ if TYPE_CHECKING:
         SummarizationError,
     )
     from reactor_memory.memory import Memory, open_memory
-    from reactor_memory.models import Fact, Message, Pin, Session, Summary, ToolCall
+    from reactor_memory.models import Message, Pin, Session, ToolCall
+    from reactor_memory.models.ledger import Fact, Summary
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.opening import open_container
     from reactor_memory.wiring.settings import Settings
@@ -52,7 +53,7 @@ _HOME = {
     "Context": "core.context.report",
     "ContextReport": "core.context.report",
     "ConversationManager": "core.manager",
-    "Fact": "models",
+    "Fact": "models.ledger",
     "IdempotencyConflictError": "errors",
     "InvalidInputError": "errors",
     "InvalidMessageError": "errors",
@@ -73,7 +74,7 @@ _HOME = {
     "StoreReadOnlyError": "errors",
     "StoreUnavailableError": "errors",
     "SummarizationError": "errors",
-    "Summary": "models",
+    "Summary": "models.ledger",
     "ToolCall": "models",
     "open_container": "wiring.opening",
     "open_memory": "memory",

@@ -23,7 +23,8 @@ from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.facts.strategies import Hierarchical
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import BranchRange, Fact, Ledger, Message, Segment, Session, Summary, ToolCall
+from reactor_memory.models import BranchRange, Message, Session, ToolCall
+from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 
 BUDGET = 4_000

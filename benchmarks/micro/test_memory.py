@@ -12,7 +12,7 @@ from reactor_memory.features.facts.line_choice import choose, share_out
 from reactor_memory.features.facts.merge import fold, fold_into, refold
 from reactor_memory.features.facts.rendering import render_facts, render_narrative
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import Form
+from reactor_memory.models.ledger import Form
 
 
 def test_count(benchmark: BenchmarkFixture) -> None:

@@ -27,7 +27,8 @@ from reactor_memory.features.items.models import Item as StoredItem
 from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.memory import Memory
-from reactor_memory.models import Fact, JsonObject, Session
+from reactor_memory.models import JsonObject, Session
+from reactor_memory.models.ledger import Fact
 from reactor_memory.text.analyzer import terms
 
 require("langgraph", adapter=__name__, package="langgraph", extra="langgraph")

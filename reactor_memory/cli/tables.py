@@ -17,7 +17,6 @@ from reactor_memory.evaluation.transcripts import to_record
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import (
-    Fact,
     IdleGroup,
     JsonObject,
     Message,
@@ -25,11 +24,11 @@ from reactor_memory.models import (
     SearchHit,
     Session,
     SessionPage,
-    Summary,
     ToolCall,
     Value,
     WorkState,
 )
+from reactor_memory.models.ledger import Fact, Summary
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:

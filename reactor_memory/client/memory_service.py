@@ -19,7 +19,8 @@ from reactor_memory.client.retries import DEFAULT_RETRIES, Retries
 from reactor_memory.client.writer import ResponseWriter
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.models import ListMode
-from reactor_memory.models import JsonObject, PostedShown, SearchType
+from reactor_memory.models import JsonObject, SearchType
+from reactor_memory.models.ledger import PostedShown
 
 A = TypeVar("A")
 T = TypeVar("T")

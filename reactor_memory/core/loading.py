@@ -28,16 +28,9 @@ from reactor_memory.core.ports import (
 )
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
-from reactor_memory.models import (
-    Layout,
-    Message,
-    PostedShown,
-    SearchHit,
-    Session,
-    Value,
-    is_kept_by_author,
-    is_posted_summary,
-)
+from reactor_memory.models import Message, SearchHit, Session, Value, is_kept_by_author, is_posted_summary
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import PostedShown
 
 log = logging.getLogger(__name__)
 

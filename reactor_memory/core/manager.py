@@ -43,17 +43,8 @@ from reactor_memory.core.validation import (
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
-from reactor_memory.models import (
-    Archived,
-    Message,
-    PostedShown,
-    SearchHit,
-    Session,
-    SessionPage,
-    Summary,
-    Value,
-    WorkState,
-)
+from reactor_memory.models import Archived, Message, SearchHit, Session, SessionPage, Value, WorkState
+from reactor_memory.models.ledger import PostedShown, Summary
 
 logger = logging.getLogger(__name__)
 

@@ -11,28 +11,30 @@ from typing import Protocol, TypeAlias
 
 from reactor_memory.database.operations import Steps
 from reactor_memory.models import (
-    NOTHING_KNOWN,
     ArchivedRanges,
     BranchRange,
+    Lease,
+    Message,
+    Pin,
+    Session,
+    SessionPage,
+    Value,
+    WorkState,
+)
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import (
+    NOTHING_KNOWN,
     Extraction,
     Fact,
     FactCorrection,
     Known,
-    Layout,
-    Lease,
     Ledger,
-    Message,
-    Pin,
     PostedSummary,
     RangeSummary,
     Segment,
-    Session,
-    SessionPage,
     Summary,
     SummaryHead,
     Usage,
-    Value,
-    WorkState,
 )
 
 

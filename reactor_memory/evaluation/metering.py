@@ -9,7 +9,8 @@ from dependency_injector import providers
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.ports import Condenser, Summarizer
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message, Usage
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known, Usage
 from reactor_memory.wiring.container import Container
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reactor_memory.models import Usage, Value
+from reactor_memory.models import Value
+from reactor_memory.models.ledger import Usage
 from reactor_memory.wiring.sections import Price, PriceSettings
 
 PER = 1_000_000

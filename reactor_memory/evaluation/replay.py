@@ -22,7 +22,8 @@ from reactor_memory.evaluation.pricing import cost_of_summaries, cost_of_turns, 
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
-from reactor_memory.models import Message, Usage
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Usage
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.sections import Price
 

@@ -24,7 +24,8 @@ from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
 from reactor_memory.features.facts.jobs import put_successor, successor
 from reactor_memory.features.facts.rendering import render_narrative
 from reactor_memory.features.redaction import redacted
-from reactor_memory.models import Lease, Message, Summary, SummaryHead, Value
+from reactor_memory.models import Lease, Message, Value
+from reactor_memory.models.ledger import Summary, SummaryHead
 from reactor_memory.text.spans import sentences
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.settings import Settings

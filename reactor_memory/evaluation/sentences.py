@@ -10,7 +10,8 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 from reactor_memory.text.spans import arguments_of, decode, leaves
 from reactor_memory.text.words import read_sentences
 

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError
-from reactor_memory.models import Fact, JsonObject, Known, KnownNames, Message, ToolCall
+from reactor_memory.models import JsonObject, Message, ToolCall
+from reactor_memory.models.ledger import Fact, Known, KnownNames
 from reactor_memory.text.spans import decode, leaf_text
 
 T = TypeVar("T")

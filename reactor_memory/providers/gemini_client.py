@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
-from reactor_memory.models import Usage
+from reactor_memory.models.ledger import Usage
 from reactor_memory.providers.failures import refusal, status_failure, transport_failure
 from reactor_memory.providers.gemini_failures import finish_failure, retry_info_seconds
 from reactor_memory.providers.on_demand import OnDemand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from reactor_memory.errors import SummarizationError
-from reactor_memory.models import Usage
+from reactor_memory.models.ledger import Usage
 from reactor_memory.providers.failures import refusal, truncation
 from reactor_memory.providers.questions import Reply
 

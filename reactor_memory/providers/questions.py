@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from reactor_memory.errors import SummarizationError
-from reactor_memory.models import Usage, Value
+from reactor_memory.models import Value
+from reactor_memory.models.ledger import Usage
 
 
 class Request(Value, frozen=True, kw_only=True):

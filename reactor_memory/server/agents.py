@@ -11,7 +11,7 @@ from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.messages import Messages
 from reactor_memory.features.sharing.models import Channel
 from reactor_memory.features.sharing.summaries import Summaries
-from reactor_memory.models import PostedShown
+from reactor_memory.models.ledger import PostedShown
 from reactor_memory.server import serializers
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.messages import from_agent, message_page

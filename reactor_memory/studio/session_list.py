@@ -11,7 +11,8 @@ from litestar.params import FromQuery
 
 from reactor_memory.evaluation.pricing import cost_of_summaries, prices_of
 from reactor_memory.memory import Memory
-from reactor_memory.models import Session, SessionPreview, Usage, WorkState
+from reactor_memory.models import Session, SessionPreview, WorkState
+from reactor_memory.models.ledger import Usage
 from reactor_memory.studio.studio import Studio
 
 T = TypeVar("T")

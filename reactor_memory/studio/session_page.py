@@ -12,7 +12,8 @@ from litestar.params import FromQuery
 from reactor_memory.core.context.report import Context
 from reactor_memory.features.explain.reasons import FACT_REASONS, LINE_REASONS, MESSAGE_REASONS
 from reactor_memory.features.facts.tracing import TracedFact
-from reactor_memory.models import Fact, Message, Session
+from reactor_memory.models import Message, Session
+from reactor_memory.models.ledger import Fact
 from reactor_memory.studio.rendering import called
 from reactor_memory.studio.session_list import fork_tree, work_in_words
 from reactor_memory.studio.studio import Studio

@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 
 from reactor_memory.core.ports import Condensed, Condenser
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message, Usage, Value
+from reactor_memory.models import Message, Value
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known, Usage
 
 
 class FakeClock:

@@ -13,7 +13,8 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     StoreClosedError,
 )
-from reactor_memory.models import Message, Role, Session, Summary, ToolCall, Visibility
+from reactor_memory.models import Message, Role, Session, ToolCall, Visibility
+from reactor_memory.models.ledger import Summary
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
 nothing_left: LedgerFold = lambda ledger: Summary()  # noqa: E731

@@ -8,7 +8,8 @@ import pytest
 
 from reactor_memory.core.ports import IndexAnswer, IndexPart, RecallIndex, RecallQuery
 from reactor_memory.features.recall.entries import part_of
-from reactor_memory.models import Fact, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Fact
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.summaries import MINUTE, Store, claimed, segment, session_of

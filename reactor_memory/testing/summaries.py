@@ -11,18 +11,9 @@ from msgspec.structs import replace
 
 from reactor_memory.core.ports import SUMMARIZE, ContextQuery, MessageStore, SummaryStore
 from reactor_memory.errors import SessionDeletedError
-from reactor_memory.models import (
-    BlockLine,
-    Fact,
-    Layout,
-    Lease,
-    Ledger,
-    Segment,
-    Session,
-    Summary,
-    Usage,
-    facts_to_json,
-)
+from reactor_memory.models import Lease, Session
+from reactor_memory.models.block_lines import BlockLine, Layout
+from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, Usage, facts_to_json
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left

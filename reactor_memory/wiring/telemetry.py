@@ -27,7 +27,8 @@ from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.recall.recaller import Question, Recaller
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.writer import TierWriter
-from reactor_memory.models import NOTHING_KNOWN, Known, Message, Session
+from reactor_memory.models import Message, Session
+from reactor_memory.models.ledger import NOTHING_KNOWN, Known
 
 CONVERSATION_ID = "gen_ai.conversation.id"
 OPERATION_NAME = "gen_ai.operation.name"

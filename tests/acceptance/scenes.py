@@ -10,7 +10,7 @@ import anyio
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Memory, Message, Settings, open_memory
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 
 USER = "alice"

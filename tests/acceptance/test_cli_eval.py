@@ -14,7 +14,7 @@ import pytest
 from reactor_memory.cli import eval_run
 from reactor_memory.evaluation.requirements import MEASURES
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import Extraction
+from reactor_memory.models.ledger import Extraction
 from tests.acceptance.conftest import CHECKOUT, Run, small_talk, write_sessions
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reactor_memory import Memory, Message
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError, SessionOwnershipError
-from reactor_memory.models import Extraction
+from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, write_sessions
 from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk

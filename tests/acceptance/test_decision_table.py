@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from reactor_memory import BudgetExceededError, InvalidInputError, Message, SummarizationError
-from reactor_memory.models import Extraction
+from reactor_memory.models.ledger import Extraction
 from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk, texts
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reactor_memory import Memory, Message, ToolCall
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.features.erasure.eraser import ranges_of
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 from reactor_memory.testing import ScriptedSummarizer
 from reactor_memory.text import caches as memos
 from tests.acceptance.conftest import Run, small_talk, write_sessions

@@ -15,7 +15,8 @@ from reactor_memory import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import Extraction, Fact, Layout
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
 from tests.proofs.outcomes import explanation_problems

@@ -28,7 +28,7 @@ from reactor_memory import (
     open_container,
 )
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import FakeClock
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.acceptance.scenes import (

@@ -25,7 +25,7 @@ from reactor_memory import (
 )
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import LimitExceededError, StoreCorruptError
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts
 from tests.proofs.provider_rules import provider_problems

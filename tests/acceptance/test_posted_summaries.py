@@ -19,7 +19,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
     SummarizationError,
 )
-from reactor_memory.models import TITLE_KEY, Extraction, Fact
+from reactor_memory.models.ledger import TITLE_KEY, Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, agent_memory, eventually, save, scripted, settings, talk, texts
 

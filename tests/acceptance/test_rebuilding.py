@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from reactor_memory import Memory
 from reactor_memory.errors import SessionOwnershipError, SummarizationError
-from reactor_memory.models import Extraction, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk

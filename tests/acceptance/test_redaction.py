@@ -26,7 +26,7 @@ from reactor_memory import (
 )
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.features.recall import recaller
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, eventually, save, settings, talk, texts
 

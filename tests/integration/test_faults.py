@@ -20,7 +20,7 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.core.log import summaries
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
-from reactor_memory.models import Extraction, Fact
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
 from tests.faulty_database import FaultyDatabase, Mode

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reactor_memory import Message
 from reactor_memory.features.facts.jobs import with_segment
 from reactor_memory.features.facts.merge import refold
-from reactor_memory.models import Extraction, Fact, Ledger, Segment
+from reactor_memory.models.ledger import Extraction, Fact, Ledger, Segment
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, talk
 

@@ -16,7 +16,8 @@ import pytest
 from reactor_memory.evaluation.generator import generate_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.features.facts.session_ledger import MAX_CHARACTERS, MAX_KEYS, MAX_NAMES, names_of
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, memory, save, scripted, talk
 

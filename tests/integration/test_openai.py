@@ -17,7 +17,8 @@ import pytest
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
 from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
-from reactor_memory.models import Fact, Known, Message, ToolCall, Usage
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Fact, Known, Usage
 from reactor_memory.providers import bounded_http
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.fake_openai import FakeOpenAI, complains, says

@@ -17,7 +17,8 @@ from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, r
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, replays_of, sections_of
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.sections import Price, PriceSettings

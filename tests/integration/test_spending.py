@@ -16,7 +16,7 @@ from reactor_memory import Container, Message, SummarizationError, open_containe
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
-from reactor_memory.models import Extraction, Spending, Usage
+from reactor_memory.models.ledger import Extraction, Spending, Usage
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
 from tests.fake_openai import FakeOpenAI

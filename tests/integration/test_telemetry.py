@@ -22,7 +22,7 @@ from opentelemetry.trace import StatusCode
 
 from reactor_memory import Container, Message, SessionOwnershipError, Settings, ToolCall, open_container, sync
 from reactor_memory.errors import IdempotencyConflictError, MissingExtraError, SummarizationError
-from reactor_memory.models import Extraction, Usage
+from reactor_memory.models.ledger import Extraction, Usage
 from reactor_memory.testing import ScriptedCondenser, ScriptedSummarizer
 from tests.acceptance.scenes import extract, memory, talk
 

@@ -12,7 +12,7 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
-from reactor_memory.models import Usage
+from reactor_memory.models.ledger import Usage
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests import fake_gemini as gemini
 from tests import fake_openai as openai

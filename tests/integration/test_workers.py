@@ -15,7 +15,8 @@ from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.facts.database_store import SqlSummaryStore
 from reactor_memory.features.facts.extractor import ANSWERED
-from reactor_memory.models import Extraction, Lease, ToolCall, WorkState
+from reactor_memory.models import Lease, ToolCall, WorkState
+from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
 from tests.faulty_database import FaultyDatabase

@@ -19,7 +19,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 from tests.acceptance.scenes import extract, settings, talk
 
 USER = "alice"

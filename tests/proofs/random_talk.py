@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 
 from reactor_memory import Message, ToolCall
-from reactor_memory.models import Extraction, Fact, Role
+from reactor_memory.models import Role
+from reactor_memory.models.ledger import Extraction, Fact
 
 THOUGHT = Message.assistant(parts=({"type": "reasoning", "id": "rs_1", "summary": []},))
 

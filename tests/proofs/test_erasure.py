@@ -19,7 +19,7 @@ from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, RangeSummary
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known, RangeSummary
 from tests.acceptance.scenes import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -27,7 +27,8 @@ from reactor_memory.core.log.paging import (
     preview_of,
 )
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, Segment, Session
+from reactor_memory.models import BranchRange, Session
+from reactor_memory.models.ledger import Segment
 from tests.tables import each_row
 
 

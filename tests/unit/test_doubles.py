@@ -4,7 +4,8 @@ import anyio
 import pytest
 
 from reactor_memory.errors import SummarizationError
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, numbered
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,8 @@ from reactor_memory.features.facts.evidence import evidence_text
 from reactor_memory.features.facts.summarizers.records import records_of, to_json
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.redaction import redacted, redacted_known, unredacted
-from reactor_memory.models import NOTHING_KNOWN, Fact, Known, KnownNames, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import NOTHING_KNOWN, Fact, Known, KnownNames
 from tests.tables import each_row
 
 SECRET = "Žofie-4711"

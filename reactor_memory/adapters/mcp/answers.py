@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from reactor_memory.core.context.report import Context
 from reactor_memory.features.facts.rendering import render_narrative
-from reactor_memory.models import Fact, Message, RangeSummary, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Fact, RangeSummary
 
 
 class Call(BaseModel):

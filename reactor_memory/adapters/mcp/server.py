@@ -37,7 +37,7 @@ from reactor_memory.adapters.mcp.answers import (
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
-from reactor_memory.models import Fact
+from reactor_memory.models.ledger import Fact
 from reactor_memory.wiring.selection import is_progressive
 
 P = ParamSpec("P")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from reactor_memory.models import BlockLine, BlockLines, lines_text
+from reactor_memory.models.block_lines import BlockLine, BlockLines, lines_text
 
 NOTES_HEADER = "Agent Notes:"
 FACTS_HEADER = "Conversation Facts:"

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from reactor_memory.core.context.blocks import FACTS, NARRATIVE, Frame
-from reactor_memory.models import LONGEST_TURN_SEGMENTS, BlockLine, Form, Message, Pin, Value
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Pin, Value
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import Form
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
 """How the memory of a context relates to the log.

@@ -9,7 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reactor_memory.errors import LimitExceededError
-from reactor_memory.models import BranchRange, PostedSummary, Segment, Session
+from reactor_memory.models import BranchRange, Session
+from reactor_memory.models.ledger import PostedSummary, Segment
 
 FORK_SEPARATOR = "~"
 

@@ -7,7 +7,7 @@ from typing import Any
 from reactor_memory.core.log.rows import key_of, layout_from, layout_values
 from reactor_memory.core.log.summaries import get_summary_head, hold
 from reactor_memory.database.operations import Query, Steps
-from reactor_memory.models import Layout
+from reactor_memory.models.block_lines import Layout
 
 
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:

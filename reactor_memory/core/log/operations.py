@@ -55,7 +55,6 @@ from reactor_memory.models import (
     LARGEST,
     BranchRange,
     IdleGroup,
-    Layout,
     Message,
     Pin,
     Session,
@@ -63,6 +62,7 @@ from reactor_memory.models import (
     SessionPreview,
     is_posted_summary,
 )
+from reactor_memory.models.block_lines import Layout
 
 MessageKey: TypeAlias = tuple[str, str, int]
 """Group, conversation and seq of a stored message."""

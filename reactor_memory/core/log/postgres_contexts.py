@@ -21,7 +21,9 @@ from reactor_memory.core.log.rows import (
 from reactor_memory.core.ports import ContextQuery, ContextRows
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
-from reactor_memory.models import Layout, Message, Pin, Session, SummaryHead
+from reactor_memory.models import Message, Pin, Session
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import SummaryHead
 
 _LEAN_MESSAGE_TOKENS = 32
 """Seldom has a session fewer tokens a message. While no layout tells how much to read, a longer one than this allows

@@ -14,28 +14,9 @@ import msgspec
 
 from reactor_memory.core.log.branches import group_of, root_branch
 from reactor_memory.database.operations import Row
-from reactor_memory.models import (
-    BlockLine,
-    BlockLines,
-    BranchRange,
-    Fact,
-    FactCorrection,
-    Form,
-    JsonObject,
-    Layout,
-    Message,
-    Pin,
-    RangeSummary,
-    Segment,
-    Session,
-    Summary,
-    SummaryHead,
-    ToolCall,
-    Usage,
-    WorkState,
-    line_details,
-    lines_text,
-)
+from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Session, ToolCall, WorkState
+from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
+from reactor_memory.models.ledger import Fact, FactCorrection, Form, RangeSummary, Segment, Summary, SummaryHead, Usage
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _READER = json.JSONDecoder()

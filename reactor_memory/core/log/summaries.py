@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.log.rows import key_of, summary_from, summary_head_from
 from reactor_memory.database.operations import Query, Steps
-from reactor_memory.models import Summary, SummaryHead
+from reactor_memory.models.ledger import Summary, SummaryHead
 
 
 def get_summary(session_id: str) -> Steps[Summary | None]:

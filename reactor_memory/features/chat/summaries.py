@@ -10,7 +10,8 @@ from reactor_memory.features.chat.coverage import CoverageWatch
 from reactor_memory.features.chat.replies import Progress, Reply
 from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.pins.pins import Pins
-from reactor_memory.models import Session, Summary, SummaryHead, Value
+from reactor_memory.models import Session, Value
+from reactor_memory.models.ledger import Summary, SummaryHead
 
 PROGRESS_SECONDS = 0.5
 MAX_SECONDS = 600.0

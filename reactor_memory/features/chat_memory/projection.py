@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from reactor_memory.models import Message, RangeSummary, Value
+from reactor_memory.models import Message, Value
+from reactor_memory.models.ledger import RangeSummary
 
 View: TypeAlias = Literal["full", "effective", "originals"]
 """``full``: what is in view and every summary. ``effective``: summaries hide what they stand for. ``originals``: the

@@ -29,7 +29,8 @@ from reactor_memory.features.chat_memory.projection import (
 )
 from reactor_memory.features.erasure.eraser import Erasure
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import Message, RangeSummary
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import RangeSummary
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,8 @@ from reactor_memory.features.facts.amendment_fold import amended, overruled
 from reactor_memory.features.facts.merge import successors
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.tracing import MessageView, pages_of
-from reactor_memory.models import Fact, Ledger, PinTarget, Session, Summary
+from reactor_memory.models import PinTarget, Session
+from reactor_memory.models.ledger import Fact, Ledger, Summary
 
 
 class Explainer:

@@ -24,7 +24,9 @@ from reactor_memory.features.facts.rendering import (
     render_lines,
     render_narrative,
 )
-from reactor_memory.models import BlockLine, Fact, Pin, PostedSummary, Segment, Value
+from reactor_memory.models import Pin, Value
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import Fact, PostedSummary, Segment
 
 LineReason: TypeAlias = (
     Reason | Literal["below_floor"]  # dropped when the window last moved: its rank is below the one that lines needed

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from reactor_memory.models import Fact, FactCorrection
+from reactor_memory.models.ledger import Fact, FactCorrection
 
 
 def amended(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> tuple[Fact, ...]:

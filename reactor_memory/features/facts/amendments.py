@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import ArchivedRanges, BranchRange, FactCorrection, PostedSummary
+from reactor_memory.models import ArchivedRanges, BranchRange
+from reactor_memory.models.ledger import FactCorrection, PostedSummary
 
 
 class SqlAmendments:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from reactor_memory.core.log.archived_ranges import Ranges, is_within, overlaps
-from reactor_memory.models import Fact, Ledger, Segment
+from reactor_memory.models.ledger import Fact, Ledger, Segment
 
 
 def ledger_without_cleared(ledger: Ledger, cleared: Ranges) -> Ledger:

@@ -13,7 +13,8 @@ from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.merge import fold, position
-from reactor_memory.models import Fact, FactCorrection, Session
+from reactor_memory.models import Session
+from reactor_memory.models.ledger import Fact, FactCorrection
 
 MAX_VALUE_CHARACTERS = 2000
 

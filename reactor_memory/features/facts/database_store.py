@@ -8,17 +8,9 @@ from reactor_memory.core.log import background_work, context_layouts, summaries
 from reactor_memory.core.ports import EVER, Ahead, ErasedBranch, LedgerFold
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import (
-    BranchRange,
-    Fact,
-    Layout,
-    Lease,
-    Ledger,
-    Segment,
-    Summary,
-    SummaryHead,
-    WorkState,
-)
+from reactor_memory.models import BranchRange, Lease, WorkState
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
 
 
 class SqlSummaryStore:

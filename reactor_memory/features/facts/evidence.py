@@ -14,7 +14,8 @@ from typing import get_args
 
 import msgspec
 
-from reactor_memory.models import Act, Category, Fact, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Act, Category, Fact
 from reactor_memory.text.spans import arguments_of, decode, leaves, sentences
 
 MAX_VALUE_CHARACTERS = 256

@@ -12,7 +12,8 @@ from reactor_memory.core.ports import Summarizer
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.provider_guard import ProviderGuard
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message, Value, is_kept_by_author
+from reactor_memory.models import Message, Value, is_kept_by_author
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 
 logger = logging.getLogger(__name__)
 

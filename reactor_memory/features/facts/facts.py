@@ -14,7 +14,8 @@ from reactor_memory.features.facts.corrector import Corrector
 from reactor_memory.features.facts.merge import as_of, fold
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.tracing import TracedFact, Tracer
-from reactor_memory.models import Fact, Ledger, Segment, Session
+from reactor_memory.models import Session
+from reactor_memory.models.ledger import Fact, Ledger, Segment
 
 
 class Facts(Corrector):

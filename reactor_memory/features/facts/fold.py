@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reactor_memory.features.facts.merge import fold_into, refold
-from reactor_memory.models import Fact, Ledger, Segment, Summary
+from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary
 
 
 class SummaryFold:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from reactor_memory.models import RULED, SETTLED, BlockLine
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import RULED, SETTLED
 
 Rank: TypeAlias = tuple[float, int]
 """The value of a line and the newest message that it was made from."""

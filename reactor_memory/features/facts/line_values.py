@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from reactor_memory.models import SETTLED, BlockLine, Fact
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import SETTLED, Fact
 from reactor_memory.text.caches import memo
 from reactor_memory.text.words import COMMON_WORDS, PICTURE_MARK, STOP_WORDS, Sentence, read_sentences
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.amendment_fold import amended
-from reactor_memory.models import Fact, Ledger, PostedSummary, Segment, Summary, facts_to_json
+from reactor_memory.models.ledger import Fact, Ledger, PostedSummary, Segment, Summary, facts_to_json
 from reactor_memory.text.spans import sentences
 
 Count: TypeAlias = Callable[[str], int]

@@ -29,16 +29,13 @@ from reactor_memory.core.ports import SUMMARIZE, ErasedBranch, LedgerFold
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
-from reactor_memory.models import (
-    LARGEST,
-    BranchRange,
+from reactor_memory.models import LARGEST, BranchRange, Lease, Session
+from reactor_memory.models.ledger import (
     Fact,
     FactCorrection,
-    Lease,
     Ledger,
     PostedSummary,
     Segment,
-    Session,
     Spending,
     Summary,
     SummaryHead,

@@ -13,7 +13,8 @@ from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError, SummarizationError
 from reactor_memory.features.facts.spending_caps import SpendingCaps
 from reactor_memory.features.redaction import redacted, redacted_known
-from reactor_memory.models import NOTHING_KNOWN, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Known
 
 T = TypeVar("T")
 

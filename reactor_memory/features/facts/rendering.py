@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.line_values import revalued
-from reactor_memory.models import RULED, SETTLED, BlockLine, Fact, Form
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import RULED, SETTLED, Fact, Form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates
 from reactor_memory.text.skeleton import skeleton

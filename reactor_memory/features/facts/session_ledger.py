@@ -8,7 +8,8 @@ from itertools import accumulate, takewhile
 from msgspec.structs import replace
 
 from reactor_memory.core.ports import SummaryStore
-from reactor_memory.models import Fact, KnownNames, Ledger, Session
+from reactor_memory.models import Session
+from reactor_memory.models.ledger import Fact, KnownNames, Ledger
 
 MAX_NAMES = 40
 MAX_KEYS = 8

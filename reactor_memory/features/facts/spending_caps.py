@@ -11,7 +11,7 @@ import logging
 from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import Spending
+from reactor_memory.models.ledger import Spending
 
 log = logging.getLogger(__name__)
 

@@ -15,17 +15,9 @@ from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.rendering import render_facts, render_narrative
-from reactor_memory.models import (
-    BlockLine,
-    Fact,
-    Form,
-    Layout,
-    Message,
-    Session,
-    Summary,
-    SummaryHead,
-    is_posted_summary,
-)
+from reactor_memory.models import Message, Session, is_posted_summary
+from reactor_memory.models.block_lines import BlockLine, Layout
+from reactor_memory.models.ledger import Fact, Form, Summary, SummaryHead
 
 CROWDED = 2.5
 """From so many times the tokens that there is room for, lines give up the small words that link the others. The facts

@@ -11,7 +11,8 @@ from reactor_memory.features.facts.amendment_fold import amended, overruled, unt
 from reactor_memory.features.facts.evidence import evidence_text, quote
 from reactor_memory.features.facts.merge import fold, position, successors
 from reactor_memory.features.redaction import redacted
-from reactor_memory.models import Fact, Ledger, Message, Session, Value
+from reactor_memory.models import Message, Session, Value
+from reactor_memory.models.ledger import Fact, Ledger
 
 PAGE = 500
 

@@ -14,7 +14,8 @@ from reactor_memory.core.context.blocks import block_text
 from reactor_memory.core.context.pinned import PINNED_FACT_HEADER, pinned_message
 from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.models import Fact, Message, Pin, PinTarget, Role
+from reactor_memory.models import Message, Pin, PinTarget, Role
+from reactor_memory.models.ledger import Fact
 
 INSTEAD = "unpin something"
 

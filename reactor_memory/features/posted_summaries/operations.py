@@ -13,7 +13,8 @@ from reactor_memory.core.ports import LedgerFold, PostRequest
 from reactor_memory.database.operations import Batch, Query, Rows, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import TITLE_KEY, BranchRange, Message, PostedSummary, Session
+from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.ledger import TITLE_KEY, PostedSummary
 
 MESSAGE_COLUMNS = 14
 """Of a row of `messages_to_export`; then comes what a store keeps beside the message."""

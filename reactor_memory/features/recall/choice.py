@@ -18,7 +18,9 @@ from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exc
 from reactor_memory.features.recall.days import asked_days
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.gate import Name, fold_text, holds
-from reactor_memory.models import LARGEST, BlockLine, Fact, Message, Value
+from reactor_memory.models import LARGEST, Message, Value
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import Fact
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 
 MAX_QUERY_TERMS = 32

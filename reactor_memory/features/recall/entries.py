@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reactor_memory.core.ports import IndexEntry, IndexPart
 from reactor_memory.features.recall.days import day_words
-from reactor_memory.models import Fact, Message, Segment, is_kept_by_author, is_posted_summary
+from reactor_memory.models import Message, is_kept_by_author, is_posted_summary
+from reactor_memory.models.ledger import Fact, Segment
 from reactor_memory.text.spans import arguments_of, leaves
 
 MAX_ENTRY_CHARACTERS = 20_000

@@ -33,7 +33,8 @@ from reactor_memory.features.recall.entries import attributed, message_entries, 
 from reactor_memory.features.recall.gate import Name, known, names, outside
 from reactor_memory.features.recall.ranking import Postings, joined, scored
 from reactor_memory.features.redaction import redacted, unredacted
-from reactor_memory.models import LARGEST, Fact, Message, SearchHit, Session, Value
+from reactor_memory.models import LARGEST, Message, SearchHit, Session, Value
+from reactor_memory.models.ledger import Fact
 
 log = logging.getLogger(__name__)
 

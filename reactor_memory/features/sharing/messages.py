@@ -28,7 +28,6 @@ from reactor_memory.features.sharing.repeated_requests import batch_key
 from reactor_memory.models import (
     JsonObject,
     Message,
-    PostedShown,
     Role,
     Session,
     ToolCall,
@@ -38,6 +37,7 @@ from reactor_memory.models import (
     is_kept_by_author,
     is_posted_summary,
 )
+from reactor_memory.models.ledger import PostedShown
 
 CONTINUED = 200
 """Messages of the log that follow at most, if nobody says how many."""

@@ -12,6 +12,9 @@ from typing import Literal, TypeAlias
 from reactor_memory.core.ports import AppendRequest
 from reactor_memory.models import JsonObject, Message, Session, Value
 
+AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
+"""What a member of a shared conversation may do."""
+
 LEVELS: tuple[AccessLevel, ...] = ("reader", "writer", "manager", "owner")
 """From the least to the most."""
 
@@ -123,10 +126,6 @@ class MessagesQuery(Value, frozen=True, kw_only=True):
     after: int = 0
     until: int | None = None
     limit: int = 50
-
-
-AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
-"""What a member of a shared conversation may do (`reactor_memory.features.sharing.models`)."""
 
 
 class Membership(Value, frozen=True, kw_only=True):

@@ -11,7 +11,8 @@ from reactor_memory.core.ports import Condensed, Summarizer
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.rendering import plain, render_facts
 from reactor_memory.features.tiers.portions import Count, shortened
-from reactor_memory.models import Extraction, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Extraction
 from reactor_memory.text.spans import sentences
 from reactor_memory.text.words import read_sentences
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import BranchRange, RangeSummary, Session
+from reactor_memory.models import BranchRange, Session
+from reactor_memory.models.ledger import RangeSummary
 
 
 def shown(

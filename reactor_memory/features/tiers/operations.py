@@ -34,7 +34,8 @@ from reactor_memory.features.tiers.covered_ranges import (
     restorable,
     shown,
 )
-from reactor_memory.models import BranchRange, Message, RangeSummary, Session
+from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.ledger import RangeSummary
 
 
 def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:

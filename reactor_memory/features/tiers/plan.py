@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, Tiers, TierSizes, classify, split
-from reactor_memory.models import Message, RangeSummary, Session, Value
+from reactor_memory.models import Message, Session, Value
+from reactor_memory.models.ledger import RangeSummary
 
 Run: TypeAlias = tuple[Message, ...]
 """Messages in view with no summary between them."""

@@ -16,7 +16,8 @@ from reactor_memory.features.facts.rendering import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.plan import Step, View, Writing, covered_until, view_of
 from reactor_memory.features.tiers.writer import TierWriter
-from reactor_memory.models import RangeSummary, Retention, Session, Value
+from reactor_memory.models import Session, Value
+from reactor_memory.models.ledger import RangeSummary, Retention
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes, is_complete
 from reactor_memory.features.tiers.plan import Step, View, plan
 from reactor_memory.features.tiers.ranges import Ranges
-from reactor_memory.models import RangeSummary, Session, Value
+from reactor_memory.models import Session, Value
+from reactor_memory.models.ledger import RangeSummary
 
 log = logging.getLogger(__name__)
 

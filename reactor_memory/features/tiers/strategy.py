@@ -17,7 +17,9 @@ from reactor_memory.features.facts.rendering import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.classification import COMPRESSED
 from reactor_memory.features.tiers.plan import covered_until, uncovered
-from reactor_memory.models import BlockLine, Message, RangeSummary, Value
+from reactor_memory.models import Message, Value
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import RangeSummary
 from reactor_memory.text.caches import memo
 
 COMPRESSED_HEADER = "Conversation History (compressed):"

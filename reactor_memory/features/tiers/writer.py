@@ -14,7 +14,8 @@ from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.tiers.classification import Level
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.portions import CUT, portions, shortened
-from reactor_memory.models import Message, Usage, Value, is_kept_by_author
+from reactor_memory.models import Message, Value, is_kept_by_author
+from reactor_memory.models.ledger import Usage
 
 MOST_ROUNDS = 4
 """So often texts of texts are made of what is too long for one question; each round shortens at least by half."""

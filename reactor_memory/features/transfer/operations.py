@@ -40,7 +40,8 @@ from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
 from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
 from reactor_memory.features.tiers.operations import range_summaries
-from reactor_memory.models import LARGEST, FactCorrection, JsonObject, Message, Pin, RangeSummary, Session, Value
+from reactor_memory.models import LARGEST, JsonObject, Message, Pin, Session, Value
+from reactor_memory.models.ledger import FactCorrection, RangeSummary
 
 COPY = "copy"
 """The kind of the row of background work that a conversation has until it was imported to its end."""

@@ -22,7 +22,8 @@ from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import Archived, Layout, Message, Pin, ToolCall
+from reactor_memory.models import Archived, Message, Pin, ToolCall
+from reactor_memory.models.block_lines import Layout
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs

@@ -10,7 +10,8 @@ from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.pins import operations as pin_operations
-from reactor_memory.models import FactCorrection, Ledger, Session, Summary
+from reactor_memory.models import Session
+from reactor_memory.models.ledger import FactCorrection, Ledger, Summary
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.summaries import Store, claimed, fact, folded, layout, ledger_of, seal, segment, session_of

@@ -24,7 +24,8 @@ from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import Ledger, Message, PostedSummary, Summary, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Ledger, PostedSummary, Summary
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

@@ -21,7 +21,8 @@ from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.posted_summaries import operations as posted_summaries
-from reactor_memory.models import Message, PostedSummary, Summary
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import PostedSummary, Summary
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 from reactor_memory.testing.log import seqs, texts

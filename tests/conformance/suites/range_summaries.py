@@ -22,7 +22,8 @@ from reactor_memory.errors import (
 )
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import Message, RangeSummary, Retention, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import RangeSummary, Retention
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

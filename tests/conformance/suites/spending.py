@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import Spending
+from reactor_memory.models.ledger import Spending
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.summaries import Store

@@ -26,7 +26,8 @@ from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.features.transfer.copy import PAGE, SessionCopier
 from reactor_memory.features.transfer.operations import StoredMessage, list_users
-from reactor_memory.models import FactCorrection, Message, PostedSummary, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import FactCorrection, PostedSummary
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs

@@ -10,7 +10,7 @@ import pytest
 
 from reactor_memory.core.ports import SUMMARIZE
 from reactor_memory.features.erasure import operations as erasure
-from reactor_memory.models import Segment, Summary
+from reactor_memory.models.ledger import Segment, Summary
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
 from tests.stores import postgres_store

@@ -22,7 +22,8 @@ from reactor_memory.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from reactor_memory.models import Layout, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.block_lines import Layout
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from tests.stores import SqlStore, postgres_store
 

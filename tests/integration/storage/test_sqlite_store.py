@@ -33,7 +33,9 @@ from reactor_memory.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from reactor_memory.models import Layout, Message, Summary
+from reactor_memory.models import Message
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import Summary
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summaries import fact, layout, segment
 from tests.interruption import cancelled_at

@@ -11,7 +11,9 @@ from typing import Any
 from reactor_memory.core.log.branches import ranges_between
 from reactor_memory.core.ports import Appended
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError, SessionOwnershipError
-from reactor_memory.models import BranchRange, Fact, Layout, Message, Segment, Session, Summary
+from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import Fact, Segment, Summary
 
 
 @dataclass

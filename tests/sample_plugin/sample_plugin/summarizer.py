@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 from reactor_memory.wiring.settings import Settings
 
 

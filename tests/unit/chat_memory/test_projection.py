@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.features.chat_memory.projection import gaps, merged, metadata_of, summary_message
-from reactor_memory.models import Message, RangeSummary
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import RangeSummary
 
 
 def summary(start: int, end: int, time: int = 0) -> RangeSummary:

@@ -6,7 +6,7 @@ from typing import Any
 
 from reactor_memory.cli.eval_run import Result
 from reactor_memory.evaluation.pricing import Traffic
-from reactor_memory.models import Usage
+from reactor_memory.models.ledger import Usage
 
 
 def result(**fields: Any) -> Result:

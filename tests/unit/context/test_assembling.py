@@ -22,7 +22,8 @@ from reactor_memory.core.context.report import Context, ReportEntry
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.errors import BudgetExceededError, StoreCorruptError
-from reactor_memory.models import BlockLine, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from tests.tables import each_row

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.features.facts.line_values import REPLACED, revalued, still_said, word_pairs
-from reactor_memory.models import RULED, Act, BlockLine, Fact, Role
+from reactor_memory.models import Role
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import RULED, Act, Fact
 
 SAYINGS = (
     "ferry for Anna Brook leaves at nine",

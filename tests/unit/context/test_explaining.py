@@ -21,7 +21,9 @@ from reactor_memory.features.explain.explanation import (
 )
 from reactor_memory.features.facts.rendering import render_facts, render_narrative
 from reactor_memory.features.pins.placement import fact_text
-from reactor_memory.models import BlockLine, Fact, Message, Segment
+from reactor_memory.models import Message
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import Fact, Segment
 from tests.tables import each_row
 from tests.unit.context.histories import count, count_text, pinned, stored
 

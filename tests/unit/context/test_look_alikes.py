@@ -23,7 +23,8 @@ from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.rendering import render_facts, render_narrative
 from reactor_memory.features.notes.block import NotesRenderer
 from reactor_memory.features.pins.placement import fact_text
-from reactor_memory.models import Fact, Form, Message, Pin
+from reactor_memory.models import Message, Pin
+from reactor_memory.models.ledger import Fact, Form
 
 HOW_MANY = 5_000
 BATCH = 50

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.features.facts.line_choice import LOWEST, Room, choose, share_out
-from reactor_memory.models import SETTLED, BlockLine
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import SETTLED
 
 DONE = SETTLED + 0.06
 """The worth of a call that was made: of its decision, and of one detail."""

@@ -11,7 +11,8 @@ from reactor_memory.core.context.blocks import NOTICE
 from reactor_memory.core.context.pinned import pinned_message, pins_cost, text_hash
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.pins.placement import check_pinnable, fact_text, pinnable_facts
-from reactor_memory.models import Fact, Message, Role, ToolCall
+from reactor_memory.models import Message, Role, ToolCall
+from reactor_memory.models.ledger import Fact
 from tests.tables import each_row
 from tests.unit.context.histories import count, pinned
 

@@ -20,7 +20,8 @@ from reactor_memory.features.recall.choice import (
 from reactor_memory.features.recall.entries import fact_entries, message_entries
 from reactor_memory.features.recall.gate import names
 from reactor_memory.features.recall.ranking import Postings, scored
-from reactor_memory.models import LARGEST, Fact, Message, ToolCall
+from reactor_memory.models import LARGEST, Message, ToolCall
+from reactor_memory.models.ledger import Fact
 
 NOTHING_SHOWN = Shown(lines=frozenset(), window=(), first_safe=LARGEST)
 

@@ -20,7 +20,7 @@ from reactor_memory.features.facts.rendering import (
     render_facts,
     render_narrative,
 )
-from reactor_memory.models import SETTLED, Fact, Form
+from reactor_memory.models.ledger import SETTLED, Fact, Form
 from tests.tables import each_row
 
 WORDS = ("check_in_date", "party_size", "from_city", "quantity", "day", "is_late")

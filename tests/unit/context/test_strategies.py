@@ -15,7 +15,9 @@ from reactor_memory.core.context.strategy import Plan, PlanRequest, TakeLast
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.ports import ContextRows
 from reactor_memory.features.facts.strategies import Hierarchical
-from reactor_memory.models import Fact, Layout, Message, Session, Summary, SummaryHead, ToolCall, facts_to_json
+from reactor_memory.models import Message, Session, ToolCall
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.ledger import Fact, Summary, SummaryHead, facts_to_json
 from tests.tables import each_row
 
 SIZE = 10

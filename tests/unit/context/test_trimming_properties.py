@@ -15,7 +15,8 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.turns import find_orphans
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.models import BlockLine, Message
+from reactor_memory.models import Message
+from reactor_memory.models.block_lines import BlockLine
 from tests.unit.context.histories import MARK, budgets, count, count_text, logs, pinned, plain_histories, text, turns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a turn of 200 messages is large

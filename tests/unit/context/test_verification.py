@@ -12,7 +12,8 @@ from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import Context, ReportEntry, digest
 from reactor_memory.core.context.verification import verify
-from reactor_memory.models import BlockLine, Message, Pin, ToolCall
+from reactor_memory.models import Message, Pin, ToolCall
+from reactor_memory.models.block_lines import BlockLine
 from tests.tables import each_row
 from tests.unit.context.histories import THOUGHT, count, count_text, pinned, stored
 

@@ -9,7 +9,8 @@ import pytest
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.metering import MeteredSummarizer
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message, Usage
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known, Usage
 from tests.unit.evaluation.contexts import WordCounter
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,8 @@ from reactor_memory.core.ports import ContextRows
 from reactor_memory.evaluation.rolling import RollingLimits, RollingStrategy
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STRATEGIES, replays_of, sections_of
-from reactor_memory.models import Message, Session, Summary, ToolCall
+from reactor_memory.models import Message, Session, ToolCall
+from reactor_memory.models.ledger import Summary
 from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio

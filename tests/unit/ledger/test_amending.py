@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reactor_memory.features.facts.amendment_fold import amended, overruled, until
 from reactor_memory.features.facts.merge import as_of, fold, refold
-from reactor_memory.models import Fact, FactCorrection, Ledger
+from reactor_memory.models.ledger import Fact, FactCorrection, Ledger
 
 names = st.tuples(st.sampled_from("ab"), st.sampled_from("xy"))
 facts = st.lists(

@@ -17,7 +17,8 @@ from reactor_memory.features.facts.evidence import (
     verify_facts,
     verify_narrative,
 )
-from reactor_memory.models import Fact, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Fact
 from tests.tables import each_row
 
 ORDER = Message.assistant(

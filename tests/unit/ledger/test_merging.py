@@ -18,7 +18,7 @@ from reactor_memory.features.facts.merge import (
     successors,
     working_set,
 )
-from reactor_memory.models import Fact, Ledger, Segment, Summary
+from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary
 
 
 def words(text: str) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.features.facts.merge import fold_into, posted_lines, refold
-from reactor_memory.models import Ledger, PostedSummary, Segment, Summary
+from reactor_memory.models.ledger import Ledger, PostedSummary, Segment, Summary
 from reactor_memory.text.spans import sentences
 
 texts = st.text(st.sampled_from("abc.!? \n\u2028漢。-"), max_size=40)

@@ -11,7 +11,8 @@ from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import SETTLED, Extraction, Fact, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import SETTLED, Extraction, Fact
 from tests.tables import each_row
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,8 @@ import pytest
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
-from reactor_memory.models import Message, Usage
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Usage
 from reactor_memory.providers.questions import Reply, Request
 from reactor_memory.tokens.estimate import EstimateCounter
 

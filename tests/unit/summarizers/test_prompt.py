@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.summarizers.answer import _AnsweredFact, _Told
 from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, build_request
 from reactor_memory.features.facts.summarizers.records import chunks, records_of
-from reactor_memory.models import Fact, Known, KnownNames, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Fact, Known, KnownNames
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.tables import each_row
 

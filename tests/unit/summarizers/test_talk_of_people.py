@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models import Fact, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Fact
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, 
 from reactor_memory.features.tiers.ranges import Ranges
 from reactor_memory.features.tiers.service import ProgressiveTiers, TierOptions
 from reactor_memory.features.tiers.writer import TextForm, TextForms, TierWriter
-from reactor_memory.models import Retention
+from reactor_memory.models.ledger import Retention
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.stores import SqlStore

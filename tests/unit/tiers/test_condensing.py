@@ -6,7 +6,8 @@ import pytest
 
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.features.tiers.condenser import ExtractionCondenser
-from reactor_memory.models import Extraction, Fact, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.unit.context.histories import count_text
 

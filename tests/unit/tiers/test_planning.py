@@ -17,7 +17,8 @@ from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.features.tiers.plan import View, covered_until, plan, view_of
 from reactor_memory.features.tiers.service import ProgressiveTiers, TierReport
-from reactor_memory.models import Message, RangeSummary
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import RangeSummary
 from reactor_memory.testing import ScriptedCondenser, append_messages
 from tests.stores import SqlStore, memory_store
 from tests.unit.context.histories import stored, turns

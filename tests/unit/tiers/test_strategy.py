@@ -12,7 +12,8 @@ from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import ContextRows
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.strategy import Placement, Progressive
-from reactor_memory.models import BranchRange, Message, RangeSummary, Session
+from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.ledger import RangeSummary
 from tests.unit.context.histories import count, count_text
 from tests.unit.tiers.test_planning import summary, talk
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 
 from reactor_memory.errors import SummarizationError
-from reactor_memory.models import Act, Category, Extraction, Fact
+from reactor_memory.models.ledger import Act, Category, Extraction, Fact
 
 MAX_ANSWER_CHARACTERS = 1_000_000
 MAX_FACTS = 1000

@@ -19,7 +19,8 @@ from reactor_memory.features.facts.summarizers.tool_facts import (
     action_score,
     exchanges,
 )
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.spans import leaves
 from reactor_memory.text.words import Sentence, read_sentences
 

@@ -15,7 +15,8 @@ from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.features.facts.summarizers.prompt import PROMPT_VERSION, build_condense_request, build_request
 from reactor_memory.features.facts.summarizers.records import Record, chunks, records_of
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Known, Message, Usage
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known, Usage
 from reactor_memory.providers.questions import Reply, Request
 from reactor_memory.text.spans import sentences
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from reactor_memory.features.facts.summarizers.records import Record, to_json
-from reactor_memory.models import NOTHING_KNOWN, Act, Category, Fact, Known
+from reactor_memory.models.ledger import NOTHING_KNOWN, Act, Category, Fact, Known
 from reactor_memory.providers.questions import Request
 
 PROMPT_VERSION = "2"

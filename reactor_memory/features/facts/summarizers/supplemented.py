@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from reactor_memory.core.ports import Condenser, Summarizer
 from reactor_memory.features.facts.evidence import verify_facts
-from reactor_memory.models import NOTHING_KNOWN, Extraction, Fact, Known, Message
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.words import read_sentences
 
 TOLD = 0.6

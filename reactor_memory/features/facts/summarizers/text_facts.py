@@ -33,7 +33,8 @@ from reactor_memory.features.facts.summarizers.statements import (
     telling,
 )
 from reactor_memory.features.facts.summarizers.talk import Talk, Told
-from reactor_memory.models import NOTED_SALIENCE, Act, Category, Fact, Message, Role
+from reactor_memory.models import Message, Role
+from reactor_memory.models.ledger import NOTED_SALIENCE, Act, Category, Fact
 from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times
 from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
 

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.summarizers.lexicon import AFFIRMATION, READ_VERBS
-from reactor_memory.models import Category, Fact, Message, ToolCall
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Category, Fact
 from reactor_memory.text.spans import arguments_of, decode, leaf_text, leaves
 from reactor_memory.text.words import MONTHS
 
