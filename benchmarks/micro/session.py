@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import PlanRequest
-from reactor_memory.core.ports import ContextRows
+from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.evaluation.transcripts import read_lines
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.merge import refold

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reactor_memory.core.ports import EVER, Ahead
+from reactor_memory.core.ports.requests import EVER, Ahead
 from reactor_memory.models import Lease, WorkState
 
 RELEASE_SECONDS = 2.0

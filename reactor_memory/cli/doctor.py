@@ -10,7 +10,7 @@ from operator import attrgetter
 import reactor_memory
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.core.log import background_work
-from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value, WorkState
 from reactor_memory.wiring.container import Container

@@ -18,14 +18,8 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.pinned import pins_cost
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
-from reactor_memory.core.ports import (
-    BackgroundWork,
-    ContextQuery,
-    ContextRows,
-    ContextSource,
-    MessageStore,
-    SummaryStore,
-)
+from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
+from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, SearchHit, Session, Value, is_kept_by_author, is_posted_summary

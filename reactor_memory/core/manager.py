@@ -19,9 +19,6 @@ from reactor_memory.core.log import archiving
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import check_fork_depth
 from reactor_memory.core.ports import (
-    SUMMARIZE,
-    Appended,
-    AppendRequest,
     BackgroundWork,
     Clock,
     Elsewhere,
@@ -30,6 +27,7 @@ from reactor_memory.core.ports import (
     SummaryPoster,
     SummaryStore,
 )
+from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest
 from reactor_memory.core.turn import Turn
 from reactor_memory.core.validation import (
     MessageLimits,

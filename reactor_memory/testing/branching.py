@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from reactor_memory.core.ports import Appended, ContextQuery, MessageStore
+from reactor_memory.core.ports import MessageStore
+from reactor_memory.core.ports.requests import Appended, ContextQuery
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.models import Message, Session
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Appended, AppendRequest, MessageStore
+from reactor_memory.core.ports import MessageStore
+from reactor_memory.core.ports.requests import Appended, AppendRequest
 from reactor_memory.models import Message, Pin
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import anyio
 
-from reactor_memory.core.ports import Condensed, Condenser
+from reactor_memory.core.ports import Condenser
+from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.models import Message, Value
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known, Usage
 

@@ -9,7 +9,8 @@ from functools import partial
 import anyio
 import pytest
 
-from reactor_memory.core.ports import ContextQuery, ContextRows, MessageStore
+from reactor_memory.core.ports import MessageStore
+from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionError, SessionNotFoundError
 from reactor_memory.models import Message, SessionPreview
 from reactor_memory.testing.branching import fork

@@ -6,7 +6,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Appended, AppendRequest, ContextQuery, LedgerFold, MessageStore
+from reactor_memory.core.ports import LedgerFold, MessageStore
+from reactor_memory.core.ports.requests import Appended, AppendRequest, ContextQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     SessionNotFoundError,

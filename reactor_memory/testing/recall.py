@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.core.ports import IndexAnswer, IndexPart, RecallIndex, RecallQuery
+from reactor_memory.core.ports import RecallIndex
+from reactor_memory.core.ports.requests import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.features.recall.entries import part_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact

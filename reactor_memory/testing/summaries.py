@@ -9,7 +9,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import SUMMARIZE, ContextQuery, MessageStore, SummaryStore
+from reactor_memory.core.ports import MessageStore, SummaryStore
+from reactor_memory.core.ports.requests import SUMMARIZE, ContextQuery
 from reactor_memory.errors import SessionDeletedError
 from reactor_memory.models import Lease, Session
 from reactor_memory.models.block_lines import BlockLine, Layout

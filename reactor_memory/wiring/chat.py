@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from reactor_memory.core.ports import ChatModel
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.features.chat.chat_model import ChatModel
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reactor_memory.core.ports import MemoryManagementStrategy
+from reactor_memory.features.chat_memory.memory_management import MemoryManagementStrategy
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.selection import named_by
 from reactor_memory.wiring.settings import Settings

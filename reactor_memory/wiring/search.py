@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Ahead, Clock, Embedder, MessageStore, Redactor
+from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
+from reactor_memory.core.ports.requests import Ahead
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.wiring.plugins import ConditionReport

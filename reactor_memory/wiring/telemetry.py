@@ -22,7 +22,7 @@ from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import Appended, AppendRequest, Condensed
+from reactor_memory.core.ports.requests import Appended, AppendRequest, Condensed
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.recall.recaller import Question, Recaller
 from reactor_memory.features.tiers.plan import Writing

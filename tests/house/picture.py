@@ -63,7 +63,7 @@ def _run(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 def room_of(module: str) -> str:
     """The folder below the package; of the core and the features the one below that. The ports are a room, too."""
     parts = module.removesuffix(".__init__").split(".")
-    if parts == ["core", "ports"]:
+    if parts[:2] == ["core", "ports"]:
         return "core.ports"
     return ".".join(parts[:2]) if parts[0] == "features" or (parts[0] == "core" and len(parts) > 2) else parts[0]
 

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from reactor_memory.core.ports import ChatModel
 from reactor_memory.errors import ChatModelError, ConfigurationError
+from reactor_memory.features.chat.chat_model import ChatModel
 from reactor_memory.features.chat.echo import EchoModel
 from reactor_memory.features.chat.gemini import GeminiChatModel
 from reactor_memory.features.chat.openai import OpenAIChatModel

@@ -13,7 +13,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, Message, SummarizationError, open_container
-from reactor_memory.core.ports import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
+from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.sharing.principals import Principal

@@ -14,7 +14,8 @@ from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
-from reactor_memory.core.ports import INDEX_SEARCH, Redactor
+from reactor_memory.core.ports import Redactor
+from reactor_memory.core.ports.requests import INDEX_SEARCH
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
 from reactor_memory.features.redaction import unredacted

@@ -11,7 +11,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
 from reactor_memory.core.log import background_work
-from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.facts.database_store import SqlSummaryStore
 from reactor_memory.features.facts.extractor import ANSWERED

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports import IndexAnswer, IndexHit, RecallQuery
+from reactor_memory.core.ports.requests import IndexAnswer, IndexHit, RecallQuery
 from reactor_memory.features.recall.database_index import NoRecallIndex
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from reactor_memory.core.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.core.context.selection import Count, newest
-from reactor_memory.core.ports import ContextRows
+from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.models import Value
 from reactor_memory.models.block_lines import Layout
 

@@ -8,7 +8,7 @@ from itertools import chain
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, message_values
-from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest
+from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest
 from reactor_memory.database.operations import GroupedWrite, Query, Steps, Values
 
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from reactor_memory.core.log.rows import key_of, to_json, work_state_from
-from reactor_memory.core.ports import EVER, Ahead
+from reactor_memory.core.ports.requests import EVER, Ahead
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.models import LARGEST, Lease, WorkState
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 
-from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.hooks import HOOKS
-from reactor_memory.core.ports import StoreHealth
+from reactor_memory.core.ports.requests import StoreHealth
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
-from reactor_memory.database.operations import Query, Statement, Steps
+from reactor_memory.database.operations import Query, Rows, Statement, Steps
 from reactor_memory.database.schema import read_revision
 
 SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
@@ -87,7 +86,7 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
             *of_features,
             *(detail for part in rest for detail in part),
         ),
-        problems=log.gap_problems(gaps),
+        problems=gap_problems(gaps),
     )
 
 
@@ -96,3 +95,8 @@ def _several_processes() -> str:
         return "may write to the file"
     safe = ".".join(map(str, SAFE_WITH_SEVERAL_PROCESSES))
     return f"better not write to the file at once: SQLite is older than {safe}"
+
+
+def gap_problems(rows: Rows) -> tuple[str, ...]:
+    """The answer of the query `gaps` in words."""
+    return tuple(f"session {row[0]!r}: its counter and its messages disagree" for row in rows)

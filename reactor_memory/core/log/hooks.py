@@ -7,7 +7,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import ClassVar
 
-from reactor_memory.core.ports import ErasedBranch, LedgerFold
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import ErasedBranch
 from reactor_memory.database.operations import Steps
 from reactor_memory.models import BranchRange, Session, Value
 

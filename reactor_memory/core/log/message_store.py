@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reactor_memory.core.log import deletion, listing
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.appends import APPENDS
-from reactor_memory.core.ports import (
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import (
     Appended,
     AppendRequest,
     ContextQuery,
     ContextRows,
-    LedgerFold,
     StoreHealth,
     Withdrawn,
 )
@@ -74,7 +75,7 @@ class SqlMessageStore:
         return await self._database.read(log.read_background, session_id, after=after, limit=limit)
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        return await self._database.read(log.list_sessions, user_id, limit=limit, cursor=cursor)
+        return await self._database.read(listing.list_sessions, user_id, limit=limit, cursor=cursor)
 
     async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
         return await self._database.write(log.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
@@ -86,11 +87,11 @@ class SqlMessageStore:
 
     async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
         return await self._database.write(
-            log.delete, session_id, user_id, now=now, purge=purge, forget_in=self._forget_in
+            deletion.delete, session_id, user_id, now=now, purge=purge, forget_in=self._forget_in
         )
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
-        return await self._database.write(log.purge_deleted, before=before, limit=limit, forget_in=self._forget_in)
+        return await self._database.write(deletion.purge_deleted, before=before, limit=limit, forget_in=self._forget_in)
 
     async def check(self) -> StoreHealth:
         from reactor_memory.core.log import health

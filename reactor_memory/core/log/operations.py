@@ -5,24 +5,15 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice, takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.log import context_layouts, summaries
 from reactor_memory.core.log.branches import branch_for_fork, clipped_between, group_of, is_fork
 from reactor_memory.core.log.hooks import HOOKS, Gone
-from reactor_memory.core.log.paging import (
-    PREVIEW_SOURCE_LENGTH,
-    Cursor,
-    decode_cursor,
-    encode_cursor,
-    preview_of,
-    title_from,
-)
+from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, title_from
 from reactor_memory.core.log.rows import (
-    branch_from,
-    first_range,
     key_of,
     message_from,
     message_values,
@@ -32,18 +23,9 @@ from reactor_memory.core.log.rows import (
     to_json,
 )
 from reactor_memory.core.log.tombstones import branches_showing, entomb
-from reactor_memory.core.log.user_rows import name_all_users
-from reactor_memory.core.ports import (
-    FORGET,
-    SUMMARIZE,
-    Appended,
-    AppendRequest,
-    ContextQuery,
-    ContextRows,
-    LedgerFold,
-    Withdrawn,
-)
-from reactor_memory.database.operations import Batch, Query, Row, Rows, Steps, bounded
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows, Withdrawn
+from reactor_memory.database.operations import Batch, Query, Rows, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -51,31 +33,15 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
-from reactor_memory.models import (
-    LARGEST,
-    BranchRange,
-    IdleGroup,
-    Message,
-    Pin,
-    Session,
-    SessionPage,
-    SessionPreview,
-    is_posted_summary,
-)
+from reactor_memory.models import LARGEST, BranchRange, Message, Pin, Session, is_posted_summary
 from reactor_memory.models.block_lines import Layout
-
-MessageKey: TypeAlias = tuple[str, str, int]
-"""Group, conversation and seq of a stored message."""
 
 Wanted: TypeAlias = Literal["in view", "archived too"]
 """Which messages are read. Withdrawn and erased ones never are."""
 
-BEFORE_ALL: MessageKey = ("", "", 0)
 
 _FIRST_CHUNK = 64
 
-PURGED = ("delete_messages", "delete_layouts", "delete_work")
-"""What removes the content of a session: statements that get its key. What features keep of it goes by their hooks."""
 
 SESSION_COLUMNS = 11
 """Of a row of `session_with_pins`; then come those of a pin."""
@@ -397,81 +363,6 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
     return tuple(window)
 
 
-# Listing
-
-
-def list_sessions(
-    user_id: str | None, *, limit: int, cursor: str | None, of_all: bool = False, text: str | None = None
-) -> Steps[SessionPage]:
-    """The sessions of a user, of nobody (None), or `of_all`, for whoever owns the database: with `text`, those whose
-    id, owner or title holds it.
-    """
-    begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
-    values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
-    if of_all and text is not None:
-        rows = yield Query("list_matching", values | _pattern_of(text))
-    elif of_all:
-        rows = yield Query("list_all", values)
-    elif user_id is None:
-        rows = yield Query("list_open", values)
-    else:
-        rows = yield Query("list_owned", values | {"owner_id": user_id})
-    previews: list[SessionPreview] = []
-    for row in islice(rows, limit):
-        previews.append((yield from _preview(row)))  # noqa: PERF401 (a comprehension cannot yield)
-    return SessionPage(
-        sessions=tuple(previews),
-        next_cursor=_cursor_after(previews[-1]) if previews and len(rows) > limit else None,
-    )
-
-
-def _pattern_of(text: str) -> dict[str, str]:
-    return {"pattern": f"%{text.lower().translate(_AS_THEY_ARE)}%", "escape": "!"}
-
-
-_AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})
-"""What else means something in a pattern of `list_matching`."""
-
-
-def read_group(session_id: str) -> Steps[tuple[Session, ...]]:
-    """The sessions that are not deleted of the group of a session, whoever owns it; oldest first."""
-    rows = yield Query("group", {"group_id": group_of(session_id)})
-    return tuple(map(session_from, rows))
-
-
-def _cursor_after(session: SessionPreview) -> str:
-    return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
-
-
-def _preview(row: Row) -> Steps[SessionPreview]:
-    session_id, _, owner_id, last_seq, path, created_at, updated_at, title, forked_from_id, *_ = row
-    return SessionPreview(
-        session_id=session_id,
-        owner_id=owner_id,
-        forked_from_id=forked_from_id,
-        title=title,
-        preview=preview_of((yield from _first_user_text(session_id, path))),
-        last_seq=last_seq,
-        created_at=created_at,
-        updated_at=updated_at,
-    )
-
-
-def _first_user_text(session_id: str, path: str | None) -> Steps[str]:
-    """It nearly always stands in the first part of the branch: the others are not even decoded before."""
-    text = yield from _user_text_of(first_range(session_id, path))
-    for part in branch_from(session_id, path)[1:] if text is None else ():
-        if (text := (yield from _user_text_of(part))) is not None:
-            break
-    return text or ""
-
-
-def _user_text_of(part: BranchRange) -> Steps[str | None]:
-    (stored,) = stored_parts([part], part.start_seq - 1, None)
-    rows = yield Query("first_shown_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
-    return rows[0][0] if rows else None
-
-
 # Changing what is in view
 
 
@@ -581,121 +472,3 @@ def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) 
     if seq is not None and seq != position:
         raise InvalidInputError("seq", f"only the newest message can be withdrawn, which is {position}")
     return newest[0], position
-
-
-# Deleting
-
-
-def delete(
-    session_id: str, user_id: str | None, *, now: int, purge: bool, forget_in: int | None = None
-) -> Steps[tuple[str, ...]]:
-    session = yield from lock(session_id)
-    if session is None:
-        raise SessionNotFoundError(session_id)
-    check_owner(session_id, user_id, session.owner_id)
-    return (yield from delete_locked(session, now=now, purge=purge, forget_in=forget_in))
-
-
-def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | None = None) -> Steps[tuple[str, ...]]:
-    """As `delete`, of a session that `lock` gave."""
-    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
-    time = _deletion_time(group, now)
-    went: list[str] = []
-    for each in with_forks_below(session.session_id, group):
-        if (yield Query("mark_deleted", key_of(each) | {"now": time})):
-            went.append(each)
-        if purge:
-            yield from purge_session(each, now, forget_in=forget_in)
-    yield from name_all_users()
-    yield from HOOKS.on_delete(session.session_id)
-    return tuple(went)
-
-
-def _deletion_time(group: Sequence[Session], now: int) -> int:
-    """No two deletions in a group have the same time, so that it tells what was deleted together."""
-    earlier = [session.deleted_at for session in group if session.deleted_at is not None]
-    return max(now, max(earlier, default=0) + 1)
-
-
-def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
-    rows = yield Query("idle_groups", {"before": before, "after": after, "limit": limit})
-    return tuple(
-        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
-    )
-
-
-def delete_idle(
-    group_id: str, *, before: int, now: int, purge: bool, forget_in: int | None = None
-) -> Steps[tuple[str, ...]]:
-    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": group_id}))]
-    alive = [session for session in group if session.deleted_at is None]
-    if not alive or max(session.updated_at for session in alive) >= before:
-        return ()
-    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge, forget_in=forget_in))
-
-
-def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:
-    """The session and its forks, their forks and so on: parents before children."""
-    children: dict[str | None, list[str]] = {}
-    for session in group:
-        children.setdefault(session.forked_from_id, []).append(session.session_id)
-    found = [session_id]
-    for each in found:
-        found += children.get(each, ())
-    return tuple(found)
-
-
-def purge_session(session_id: str, now: int, *, forget_in: int | None = None) -> Steps[bool]:
-    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now.
-
-    With `forget_in` it is also noted that something is kept elsewhere: whoever finds the note so many microseconds
-    later takes that away, if it was not done before.
-    """
-    if not (yield Query("mark_purged", key_of(session_id) | {"now": now})):
-        return False
-    yield from name_all_users()
-    for query in PURGED:
-        yield Query(query, key_of(session_id))
-    yield from HOOKS.on_purge(session_id)
-    if forget_in is not None:
-        yield Query("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
-    return True
-
-
-def purge_deleted(*, before: int, limit: int, forget_in: int | None = None) -> Steps[int]:
-    purged = 0
-    rows = yield Query("sessions_to_purge", {"before": before, "limit": limit})
-    for _, session_id, deleted_at in rows:
-        purged += yield from purge_session(session_id, deleted_at, forget_in=forget_in)
-    return purged
-
-
-# Counting again
-
-
-def recount_page(
-    tokenizer: str, count: Callable[[Message], int], *, after: MessageKey, limit: int
-) -> Steps[tuple[int, MessageKey | None]]:
-    """Recount the next messages behind `after`: how many, and the last one of them (None: there are no more)."""
-    position = {"group_id": after[0], "conversation_id": after[1], "seq": after[2]}
-    rows = yield Query("messages_of_other_tokenizers", position | {"tokenizer": tokenizer, "limit": limit})
-    counted = [(row[0], row[1], message_from(row[2:])) for row in rows]
-    yield Batch(
-        "store_token_count",
-        [
-            key_of(session_id) | {"seq": message.seq, "token_count": count(message), "tokenizer": tokenizer}
-            for _, session_id, message in counted
-        ],
-    )
-    if len(rows) < limit:
-        return len(rows), None
-    group_id, session_id, message = counted[-1]
-    return len(rows), (group_id, session_id, message.seq or 0)
-
-
-# Checking
-
-
-def gap_problems(rows: Rows) -> tuple[str, ...]:
-    """The answer of the query `gaps` in words."""
-    return tuple(f"session {row[0]!r}: its counter and its messages disagree" for row in rows)

@@ -18,7 +18,7 @@ from reactor_memory.core.log.rows import (
     summary_from,
     summary_head_from,
 )
-from reactor_memory.core.ports import ContextQuery, ContextRows
+from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
 from reactor_memory.models import Message, Pin, Session

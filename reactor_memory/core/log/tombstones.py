@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.core.log.branches import ranges_shown
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.core.ports import ErasedBranch
+from reactor_memory.core.ports.requests import ErasedBranch
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.models import BranchRange, Message, Session
 

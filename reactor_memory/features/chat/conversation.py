@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import ChatModel
 from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.features.chat.chat_model import ChatModel
 from reactor_memory.features.chat.columns import count
 from reactor_memory.features.chat.commands import ChatCommands, text_of
 from reactor_memory.features.chat.replies import Progress, Reply

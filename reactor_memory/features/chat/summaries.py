@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reactor_memory.core.ports import SUMMARIZE, BackgroundWork, SummaryStore
+from reactor_memory.core.ports import BackgroundWork, SummaryStore
+from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.features.chat.columns import columns, count
 from reactor_memory.features.chat.coverage import CoverageWatch
 from reactor_memory.features.chat.replies import Progress, Reply

@@ -1,7 +1,7 @@
 """A chat memory by conversation: add, get and clear messages, with summaries in place of older ones.
 
 `ChatMemoryService` is the door (``container.chat_memory()``); what happens after messages were added is decided by a
-`MemoryManagementStrategy` (`reactor_memory.core.ports`).
+`MemoryManagementStrategy`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from typing import Literal, Protocol, get_args
 from reactor_memory.core.context.message_forms import MessagesLike
 from reactor_memory.core.log.operations import read_originals
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import Appended, MemoryManagementStrategy, MessageStore
+from reactor_memory.core.ports import MessageStore
+from reactor_memory.core.ports.requests import Appended
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ConversationNotFoundError,
@@ -19,6 +20,7 @@ from reactor_memory.errors import (
     ReactorMemoryError,
 )
 from reactor_memory.features.chat_memory.failures import mapped, told
+from reactor_memory.features.chat_memory.memory_management import MemoryManagementStrategy
 from reactor_memory.features.chat_memory.projection import (
     SummarizationMetadata,
     View,

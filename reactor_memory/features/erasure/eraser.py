@@ -10,19 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from reactor_memory.core.log import deletion
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.health import scrub
-from reactor_memory.core.ports import (
-    ERASE_USER,
-    FORGET,
-    BackgroundWork,
-    Clock,
-    ErasedBranch,
-    KeptElsewhere,
-    LedgerFold,
-    MessageStore,
-    Withdrawn,
-)
+from reactor_memory.core.ports import BackgroundWork, Clock, KeptElsewhere, LedgerFold, MessageStore
+from reactor_memory.core.ports.requests import ERASE_USER, FORGET, ErasedBranch, Withdrawn
 from reactor_memory.core.validation import check_position, check_session_id, check_user_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -100,7 +92,7 @@ class Aftermath:
         """Finish the erasure of a user for one of their groups."""
         owner, group = await self._database.write(erasure.group_to_erase, lease.session_id)
         if owner is not None:
-            await self._database.write(log.delete, group[0], owner, now=self._clock(), purge=False)
+            await self._database.write(deletion.delete, group[0], owner, now=self._clock(), purge=False)
             await self.of_group(group, owner)
         await self.of_groups([lease.session_id])
 
@@ -244,7 +236,7 @@ class Erasure:
 
     async def _erase_group(self, group: Sequence[str], user_id: str) -> int:
         """Marked first, so that nothing is written to it any more."""
-        await self._database.write(log.delete, group[0], user_id, now=self._clock(), purge=False)
+        await self._database.write(deletion.delete, group[0], user_id, now=self._clock(), purge=False)
         await self._background.cancel(group)
         return await self._aftermath.of_group(group, user_id)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Clock, ErasedBranch, LedgerFold, RecallIndex, SummaryStore
+from reactor_memory.core.ports import Clock, LedgerFold, RecallIndex, SummaryStore
+from reactor_memory.core.ports.requests import ErasedBranch
 
 if TYPE_CHECKING:
     from reactor_memory.features.responses.models import ResponseStore

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.log import background_work
+from reactor_memory.core.log import background_work, deletion
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
 from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import ERASE, ERASE_USER, Erased, ErasedBranch, LedgerFold, Withdrawn
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import ERASE, ERASE_USER, Erased, ErasedBranch, Withdrawn
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease, Session
@@ -124,7 +125,7 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
             continue
         log.check_owner(session.session_id, user_id, session.owner_id)
         yield Query("mark_deleted", key_of(session.session_id) | {"now": now})
-        yield from log.purge_session(session.session_id, now)
+        yield from deletion.purge_session(session.session_id, now)
         went.append(session.session_id)
     yield Query("disown_group", {"group_id": group_id, "owner_id": user_id})
     return tuple(went)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reactor_memory.core.log import background_work, context_layouts, summaries
-from reactor_memory.core.ports import EVER, Ahead, ErasedBranch, LedgerFold
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import EVER, Ahead, ErasedBranch
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import BranchRange, Lease, WorkState

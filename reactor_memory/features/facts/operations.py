@@ -25,7 +25,8 @@ from reactor_memory.core.log.rows import (
     to_json,
 )
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
-from reactor_memory.core.ports import SUMMARIZE, ErasedBranch, LedgerFold
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import SUMMARIZE, ErasedBranch
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reactor_memory.core.log import listing
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.validation import check_session_id
 from reactor_memory.database.database import Database
@@ -29,7 +30,7 @@ class Overview:
         if limit < 1:
             raise InvalidInputError("limit", "must be at least 1")
         return await self._database.read(
-            log.list_sessions, None, limit=limit, cursor=cursor, of_all=True, text=text or None
+            listing.list_sessions, None, limit=limit, cursor=cursor, of_all=True, text=text or None
         )
 
     @in_time
@@ -43,7 +44,7 @@ class Overview:
     async def forks(self, session_id: str) -> tuple[Session, ...]:
         """The root of the session and all its forks, oldest first; empty if there is no such session."""
         check_session_id(session_id, creating=False)
-        return await self._database.read(log.read_group, session_id)
+        return await self._database.read(listing.read_group, session_id)
 
     @in_time
     async def agent_settings(self) -> AgentSettings | None:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import called, posted_about
 from reactor_memory.core.log.rows import key_of, message_from, object_from
-from reactor_memory.core.ports import LedgerFold, PostRequest
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import PostRequest
 from reactor_memory.database.operations import Batch, Query, Rows, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations

@@ -7,7 +7,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from reactor_memory.core.batches import BatchMaker
-from reactor_memory.core.ports import BackgroundWork, LedgerFold, Post, PostRequest
+from reactor_memory.core.ports import BackgroundWork, LedgerFold, Post
+from reactor_memory.core.ports.requests import PostRequest
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time

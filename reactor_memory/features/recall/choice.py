@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.selection import Count
 from reactor_memory.core.context.turns import runs_of_turns
-from reactor_memory.core.ports import IndexAnswer, IndexHit
+from reactor_memory.core.ports.requests import IndexAnswer, IndexHit
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exchanges
 from reactor_memory.features.recall.days import asked_days

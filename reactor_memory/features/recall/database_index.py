@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.ports import IndexAnswer, IndexPart, RecallQuery
+from reactor_memory.core.ports.requests import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.database.database import Database
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.models import LARGEST, Lease

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from reactor_memory.core.ports import IndexAnswer
+from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.models import Value
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 

@@ -18,14 +18,8 @@ from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
 from reactor_memory.core.context.report import Context, Part
-from reactor_memory.core.ports import (
-    IndexAnswer,
-    MessageStore,
-    RecallIndex,
-    RecallQuery,
-    Redactor,
-    SummaryStore,
-)
+from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
+from reactor_memory.core.ports.requests import IndexAnswer, RecallQuery
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.recall.choice import Recalled, Shown, choose, joint, query_terms, wanted

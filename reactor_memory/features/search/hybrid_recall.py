@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import anyio
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Embedder, IndexAnswer, IndexHit, IndexPart, RecallIndex, RecallQuery
+from reactor_memory.core.ports import Embedder, RecallIndex
+from reactor_memory.core.ports.requests import IndexAnswer, IndexHit, IndexPart, RecallQuery
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS

@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeVar
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead, Clock, Embedder, MessageStore, Redactor
+from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
+from reactor_memory.core.ports.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.features.recall.entries import searchable

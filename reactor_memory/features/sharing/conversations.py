@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.branches import check_fork_depth
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import AppendRequest, BackgroundWork, Clock
+from reactor_memory.core.ports import BackgroundWork, Clock
+from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.core.validation import MessageLimits, check_agent_name, check_metadata, check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (

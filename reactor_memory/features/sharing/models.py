@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from reactor_memory.core.ports import AppendRequest
+from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.models import JsonObject, Message, Session, Value
 
 AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]

@@ -11,11 +11,12 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from reactor_memory.core.log import deletion
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import INDEX_SEARCH, SUMMARIZE, Appended, AppendRequest
+from reactor_memory.core.ports.requests import INDEX_SEARCH, SUMMARIZE, Appended, AppendRequest
 from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import (
     InvalidInputError,
@@ -311,7 +312,7 @@ def delete_conversation(
     session = yield from log.lock(conversation_id)
     if session is None:
         raise SessionNotFoundError(conversation_id)
-    went = yield from log.delete_locked(session, now=audit.created_at, purge=purge, forget_in=forget_in)
+    went = yield from deletion.delete_locked(session, now=audit.created_at, purge=purge, forget_in=forget_in)
     if went:
         yield from add_audit(audit)
     return went

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import Condensed, Summarizer
+from reactor_memory.core.ports import Summarizer
+from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.rendering import plain, render_facts
 from reactor_memory.features.tiers.portions import Count, shortened

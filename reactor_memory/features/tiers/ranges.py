@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.ports import Clock, Condensed, MessageStore
+from reactor_memory.core.ports import Clock, MessageStore
+from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.core.validation import check_session_id, check_user_id, new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SummarizationError

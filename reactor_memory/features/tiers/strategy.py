@@ -11,7 +11,8 @@ from reactor_memory.core.context.blocks import BlockRole, Frame, block_text
 from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.selection import newest
 from reactor_memory.core.context.strategy import Plan, PlanRequest
-from reactor_memory.core.ports import ContextQuery, ContextRows, ContextSource
+from reactor_memory.core.ports import ContextSource
+from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts.rendering import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries

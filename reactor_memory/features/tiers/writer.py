@@ -8,7 +8,8 @@ from functools import partial
 import anyio.to_thread
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.ports import Condensed, Condenser
+from reactor_memory.core.ports import Condenser
+from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.tiers.classification import Level

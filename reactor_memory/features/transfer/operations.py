@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import structs
 
+from reactor_memory.core.log import deletion, user_rows
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log import user_rows
 from reactor_memory.core.log.rows import (
     correction_values,
     key_of,
@@ -27,7 +27,7 @@ from reactor_memory.core.log.rows import (
     to_json,
 )
 from reactor_memory.core.log.tombstones import tombstone
-from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.models import ActiveSession
@@ -126,7 +126,7 @@ def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
         found[row[0]] = yield from _stored(row)
     if group_id not in found:
         return ()
-    return tuple(found[each] for each in log.with_forks_below(group_id, [each.session for each in found.values()]))
+    return tuple(found[each] for each in deletion.with_forks_below(group_id, [each.session for each in found.values()]))
 
 
 def _stored(row: Row) -> Steps[StoredConversation]:

@@ -10,7 +10,14 @@ from msgspec.structs import replace
 from reactor_memory.core.log import archiving
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import read_archived
-from reactor_memory.core.ports import AppendRequest, ContextQuery, IndexEntry, IndexPart, PostRequest, RecallQuery
+from reactor_memory.core.ports.requests import (
+    AppendRequest,
+    ContextQuery,
+    IndexEntry,
+    IndexPart,
+    PostRequest,
+    RecallQuery,
+)
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.health import scrub
 from reactor_memory.core.log.recounting import recount
-from reactor_memory.core.ports import Erased, IndexEntry, IndexPart, RecallQuery
+from reactor_memory.core.ports.requests import Erased, IndexEntry, IndexPart, RecallQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log.recounting import recount
-from reactor_memory.core.ports import ContextQuery, ContextRows
+from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.models import Message, Pin

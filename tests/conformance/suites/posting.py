@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import AppendRequest, ContextQuery, PostRequest
+from reactor_memory.core.ports.requests import AppendRequest, ContextQuery, PostRequest
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,

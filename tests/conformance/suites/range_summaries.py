@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.recounting import recount
-from reactor_memory.core.ports import ContextQuery
+from reactor_memory.core.ports.requests import ContextQuery
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.core.ports import EMBED_SEARCH, INDEX_SEARCH, AppendRequest, MessageStore
+from reactor_memory.core.ports import MessageStore
+from reactor_memory.core.ports.requests import EMBED_SEARCH, INDEX_SEARCH, AppendRequest
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search import vector_operations

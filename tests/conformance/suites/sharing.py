@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from reactor_memory.core.ports import SUMMARIZE, AppendRequest
+from reactor_memory.core.ports.requests import SUMMARIZE, AppendRequest
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,

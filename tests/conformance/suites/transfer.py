@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import (
     CopyConflictError,
     IdempotencyConflictError,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.core.ports import ContextQuery
+from reactor_memory.core.ports.requests import ContextQuery
 from reactor_memory.database import sqlite
 from reactor_memory.database.schema import newest_revision
 from reactor_memory.database.sqlite import SqliteDatabase

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.ports import ContextQuery, RecallQuery
+from reactor_memory.core.ports.requests import ContextQuery, RecallQuery
 from reactor_memory.database.operations import Batch, Query, Statement, Steps
 from reactor_memory.errors import LimitExceededError
 from reactor_memory.features.facts import operations as fact_operations

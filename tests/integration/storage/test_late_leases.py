@@ -8,7 +8,7 @@ import anyio
 import asyncpg
 import pytest
 
-from reactor_memory.core.ports import SUMMARIZE
+from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.models.ledger import Segment, Summary
 from reactor_memory.testing import append_messages, numbered, wall_clock

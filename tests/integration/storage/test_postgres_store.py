@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest, ContextQuery
+from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.errors import (
     ConfigurationError,

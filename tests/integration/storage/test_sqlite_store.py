@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log.appends import APPENDS
-from reactor_memory.core.ports import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
+from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.sqlite import SqliteDatabase

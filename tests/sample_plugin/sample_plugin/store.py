@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.branches import branch_for_fork, group_of, is_fork, root_branch
 from reactor_memory.core.log.paging import Cursor, decode_cursor, encode_cursor, preview_of
-from reactor_memory.core.ports import (
+from reactor_memory.core.ports import LedgerFold
+from reactor_memory.core.ports.requests import (
     SUMMARIZE,
     Appended,
     AppendRequest,
     ContextQuery,
     ContextRows,
-    LedgerFold,
     StoreHealth,
     Withdrawn,
 )

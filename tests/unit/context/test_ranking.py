@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports import IndexAnswer
+from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.features.recall.entries import message_entries, searchable
 from reactor_memory.features.recall.ranking import Postings, joined, rarity, scored
 from reactor_memory.models import Message, ToolCall

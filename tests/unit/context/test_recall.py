@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import IndexAnswer
+from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.features.recall.choice import (
     FRAME_TOKENS,
     MAX_QUERY_TERMS,

@@ -8,7 +8,7 @@ import pytest
 
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.strategy import PlanRequest
-from reactor_memory.core.ports import ContextRows
+from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.evaluation.rolling import RollingLimits, RollingStrategy
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STRATEGIES, replays_of, sections_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.ports import ContextQuery, ContextRows
+from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.wiring.queries import QUERIES
 

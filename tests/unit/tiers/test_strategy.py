@@ -9,7 +9,7 @@ from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.core.context.verification import verify
-from reactor_memory.core.ports import ContextRows
+from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.strategy import Placement, Progressive
 from reactor_memory.models import BranchRange, Message, Session

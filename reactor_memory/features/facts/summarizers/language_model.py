@@ -10,7 +10,8 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Condensed, Condenser, TokenCounter
+from reactor_memory.core.ports import Condenser, TokenCounter
+from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.features.facts.summarizers.prompt import PROMPT_VERSION, build_condense_request, build_request

@@ -6,21 +6,27 @@ what has `open` and `close` is opened by `open_container` and closed in reverse 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from reactor_memory.database.operations import Steps
-from reactor_memory.models import (
-    ArchivedRanges,
-    BranchRange,
-    Lease,
-    Message,
-    Pin,
-    Session,
-    SessionPage,
-    Value,
-    WorkState,
+from reactor_memory.core.ports.requests import (
+    EVER,
+    Ahead,
+    Appended,
+    AppendRequest,
+    Condensed,
+    ContextQuery,
+    ContextRows,
+    ErasedBranch,
+    IndexAnswer,
+    IndexPart,
+    RecallQuery,
+    StoreHealth,
+    Withdrawn,
+    WorkReport,
 )
+from reactor_memory.database.operations import Steps
+from reactor_memory.models import ArchivedRanges, BranchRange, Lease, Message, Session, SessionPage, WorkState
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import (
     NOTHING_KNOWN,
@@ -30,11 +36,9 @@ from reactor_memory.models.ledger import (
     Known,
     Ledger,
     PostedSummary,
-    RangeSummary,
     Segment,
     Summary,
     SummaryHead,
-    Usage,
 )
 
 
@@ -63,13 +67,6 @@ class TokenCounter(Protocol):
     def count(self, text: str) -> int:
         """Tokens of `text`, the same for the same text. Never raises on any text, never reaches for the network."""
         ...
-
-
-class Condensed(Value, frozen=True, kw_only=True):
-    """A shorter text, and what it cost."""
-
-    text: str
-    usage: Usage = Usage()
 
 
 class Condenser(Protocol):
@@ -109,139 +106,6 @@ class Summarizer(Protocol):
     async def aclose(self) -> None:
         """Give back connections. Called once, also when `summarize` was never called."""
         ...
-
-
-class AppendRequest(Value, frozen=True, kw_only=True):
-    """Messages to append as one batch. The messages are checked, counted and have a `message_id` and `created_at`.
-
-    `fingerprint` identifies the content of the batch; it is stored when `idempotency_key` is given. `work_every`:
-    when the append carries the session past a multiple of this many messages, the row of its background work
-    becomes due in the same transaction (None: never).
-    """
-
-    session_id: str
-    user_id: str | None
-    messages: tuple[Message, ...]
-    now: int
-    idempotency_key: str | None = None
-    fingerprint: str = ""
-    work_every: int | None = None
-    agent_name: str | None = None
-
-
-class Appended(Value, frozen=True, kw_only=True):
-    """The answer to an append: the positions of the batch. `replayed`: the same batch had been stored before."""
-
-    first_seq: int
-    last_seq: int
-    replayed: bool = False
-
-
-class PostRequest(Value, frozen=True, kw_only=True):
-    """A summary to append: the one message of `batch` tells what the messages 1..`until_seq` say. `title`, if given,
-    becomes the title of the session.
-    """
-
-    batch: AppendRequest
-    until_seq: int
-    title: str | None = None
-
-
-class ContextQuery(Value, frozen=True, kw_only=True):
-    """What a load needs to read.
-
-    At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
-    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
-    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
-    `settings_fingerprint` name the layout.
-
-    Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
-    the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
-    there may be more than `max_tokens` allow.
-    """
-
-    session_id: str
-    user_id: str | None
-    last_count: int
-    trigger_message_count: int | None = None
-    max_messages: int = 0
-    max_tokens: int = 0
-    overhead: int = 4
-    budget: int = 0
-    settings_fingerprint: str = ""
-    facts: bool = False
-
-
-class ContextRows(Value, frozen=True, kw_only=True):
-    """The answer: messages oldest first (withdrawn ones left out), pins in their order. The
-    summary is a `Summary` if facts were asked for, else its head.
-
-    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
-    them.
-    """
-
-    session: Session | None = None
-    pins: tuple[Pin, ...] = ()
-    summary: SummaryHead | None = None
-    layout: Layout | None = None
-    messages: tuple[Message, ...] = ()
-    ranges: tuple[RangeSummary, ...] = ()
-
-
-class Withdrawn(Value, frozen=True, kw_only=True):
-    """The message that was taken back, and every branch that showed it."""
-
-    message: Message
-    conversation_id: str
-    branches: tuple[Session, ...] = ()
-
-    def gone(self) -> tuple[ErasedBranch, ...]:
-        """The message in each of the branches."""
-        seq = self.message.seq or 0
-        return tuple(ErasedBranch(session=branch, ranges=((seq, seq),)) for branch in self.branches)
-
-
-class ErasedBranch(Value, frozen=True, kw_only=True):
-    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
-
-    session: Session
-    ranges: tuple[tuple[int, int], ...]
-
-
-class Erased(Value, frozen=True, kw_only=True):
-    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
-    showed one of those that were asked for, deleted ones included.
-    """
-
-    message_count: int
-    branches: tuple[ErasedBranch, ...] = ()
-
-
-class StoreHealth(Value, frozen=True, kw_only=True):
-    """What `doctor` prints of a store: `(label, text)` pairs, and problems in plain words."""
-
-    details: tuple[tuple[str, str], ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-SUMMARIZE = "summarize"
-"""The kind of background work that an append makes due."""
-
-ERASE = "erase"
-"""The kind of what is left to do after messages were erased from the log."""
-
-FORGET = "forget"
-"""The kind of what is left to do after a session was removed from the log: what is kept of it elsewhere."""
-
-ERASE_USER = "erase_user"
-"""The kind of the erasure of a user's groups, each under its root."""
-
-
-INDEX_SEARCH = "index"
-"""The kind of background work that makes new messages searchable by their words."""
-
-EMBED_SEARCH = "embed"
-"""The kind of background work that makes them searchable by their meaning."""
 
 
 class Embedder(Protocol):
@@ -288,65 +152,6 @@ class SummaryPoster(Protocol):
 
 LedgerFold = Callable[[Ledger], Summary]
 """The pure fold of a ledger into a summary (its `version` and times are set by the store)."""
-
-
-class IndexEntry(Value, frozen=True, kw_only=True):
-    """Something to be found by its words: message `seq`, or what a segment states about the thing `anchor`.
-
-    `turn` is what comes back of a message: the first and the last of its turn, or of the part of it that a segment
-    holds. `seq` of a line is its newest source.
-    """
-
-    seq: int
-    turn: tuple[int, int]
-    text: str
-    anchor: str = ""
-
-
-class IndexPart(Value, frozen=True, kw_only=True):
-    """The entries of the segment `start_seq`..`end_seq` that belongs to `conversation_id`."""
-
-    conversation_id: str
-    start_seq: int
-    end_seq: int
-    entries: tuple[IndexEntry, ...]
-
-
-class RecallQuery(Value, frozen=True, kw_only=True):
-    """What is looked for in one branch. `terms` are those of `text` (`reactor_memory.text.analyzer`)."""
-
-    session_id: str
-    branch: tuple[BranchRange, ...]
-    text: str
-    terms: tuple[str, ...]
-    limit: int = 100
-
-
-class IndexHit(Value, frozen=True, kw_only=True):
-    """An entry that answers. `terms` are those of the query that it holds, `length` counts its different terms.
-
-    `similarity` is for indexes that know more than words; it is added to the score, where a rare term counts about 8.
-    """
-
-    seq: int
-    turn: tuple[int, int]
-    anchor: str = ""
-    terms: tuple[str, ...] = ()
-    length: int = 0
-    similarity: float = 0.0
-    score: float = 0.0
-
-
-class IndexAnswer(Value, frozen=True, kw_only=True):
-    """The answer of an index. `frequencies`: how many entries hold each term of the query; `total` counts messages.
-
-    What lies behind `indexed_until` was not searched.
-    """
-
-    found: tuple[IndexHit, ...] = ()
-    frequencies: dict[str, int] = {}
-    total: int = 0
-    indexed_until: int = 0
 
 
 class MessageStore(Protocol):
@@ -457,18 +262,6 @@ class MessageStore(Protocol):
     async def check(self) -> StoreHealth:
         """Look for damage and known faults; reads only."""
         ...
-
-
-class Ahead(Value, frozen=True, kw_only=True):
-    """How far ahead of now a lease and a pause can end. What seems to end more than twice as far ahead was
-    written by a wrong clock. Twice, since who waits for a lock has looked at the clock before who holds it.
-    """
-
-    lease_microseconds: int
-    wait_microseconds: int
-
-
-EVER = Ahead(lease_microseconds=2**60, wait_microseconds=2**60)
 
 
 class SummaryStore(Protocol):
@@ -666,13 +459,6 @@ class ContextSource(Protocol):
     async def read_context(self, query: ContextQuery) -> ContextRows: ...
 
 
-class WorkReport(Value, frozen=True, kw_only=True):
-    """What became of work that was asked for: the `steps` that were done, and why it `failed`, if it did."""
-
-    steps: int = 0
-    failed: str | None = None
-
-
 class BackgroundWork(Protocol):
     """Does the work behind saves. None of these calls raises for a fault of a summarizer."""
 
@@ -708,47 +494,4 @@ class BackgroundWork(Protocol):
 
     async def cancel(self, session_ids: Sequence[str]) -> None:
         """Stop work on sessions that were deleted."""
-        ...
-
-
-class MemoryManagementStrategy(Protocol):
-    """What a chat memory does after messages were added to it (`reactor_memory.features.chat_memory`)."""
-
-    async def post_add_messages_hook(
-        self,
-        conversation_id: str,
-        added_messages_count: int,
-        total_messages_count: int,
-        *,
-        user_id: str | None = None,
-    ) -> None:
-        """The messages are stored. `added_messages_count` is 0 when a batch was repeated. `total_messages_count` counts
-        messages, not summaries, from the oldest one that is left (archived ones are) to the newest; if they cannot be
-        counted, those of the batch. May be called for one conversation several times at once. What it raises is logged,
-        or raised to who added the messages, as ``chat_memory.on_hook_error`` says.
-        """
-        ...
-
-
-class ChatModel(Protocol):
-    """Answers a person in ``reactor-memory chat``. `name` and `notice` are shown before the first message: who answers,
-    and what the person should know before saying anything.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def notice(self) -> str: ...
-
-    def stream(self, messages: Sequence[Message], *, system: str | None = None) -> AsyncGenerator[str]:
-        """The answer to `messages`, the last of which is the person's, piece by piece.
-
-        Raises `ChatModelError` and no other error, also after some pieces; never retries by itself. Closing the
-        generator stops the answer and gives its connection back.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Give back connections. Called once, also when `stream` was never called."""
         ...

@@ -1,0 +1,103 @@
+"""Sessions deleted, at once or after a time in which they can be restored.
+
+Each generator is one transaction, or a part of one. Checks that refuse an operation come before its first write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.operations import check_owner, lock
+from reactor_memory.core.log.rows import key_of, session_from
+from reactor_memory.core.log.user_rows import name_all_users
+from reactor_memory.core.ports.requests import FORGET
+from reactor_memory.database.operations import Query, Steps
+from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.models import IdleGroup, Session
+
+PURGED = ("delete_messages", "delete_layouts", "delete_work")
+"""What removes the content of a session: statements that get its key. What features keep of it goes by their hooks."""
+
+
+def delete(
+    session_id: str, user_id: str | None, *, now: int, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
+    session = yield from lock(session_id)
+    if session is None:
+        raise SessionNotFoundError(session_id)
+    check_owner(session_id, user_id, session.owner_id)
+    return (yield from delete_locked(session, now=now, purge=purge, forget_in=forget_in))
+
+
+def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | None = None) -> Steps[tuple[str, ...]]:
+    """As `delete`, of a session that `lock` gave."""
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
+    time = _deletion_time(group, now)
+    went: list[str] = []
+    for each in with_forks_below(session.session_id, group):
+        if (yield Query("mark_deleted", key_of(each) | {"now": time})):
+            went.append(each)
+        if purge:
+            yield from purge_session(each, now, forget_in=forget_in)
+    yield from name_all_users()
+    yield from HOOKS.on_delete(session.session_id)
+    return tuple(went)
+
+
+def _deletion_time(group: Sequence[Session], now: int) -> int:
+    """No two deletions in a group have the same time, so that it tells what was deleted together."""
+    earlier = [session.deleted_at for session in group if session.deleted_at is not None]
+    return max(now, max(earlier, default=0) + 1)
+
+
+def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
+    rows = yield Query("idle_groups", {"before": before, "after": after, "limit": limit})
+    return tuple(
+        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
+    )
+
+
+def delete_idle(
+    group_id: str, *, before: int, now: int, purge: bool, forget_in: int | None = None
+) -> Steps[tuple[str, ...]]:
+    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": group_id}))]
+    alive = [session for session in group if session.deleted_at is None]
+    if not alive or max(session.updated_at for session in alive) >= before:
+        return ()
+    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge, forget_in=forget_in))
+
+
+def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:
+    """The session and its forks, their forks and so on: parents before children."""
+    children: dict[str | None, list[str]] = {}
+    for session in group:
+        children.setdefault(session.forked_from_id, []).append(session.session_id)
+    found = [session_id]
+    for each in found:
+        found += children.get(each, ())
+    return tuple(found)
+
+
+def purge_session(session_id: str, now: int, *, forget_in: int | None = None) -> Steps[bool]:
+    """Remove the content of a deleted session and what is derived from it, unless that was done; whether it was now.
+
+    With `forget_in` it is also noted that something is kept elsewhere: whoever finds the note so many microseconds
+    later takes that away, if it was not done before.
+    """
+    if not (yield Query("mark_purged", key_of(session_id) | {"now": now})):
+        return False
+    yield from name_all_users()
+    for query in PURGED:
+        yield Query(query, key_of(session_id))
+    yield from HOOKS.on_purge(session_id)
+    if forget_in is not None:
+        yield Query("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
+    return True
+
+
+def purge_deleted(*, before: int, limit: int, forget_in: int | None = None) -> Steps[int]:
+    purged = 0
+    rows = yield Query("sessions_to_purge", {"before": before, "limit": limit})
+    for _, session_id, deleted_at in rows:
+        purged += yield from purge_session(session_id, deleted_at, forget_in=forget_in)
+    return purged

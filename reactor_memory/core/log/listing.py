@@ -1,0 +1,83 @@
+"""Sessions in pages, with what lists show of them."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.operations import stored_parts
+from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
+from reactor_memory.core.log.rows import branch_from, first_range, session_from
+from reactor_memory.database.operations import Query, Row, Steps
+from reactor_memory.models import LARGEST, BranchRange, Session, SessionPage, SessionPreview
+
+_AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})
+"""What else means something in a pattern of `list_matching`."""
+
+
+def list_sessions(
+    user_id: str | None, *, limit: int, cursor: str | None, of_all: bool = False, text: str | None = None
+) -> Steps[SessionPage]:
+    """The sessions of a user, of nobody (None), or `of_all`, for whoever owns the database: with `text`, those whose
+    id, owner or title holds it.
+    """
+    begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
+    values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
+    if of_all and text is not None:
+        rows = yield Query("list_matching", values | _pattern_of(text))
+    elif of_all:
+        rows = yield Query("list_all", values)
+    elif user_id is None:
+        rows = yield Query("list_open", values)
+    else:
+        rows = yield Query("list_owned", values | {"owner_id": user_id})
+    previews: list[SessionPreview] = []
+    for row in islice(rows, limit):
+        previews.append((yield from _preview(row)))  # noqa: PERF401 (a comprehension cannot yield)
+    return SessionPage(
+        sessions=tuple(previews),
+        next_cursor=_cursor_after(previews[-1]) if previews and len(rows) > limit else None,
+    )
+
+
+def _pattern_of(text: str) -> dict[str, str]:
+    return {"pattern": f"%{text.lower().translate(_AS_THEY_ARE)}%", "escape": "!"}
+
+
+def read_group(session_id: str) -> Steps[tuple[Session, ...]]:
+    """The sessions that are not deleted of the group of a session, whoever owns it; oldest first."""
+    rows = yield Query("group", {"group_id": group_of(session_id)})
+    return tuple(map(session_from, rows))
+
+
+def _cursor_after(session: SessionPreview) -> str:
+    return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
+
+
+def _preview(row: Row) -> Steps[SessionPreview]:
+    session_id, _, owner_id, last_seq, path, created_at, updated_at, title, forked_from_id, *_ = row
+    return SessionPreview(
+        session_id=session_id,
+        owner_id=owner_id,
+        forked_from_id=forked_from_id,
+        title=title,
+        preview=preview_of((yield from _first_user_text(session_id, path))),
+        last_seq=last_seq,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _first_user_text(session_id: str, path: str | None) -> Steps[str]:
+    """It nearly always stands in the first part of the branch: the others are not even decoded before."""
+    text = yield from _user_text_of(first_range(session_id, path))
+    for part in branch_from(session_id, path)[1:] if text is None else ():
+        if (text := (yield from _user_text_of(part))) is not None:
+            break
+    return text or ""
+
+
+def _user_text_of(part: BranchRange) -> Steps[str | None]:
+    (stored,) = stored_parts([part], part.start_seq - 1, None)
+    rows = yield Query("first_shown_text", stored.values() | {"length": PREVIEW_SOURCE_LENGTH})
+    return rows[0][0] if rows else None
