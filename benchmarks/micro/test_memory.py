@@ -10,7 +10,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.micro.session import BUDGET, COUNTER, QUESTION, SEGMENT, ledger, segment, summary
 from reactor_memory.features.facts.line_choice import choose, share_out
 from reactor_memory.features.facts.merge import fold, fold_into, refold
-from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models.ledger import Form
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import anyio.to_thread
 import msgspec
 
 from reactor_memory.adapters.batches import Joined
 from reactor_memory.adapters.extras import require
+from reactor_memory.adapters.langgraph_filters import fragments, matches
 from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import MessageLimits, check_label, check_object
@@ -27,7 +28,7 @@ from reactor_memory.features.items.models import Item as StoredItem
 from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes.memory import LongTermMemory
 from reactor_memory.memory import Memory
-from reactor_memory.models import JsonObject, Session
+from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.analyzer import terms
 
@@ -220,8 +221,8 @@ class _Items:
             self._user_id,
             ".".join(op.namespace_prefix),
             query=query,
-            fragments=_fragments(wanted or {}),
-            fits=(lambda value: _matches(value, wanted)) if wanted else None,
+            fragments=fragments(wanted or {}),
+            fits=(lambda value: matches(value, wanted)) if wanted else None,
             limit=op.offset + op.limit,
         )
         return [
@@ -304,7 +305,7 @@ class _Notes:
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
         fields = await self._fields(op.namespace_prefix)
-        items = [SearchItem(**fields)] if fields is not None and _matches(fields["value"], op.filter) else []
+        items = [SearchItem(**fields)] if fields is not None and matches(fields["value"], op.filter) else []
         return _page(_ranked(items, op.query) if op.query else items, op)
 
     def check(self, op: PutOp) -> None:
@@ -350,7 +351,7 @@ class _Facts:
     async def search(self, op: SearchOp) -> list[SearchItem]:
         """With a query, the facts about what answers it, the best first."""
         found = [SearchItem(**fields) for fields in await self._items(op.namespace_prefix)]
-        items = [item for item in found if _matches(item.value, op.filter)]
+        items = [item for item in found if matches(item.value, op.filter)]
         if op.query and items:
             items = await self._recalled(items, op.query)
         return _page(items, op)
@@ -403,92 +404,6 @@ def _ranked(items: Sequence[SearchItem], query: str) -> list[SearchItem]:
         held = wanted.intersection(terms(msgspec.json.encode(item.value).decode()))
         item.score = len(held) / len(wanted) if wanted else 0.0
     return sorted(items, key=lambda item: -(item.score or 0.0))
-
-
-def _fragments(wanted: JsonObject) -> list[str]:
-    """Texts that stand in the JSON of every value that matches, so that the database leaves most others out.
-
-    Equal numbers may be written differently, so only texts are looked for, and names that must be there.
-    """
-    return [text for name, condition in wanted.items() for text in _fragments_of(name, condition)]
-
-
-def _fragments_of(name: str, condition: Any) -> list[str]:
-    if isinstance(condition, str):
-        return _written_name(name) + _written(condition)
-    if not isinstance(condition, dict):
-        return [] if condition is None else _written_name(name)
-    conditions = cast("JsonObject", condition)
-    if not any(inner.startswith("$") for inner in conditions):
-        return _written_name(name) + _fragments(conditions)
-    for operator in conditions:
-        _check_operator(operator)
-    equal = _written(conditions["$eq"]) if isinstance(conditions.get("$eq"), str) else []
-    return equal if _COMPARISONS.keys().isdisjoint(conditions) else equal + _written_name(name)
-
-
-def _written_name(name: str) -> list[str]:
-    """A name in JSON; of one with points what it has in common with the last name of the path that it may be."""
-    return [text[1:] if "." in name else text for text in _written(name.rpartition(".")[2])]
-
-
-def _written(text: str) -> list[str]:
-    """A text in JSON; nothing for one that no stored value holds."""
-    try:
-        return [msgspec.json.encode(text).decode()]
-    except UnicodeEncodeError:
-        return []
-
-
-def _matches(value: JsonObject, wanted: dict[str, Any] | None) -> bool:
-    return all(_fits(_value_at(value, name), condition) for name, condition in (wanted or {}).items())
-
-
-def _value_at(value: JsonObject, name: str) -> Any:
-    """What is under a name, or under a path of names with points between them; None if nothing is."""
-    if name in value or "." not in name:
-        return value.get(name)
-    found: Any = value
-    for part in name.split("."):
-        found = cast("JsonObject", found).get(part) if isinstance(found, dict) else None
-    return found
-
-
-def _fits(value: Any, condition: Any) -> bool:
-    """Whether a value is the one of a filter; inside objects what the filter names, operators where they stand."""
-    if isinstance(condition, dict):
-        conditions = cast("JsonObject", condition)
-        if any(name.startswith("$") for name in conditions):
-            return all(_compared(value, operator, operand) for operator, operand in conditions.items())
-        return isinstance(value, dict) and _matches(cast("JsonObject", value), conditions)
-    if isinstance(condition, (list, tuple)):
-        conditions, values = list(cast("Sequence[Any]", condition)), cast("list[Any]", value)
-        same_length = isinstance(value, list) and len(values) == len(conditions)
-        return same_length and all(_fits(one, other) for one, other in zip(values, conditions, strict=True))
-    return bool(value == condition)
-
-
-def _compared(value: Any, operator: str, operand: Any) -> bool:
-    if operator in ("$eq", "$ne"):
-        return bool(value == operand) == (operator == "$eq")
-    _check_operator(operator)
-    try:
-        return _COMPARISONS[operator](float(value), float(operand))
-    except (TypeError, ValueError):
-        return False
-
-
-def _check_operator(operator: str) -> None:
-    if operator not in ("$eq", "$ne", *_COMPARISONS):
-        raise InvalidInputError("filter", f"has the operator {operator!r}; known are $eq $ne $gt $gte $lt $lte")
-
-
-_COMPARISONS = {
-    "$gt": float.__gt__,
-    "$gte": float.__ge__,
-    "$lt": float.__lt__,
-    "$lte": float.__le__,
-}
 
 
 # -- namespaces -------------------------------------------------------------------------------------------------------

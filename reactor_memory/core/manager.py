@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import anyio
-import msgspec
 
 from reactor_memory.core.batches import BatchMaker
-from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
+from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block
+from reactor_memory.core.load_requests import as_given, checked_history, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader, LoadRequest
 from reactor_memory.core.log import archiving
 from reactor_memory.core.log import operations as log
@@ -33,7 +33,7 @@ from reactor_memory.core.validation import (
     MessageLimits,
     check_agent_name,
     check_idempotency_key,
-    check_message,
+    check_is_text,
     check_position,
     check_session_id,
     check_user_id,
@@ -45,7 +45,6 @@ from reactor_memory.models import Archived, Message, SearchHit, Session, Session
 from reactor_memory.models.ledger import PostedShown, Summary
 
 logger = logging.getLogger(__name__)
-
 PAGE = 500
 
 
@@ -103,8 +102,6 @@ class ConversationManager:
         self._options = options
         self.timeout_seconds = options.timeout_seconds
 
-    # -- the two calls of a turn --------------------------------------------------------------------------------
-
     @in_time
     async def load_history(
         self,
@@ -139,10 +136,11 @@ class ConversationManager:
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
         """
-        request = self.load_request(
+        request = load_request(
             session_id,
             user_id,
             message,
+            limits=self._options.limits,
             agent_name=agent_name,
             budget=budget,
             system=system,
@@ -153,9 +151,9 @@ class ConversationManager:
             summaries=summaries,
         )
         if traffic:
-            request = self._with_traffic(request, traffic)
+            request = with_traffic(request, traffic, self._options.limits)
         if history is not None:
-            return await self._loader.from_history(request, self._checked_history(history))
+            return await self._loader.from_history(request, checked_history(history, self._options.limits))
         loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
         await self._record(request, context, False)
@@ -235,10 +233,11 @@ class ConversationManager:
         the exception goes on.
         """
         message = message_of(message)
-        request = self.load_request(
+        request = load_request(
             session_id,
             user_id,
             message,
+            limits=self._options.limits,
             agent_name=agent_name,
             budget=budget,
             system=system,
@@ -254,7 +253,7 @@ class ConversationManager:
         turn = Turn(
             message,
             context,
-            assemble=lambda current: self._loader.assemble(loaded, tuple(map(_as_given, current))),
+            assemble=lambda current: self._loader.assemble(loaded, tuple(map(as_given, current))),
         )
         try:
             yield turn
@@ -292,8 +291,6 @@ class ConversationManager:
                     extra={"session_id": session_id, "reason": type(error).__name__},
                 )
 
-    # -- reading ------------------------------------------------------------------------------------------------
-
     @in_time
     async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:
         """The session. Raises `SessionNotFoundError` if nothing was saved under this id."""
@@ -309,9 +306,9 @@ class ConversationManager:
     ) -> SessionPage:
         """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
         check_user_id(user_id)
-        _check_positive("limit", limit)
+        check_position("limit", limit, least=1)
         if cursor is not None:
-            _check_text("cursor", cursor)
+            check_is_text("cursor", cursor)
         return await self._messages.list_sessions(user_id, limit=limit, cursor=cursor)
 
     @in_time
@@ -334,7 +331,7 @@ class ConversationManager:
             raise InvalidInputError("last", "give either last or limit, not both")
         for name, value in (("last", last), ("limit", limit)):
             if value is not None:
-                _check_positive(name, value)
+                check_position(name, value, least=1)
         for name, value in (("after", after), ("until", until)):
             if value is not None:
                 check_position(name, value)
@@ -359,11 +356,9 @@ class ConversationManager:
     ) -> tuple[SearchHit, ...]:
         """The messages and facts of the session that share words with `query`, the best first."""
         session = await self.get_session(session_id, user_id=user_id)
-        _check_positive("limit", limit)
-        _check_text("query", query)
+        check_position("limit", limit, least=1)
+        check_is_text("query", query)
         return await self._loader.search(query, session, user_id, limit=limit)
-
-    # -- memory -------------------------------------------------------------------------------------------------
 
     @in_time
     async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:
@@ -395,8 +390,6 @@ class ConversationManager:
     async def drain(self) -> None:
         """Wait until this process has no background work left."""
         await self._background.drain()
-
-    # -- changing a session -------------------------------------------------------------------------------------
 
     @in_time
     async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
@@ -443,11 +436,13 @@ class ConversationManager:
             check_position("until_seq", until_seq, least=1)
         if idempotency_key is not None and summary is None:
             raise InvalidInputError("idempotency_key", "belongs to a summary: give one, or no key")
-        post = None
-        if summary is not None:
-            post = await self._poster().in_place(
+        post = (
+            None
+            if summary is None
+            else await self._poster().in_place(
                 session_id, summary, until_seq=until_seq, user_id=user_id, idempotency_key=idempotency_key
             )
+        )
         archived = await self._database.write(
             archiving.archive,
             session_id,
@@ -500,99 +495,6 @@ class ConversationManager:
         if self._options.delete_grace_days == 0:
             await self._aftermath().of_sessions(session_ids)
 
-    # -- checks at the door -------------------------------------------------------------------------------------
-
-    def load_request(
-        self,
-        session_id: str,
-        user_id: str | None,
-        message: MessageLike | None,
-        *,
-        budget: int | None,
-        system: str | None,
-        tools: Iterable[Any] | None,
-        query: str | None,
-        overflow: Literal["raise", "drop_memory"],
-        agent_name: str | None = None,
-        reader_id: str | None = None,
-        summaries: PostedShown = "auto",
-    ) -> LoadRequest:
-        check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        check_agent_name(agent_name)
-        if budget is not None:
-            _check_positive("budget", budget)
-        if query is not None:
-            _check_text("query", query)
-        if system is not None:
-            _check_text("system", system)
-        if overflow not in ("raise", "drop_memory"):
-            raise InvalidInputError("on_overflow", "must be raise or drop_memory")
-        if summaries not in ("auto", "always"):
-            raise InvalidInputError("summaries", "must be auto or always")
-        current = () if message is None else (message_of(message),)
-        for each in current:
-            check_message(each, self._options.limits)
-        if current and current[0].role != "user":
-            raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
-        return LoadRequest(
-            session_id=session_id,
-            user_id=user_id,
-            agent_name=agent_name,
-            reader_id=reader_id,
-            current=tuple(map(_as_given, current)),
-            budget=budget,
-            system=system,
-            tools=_checked_tools(tools),
-            query=query,
-            on_overflow=overflow,
-            summaries=summaries,
-        )
-
-    def _with_traffic(self, request: LoadRequest, traffic: MessagesLike) -> LoadRequest:
-        """The request of a turn that goes on."""
-        following = messages_of(traffic, field="traffic")
-        for position, message in enumerate(following):
-            check_message(message, self._options.limits, field=f"traffic[{position}]")
-        if following and not request.current:
-            raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
-        return msgspec.structs.replace(request, current=(*request.current, *map(_as_given, following)))
-
-    def _checked_history(self, history: MessagesLike) -> Sequence[Message]:
-        """It is not stored, so the limit of a batch does not hold for it."""
-        messages = messages_of(history, field="history")
-        for position, message in enumerate(messages):
-            check_message(message, self._options.limits, field=f"history[{position}]")
-        return messages
-
 
 async def _nothing(*call: object) -> None:
     """Neither loads nor settings are kept."""
-
-
-def _as_given(message: Message) -> Message:
-    """The message without what a store says of a stored one: that may be of another text by now."""
-    return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
-
-
-def _checked_tools(tools: Any) -> tuple[Any, ...]:
-    """The declarations of the tools. They are counted as the JSON that the provider gets."""
-    given = () if tools is None else tools
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")
-    checked = tuple(cast("Iterable[Any]", given))
-    for index, tool in enumerate(checked):
-        try:
-            msgspec.json.encode(tool)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"tools[{index}]", "must be a JSON object") from error
-    return checked
-
-
-def _check_text(field: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
-
-
-def _check_positive(field: str, value: int) -> None:
-    check_position(field, value, least=1)

@@ -329,6 +329,12 @@ def _type_name(value: object) -> str:
     return type(value).__name__
 
 
+def check_is_text(field: str, value: object) -> None:
+    """Raises `InvalidInputError` for what is no text."""
+    if not isinstance(value, str):
+        raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
+
+
 def check_position(field: str, value: object, *, least: int = 0) -> None:
     """A whole number that every store can hold."""
     if not isinstance(value, int) or isinstance(value, bool):

@@ -22,7 +22,7 @@ from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
 from reactor_memory.features.facts.jobs import put_successor, successor
-from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Lease, Message, Value
 from reactor_memory.models.ledger import Summary, SummaryHead

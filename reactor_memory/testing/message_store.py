@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.testing.branching import Forks, Withdrawal
+from reactor_memory.testing.idempotency import Idempotency
 from reactor_memory.testing.lifecycle import Deletion, Listing, Loading, Purge
-from reactor_memory.testing.log import AppendAndRead, Idempotency, Ownership, RoundTrips
+from reactor_memory.testing.log import AppendAndRead, Ownership, RoundTrips
 
 
 @pytest.mark.anyio

@@ -366,6 +366,7 @@ class Container(containers.DeclarativeContainer):
         loader=context_loader,
         redactor=redactor,
         refold=refold,
+        limits=providers.Callable(message_limits, settings),
     )
 
     session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(

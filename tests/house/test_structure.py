@@ -79,7 +79,7 @@ MAY_KNOW = {
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 90, 15_170), ("on", 125, 20_665)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 105, 15_155), ("on", 142, 20_665)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, timeout=60)
@@ -90,9 +90,8 @@ def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: 
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 8_050
-    assert max(core) <= 770
-    assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 1_124
+    assert sum(core) <= 7_985
+    assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 500
 
 
 def test_a_name_of_a_module_says_in_which_room_it_is() -> None:

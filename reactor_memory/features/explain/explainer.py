@@ -9,10 +9,11 @@ import anyio.to_thread
 
 from reactor_memory.core.context.message_forms import MessageLike
 from reactor_memory.core.context.report import Context
+from reactor_memory.core.load_requests import load_request
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import LedgerFold, MessageStore, Redactor, SummaryStore
-from reactor_memory.core.validation import checked_target
+from reactor_memory.core.validation import MessageLimits, checked_target
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.explain.explanation import Evidence, Explanation, about_facts, about_message, explain
 from reactor_memory.features.facts.amendment_fold import amended, overruled
@@ -35,6 +36,7 @@ class Explainer:
         loader: ContextLoader,
         redactor: Redactor,
         refold: LedgerFold,
+        limits: MessageLimits,
     ) -> None:
         self._manager = manager
         self._messages = messages
@@ -42,6 +44,7 @@ class Explainer:
         self._loader = loader
         self._redactor = redactor
         self._refold = refold
+        self._limits = limits
 
     async def explain(
         self,
@@ -71,10 +74,11 @@ class Explainer:
         if seq is not None and fact is not None:
             raise InvalidInputError("seq", "give either seq or fact, not both")
         target = None if seq is None and fact is None else checked_target(seq, fact)
-        request = self._manager.load_request(
+        request = load_request(
             session_id,
             user_id,
             message,
+            limits=self._limits,
             agent_name=agent_name,
             budget=budget,
             system=system,
@@ -114,10 +118,11 @@ class Explainer:
         """The context that `load_history` would give with these arguments. Stores nothing: the next load of the agent
         is what it would have been. Raises what `load_history` raises.
         """
-        request = self._manager.load_request(
+        request = load_request(
             session_id,
             user_id,
             message,
+            limits=self._limits,
             agent_name=agent_name,
             budget=budget,
             system=system,

@@ -16,14 +16,9 @@ from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.pinned import PINNED_FACT_HEADER
 from reactor_memory.core.context.report import Context, LineFate, MessageFate, Part, Reason
 from reactor_memory.features.facts.line_choice import Rank, rank
-from reactor_memory.features.facts.rendering import (
-    plain,
-    plain_value,
-    quoted_text,
-    render_facts,
-    render_lines,
-    render_narrative,
-)
+from reactor_memory.features.facts.plain_text import plain, plain_value
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import quoted_text, render_facts, render_lines
 from reactor_memory.models import Pin, Value
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact, PostedSummary, Segment

@@ -9,7 +9,6 @@ less of the conversation.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -18,11 +17,11 @@ from msgspec.structs import replace
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.line_values import revalued
+from reactor_memory.features.facts.plain_text import BULLETS, plain_title, plain_value, unforged
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import RULED, SETTLED, Fact, Form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates
-from reactor_memory.text.skeleton import skeleton
 from reactor_memory.text.words import squeeze
 
 Count: TypeAlias = Callable[[str], int]
@@ -37,8 +36,6 @@ Thing: TypeAlias = tuple[str, str, str]
 """What a tool is called after, and a key and a name that it was given."""
 
 MAX_LINE_CHARACTERS = 400
-MAX_TITLE_CHARACTERS = 100
-MOST_INDENT = 8
 SEPARATOR = "; "
 FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
@@ -73,30 +70,11 @@ those of before. An anchor of hundreds of facts, such as a user, changes with ne
 MANY_FACTS = 8
 FURTHER_FACT_WORTH = 0.06
 
-_JOINERS = "\u200c\u200d"
-_SELECTORS = "\ufe0e\ufe0f"
-_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹›[][]`~")
-_TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
-_BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
-_LINK = re.compile(r"\](?=[(\[:])")
-_SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
-"""Without one of these none of the patterns above and below finds anything."""
-_FENCE = re.compile(r"`{2,}|~{2,}")
-_MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
-_BULLETS = re.compile(r"^(?:[-+*•] +)+")
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LABEL = re.compile(r"([^=;()]{1,60})=")
 _NEW = "new_"
 _AGAIN = re.compile(r"(^|(?<=[^\s,])) ?\bthen ")
 _OWN_SEQ = re.compile(r" #(\d+)$")
-_FORGED_START = re.compile(
-    r"[\W\d_]*"
-    r"(?:(?:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?|conversation|pinned)\b"
-    r"|recalled\b|recorded earlier|kept about"
-    r"|end of (?:the )?(?:system|user|agent|conversation|pinned|recalled|facts|notes|summary|memory)\b)"
-)
-"""What the skeleton of a line may not begin with: roles, headers, notices and ends of blocks."""
 
 
 class _Style(NamedTuple):
@@ -119,31 +97,6 @@ class RenderedLine(NamedTuple):
 
     line: BlockLine
     facts: tuple[Fact, ...] = ()
-
-
-def plain(text: str) -> str:
-    """`text` on one line, composed (NFC), without what is invisible or could pass for structure."""
-    if text.isascii() and text.isprintable():
-        return _harmless(text)
-    return _harmless(visible(text))
-
-
-def visible(text: str) -> str:
-    """`text` on one line, composed (NFC), without what is invisible."""
-    kept = "".join(_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
-    return " ".join(unicodedata.normalize("NFC", kept).split())
-
-
-def plain_value(text: str) -> str:
-    """`plain`, and nothing that would read as the next value of the line or as one of its marks."""
-    return _MARK.sub(r"\1", plain(text).replace(";", ",")).strip(", ")
-
-
-def plain_title(anchor: str) -> str:
-    """`plain`, begins with a letter or digit, holds no colon, and is the name of no role or header."""
-    text = _MARK.sub(r"\1", plain(anchor).translate(_TITLE_SIGNS))
-    text = " ".join(text.lstrip("".join(c for c in text if not c.isalnum())).split())[:MAX_TITLE_CHARACTERS].rstrip()
-    return _unforged(text) or "note"
 
 
 def render_facts(facts: Iterable[Fact], *, count: Count, form: Form = "full") -> tuple[BlockLine, ...]:
@@ -196,59 +149,6 @@ def _is_part_of(line: RenderedLine, whole: RenderedLine) -> bool:
         return False
     said = whole.line.text.casefold()
     return all(fact.key.replace("_", " ") in said and fact.value.casefold() in said for fact in line.facts)
-
-
-def render_narrative(text: str, *, count: Count) -> tuple[BlockLine, ...]:
-    """The narrative as lines, one a segment; the older a line, the lower its value."""
-    plains = [line for line in map(plain, text.splitlines()) if line]
-    return tuple(
-        BlockLine(text=line, tokens=count("\n" + line), value=position / len(plains))
-        for position, line in enumerate(map(_unforged, plains), start=1)
-    )
-
-
-def render_notes(text: str, *, count: Count) -> tuple[BlockLine, ...]:
-    """Notes as lines, indented as they are; the later a line, the lower its value."""
-    lines = [_unforged_notes_line(line) for line in text.splitlines() if plain(line)]
-    return tuple(
-        BlockLine(text=line, tokens=count("\n" + line), value=1 - position / len(lines))
-        for position, line in enumerate(lines)
-    )
-
-
-def _unforged_notes_line(line: str) -> str:
-    indent = len(line) - len(line.lstrip(" "))
-    return " " * min(indent, MOST_INDENT) + _unforged(plain(line))
-
-
-def _kept(char: str, before: str, after: str) -> str:
-    """`char`, a space, or nothing. Joiners stay inside the scripts and emoji that need them."""
-    if char.isspace() or char in "\u2028\u2029":
-        return " "
-    if char in _JOINERS or char in _SELECTORS:
-        return char if _needs_joiner(before) and (char in _SELECTORS or _needs_joiner(after)) else ""
-    if char in _INVISIBLE or "\U000e0100" <= char <= "\U000e01ef" or "\ufe00" <= char <= "\ufe0d":
-        return ""
-    return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") else char
-
-
-def _harmless(text: str) -> str:
-    """Without the syntax of chat tokens, tags, links and code fences."""
-    if not _SYNTAX.search(text):
-        return " ".join(text.split())
-    line = _LINK.sub("] ", _BRACKETED.sub(r"(\1)", text.translate(_BRACKETS)))
-    return " ".join(_FENCE.sub("'", line).split())
-
-
-def _needs_joiner(neighbour: str) -> bool:
-    return neighbour > "\x7f" and not neighbour.isspace() and unicodedata.category(neighbour)[0] in "LMS"
-
-
-def _unforged(line: str) -> str:
-    """`line`, which may not begin with what could pass for the name of a role or a block, or for the end of one."""
-    start = next((place for place, char in enumerate(line) if any(map(str.isalnum, skeleton(char)))), len(line))
-    begin = line[start:]
-    return f"about {begin}" if _FORGED_START.match(skeleton(begin)) else line
 
 
 def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
@@ -383,7 +283,7 @@ def _table(title: str, columns: Columns, rows: Sequence[RenderedLine], count: Co
         told = line.text.removeprefix(f"{title}: ")
         if columns:
             told = SEPARATOR.join(_LABEL.sub("", part) for part in told.split(SEPARATOR))
-        text = BELOW_TITLE + told if _unforged(told) == told else line.text
+        text = BELOW_TITLE + told if unforged(told) == told else line.text
         yield RenderedLine(replace(line, text=text, tokens=count("\n" + text)), facts)
 
 
@@ -449,7 +349,7 @@ def quoted_text(fact: Fact, *, squeezed: bool) -> str:
     said = with_dates(fact.value, day) if day else fact.value
     if fact.anchor == ABOUT_USER:
         said = f"{fact.key.replace('_', ' ')} {said}"
-    return _unforged(_BULLETS.sub("", plain_value(squeeze(said) if squeezed else said)))
+    return unforged(BULLETS.sub("", plain_value(squeeze(said) if squeezed else said)))
 
 
 def _record_lines(facts: Sequence[Fact], again: Sequence[Sequence[Fact]], style: _Style) -> Iterator[RenderedLine]:

@@ -14,7 +14,8 @@ from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, tak
 from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.line_values import still_said
-from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.models import Message, Session, is_posted_summary
 from reactor_memory.models.block_lines import BlockLine, Layout
 from reactor_memory.models.ledger import Fact, Form, Summary, SummaryHead

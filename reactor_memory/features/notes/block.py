@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from reactor_memory.core.context.blocks import NOTES_HEADER, FirstBlock, block_text
 from reactor_memory.database.database import Database
-from reactor_memory.features.facts.rendering import render_notes
+from reactor_memory.features.facts.prose import render_notes
 from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.text.caches import memo
 

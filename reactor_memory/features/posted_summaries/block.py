@@ -10,7 +10,7 @@ from reactor_memory.core.context.draft import Draft
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.merge import posted_lines
-from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import PostedSummary
 

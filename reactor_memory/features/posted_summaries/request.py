@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.validation import check_text
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.facts.rendering import visible
+from reactor_memory.features.facts.plain_text import visible
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.models.ledger import TITLE_KEY
 

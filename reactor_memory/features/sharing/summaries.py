@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, MessageNotFoundError
-from reactor_memory.features.facts.rendering import visible
+from reactor_memory.features.facts.plain_text import visible
 from reactor_memory.features.posted_summaries.posting import PostedSummaries
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.access import Access, client_of

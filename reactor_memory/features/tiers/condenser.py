@@ -10,7 +10,8 @@ import anyio.to_thread
 from reactor_memory.core.ports import Summarizer
 from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
-from reactor_memory.features.facts.rendering import plain, render_facts
+from reactor_memory.features.facts.plain_text import plain
+from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.tiers.portions import Count, shortened
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Extraction

@@ -13,7 +13,7 @@ from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.core.validation import check_session_id, check_user_id, new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SummarizationError
-from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.plan import Step, View, Writing, covered_until, view_of
 from reactor_memory.features.tiers.writer import TierWriter

@@ -14,7 +14,7 @@ from reactor_memory.core.context.strategy import Plan, PlanRequest
 from reactor_memory.core.ports import ContextSource
 from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.database import Database
-from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.classification import COMPRESSED
 from reactor_memory.features.tiers.plan import covered_until, uncovered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from reactor_memory.core.context.strategy import Plan, PlanRequest, take_last
-from reactor_memory.features.facts.rendering import render_narrative
+from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.wiring.settings import Settings
 
 

@@ -19,7 +19,8 @@ from reactor_memory.features.explain.explanation import (
     about_message,
     explain,
 )
-from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine

@@ -20,7 +20,8 @@ from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.pinned import text_hash
 from reactor_memory.core.context.report import Context
 from reactor_memory.features.facts.merge import posted_lines
-from reactor_memory.features.facts.rendering import render_facts, render_narrative
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.notes.block import NotesRenderer
 from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.models import Message, Pin

@@ -12,7 +12,7 @@ from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
-from reactor_memory.features.facts.rendering import render_notes
+from reactor_memory.features.facts.prose import render_notes
 from reactor_memory.features.notes.block import NotesRenderer
 from reactor_memory.models import Message
 from tests.tables import each_row

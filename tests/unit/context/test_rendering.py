@@ -11,15 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.features.facts.rendering import (
-    LARGEST_ANCHOR,
-    MAX_LINE_CHARACTERS,
-    plain,
-    plain_title,
-    plain_value,
-    render_facts,
-    render_narrative,
-)
+from reactor_memory.features.facts.plain_text import plain, plain_title, plain_value
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import LARGEST_ANCHOR, MAX_LINE_CHARACTERS, render_facts
 from reactor_memory.models.ledger import SETTLED, Fact, Form
 from tests.tables import each_row
 

@@ -1,0 +1,109 @@
+"""What a load is asked for, checked at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+
+from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
+from reactor_memory.core.loading import LoadRequest
+from reactor_memory.core.validation import (
+    MessageLimits,
+    check_agent_name,
+    check_is_text,
+    check_message,
+    check_position,
+    check_session_id,
+    check_user_id,
+)
+from reactor_memory.errors import InvalidInputError
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import PostedShown
+
+
+def load_request(
+    session_id: str,
+    user_id: str | None,
+    message: MessageLike | None,
+    *,
+    limits: MessageLimits,
+    budget: int | None,
+    system: str | None,
+    tools: Iterable[Any] | None,
+    query: str | None,
+    overflow: Literal["raise", "drop_memory"],
+    agent_name: str | None = None,
+    reader_id: str | None = None,
+    summaries: PostedShown = "auto",
+) -> LoadRequest:
+    """Raises `InvalidInputError` and `InvalidMessageError`, which name the argument."""
+    check_session_id(session_id, creating=False)
+    check_user_id(user_id)
+    check_agent_name(agent_name)
+    if budget is not None:
+        check_position("budget", budget, least=1)
+    if query is not None:
+        check_is_text("query", query)
+    if system is not None:
+        check_is_text("system", system)
+    if overflow not in ("raise", "drop_memory"):
+        raise InvalidInputError("on_overflow", "must be raise or drop_memory")
+    if summaries not in ("auto", "always"):
+        raise InvalidInputError("summaries", "must be auto or always")
+    current = () if message is None else (message_of(message),)
+    for each in current:
+        check_message(each, limits)
+    if current and current[0].role != "user":
+        raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
+    return LoadRequest(
+        session_id=session_id,
+        user_id=user_id,
+        agent_name=agent_name,
+        reader_id=reader_id,
+        current=tuple(map(as_given, current)),
+        budget=budget,
+        system=system,
+        tools=_checked_tools(tools),
+        query=query,
+        on_overflow=overflow,
+        summaries=summaries,
+    )
+
+
+def with_traffic(request: LoadRequest, traffic: MessagesLike, limits: MessageLimits) -> LoadRequest:
+    """The request of a turn that goes on."""
+    following = messages_of(traffic, field="traffic")
+    for position, message in enumerate(following):
+        check_message(message, limits, field=f"traffic[{position}]")
+    if following and not request.current:
+        raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
+    return msgspec.structs.replace(request, current=(*request.current, *map(as_given, following)))
+
+
+def checked_history(history: MessagesLike, limits: MessageLimits) -> Sequence[Message]:
+    """It is not stored, so the limit of a batch does not hold for it."""
+    messages = messages_of(history, field="history")
+    for position, message in enumerate(messages):
+        check_message(message, limits, field=f"history[{position}]")
+    return messages
+
+
+def as_given(message: Message) -> Message:
+    """The message without what a store says of a stored one: that may be of another text by now."""
+    return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
+
+
+def _checked_tools(tools: Any) -> tuple[Any, ...]:
+    """The declarations of the tools. They are counted as the JSON that the provider gets."""
+    given = () if tools is None else tools
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")
+    checked = tuple(cast("Iterable[Any]", given))
+    for index, tool in enumerate(checked):
+        try:
+            msgspec.json.encode(tool)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"tools[{index}]", "must be a JSON object") from error
+    return checked

@@ -1,0 +1,91 @@
+"""Text that passes for nothing but text: no role, header, end of a block, chat token or markup."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from reactor_memory.text.skeleton import skeleton
+
+MAX_TITLE_CHARACTERS = 100
+MOST_INDENT = 8
+
+_JOINERS = "\u200c\u200d"
+_SELECTORS = "\ufe0e\ufe0f"
+_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹›[][]`~")
+_TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
+_BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
+_LINK = re.compile(r"\](?=[(\[:])")
+_SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
+"""Without one of these none of the patterns above and below finds anything."""
+_FENCE = re.compile(r"`{2,}|~{2,}")
+_MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
+BULLETS = re.compile(r"^(?:[-+*•] +)+")
+_FORGED_START = re.compile(
+    r"[\W\d_]*"
+    r"(?:(?:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?|conversation|pinned)\b"
+    r"|recalled\b|recorded earlier|kept about"
+    r"|end of (?:the )?(?:system|user|agent|conversation|pinned|recalled|facts|notes|summary|memory)\b)"
+)
+"""What the skeleton of a line may not begin with: roles, headers, notices and ends of blocks."""
+
+
+def plain(text: str) -> str:
+    """`text` on one line, composed (NFC), without what is invisible or could pass for structure."""
+    if text.isascii() and text.isprintable():
+        return _harmless(text)
+    return _harmless(visible(text))
+
+
+def visible(text: str) -> str:
+    """`text` on one line, composed (NFC), without what is invisible."""
+    kept = "".join(_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
+    return " ".join(unicodedata.normalize("NFC", kept).split())
+
+
+def plain_value(text: str) -> str:
+    """`plain`, and nothing that would read as the next value of the line or as one of its marks."""
+    return _MARK.sub(r"\1", plain(text).replace(";", ",")).strip(", ")
+
+
+def plain_title(anchor: str) -> str:
+    """`plain`, begins with a letter or digit, holds no colon, and is the name of no role or header."""
+    text = _MARK.sub(r"\1", plain(anchor).translate(_TITLE_SIGNS))
+    text = " ".join(text.lstrip("".join(c for c in text if not c.isalnum())).split())[:MAX_TITLE_CHARACTERS].rstrip()
+    return unforged(text) or "note"
+
+
+def unforged_notes_line(line: str) -> str:
+    indent = len(line) - len(line.lstrip(" "))
+    return " " * min(indent, MOST_INDENT) + unforged(plain(line))
+
+
+def _kept(char: str, before: str, after: str) -> str:
+    """`char`, a space, or nothing. Joiners stay inside the scripts and emoji that need them."""
+    if char.isspace() or char in "\u2028\u2029":
+        return " "
+    if char in _JOINERS or char in _SELECTORS:
+        return char if _needs_joiner(before) and (char in _SELECTORS or _needs_joiner(after)) else ""
+    if char in _INVISIBLE or "\U000e0100" <= char <= "\U000e01ef" or "\ufe00" <= char <= "\ufe0d":
+        return ""
+    return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") else char
+
+
+def _harmless(text: str) -> str:
+    """Without the syntax of chat tokens, tags, links and code fences."""
+    if not _SYNTAX.search(text):
+        return " ".join(text.split())
+    line = _LINK.sub("] ", _BRACKETED.sub(r"(\1)", text.translate(_BRACKETS)))
+    return " ".join(_FENCE.sub("'", line).split())
+
+
+def _needs_joiner(neighbour: str) -> bool:
+    return neighbour > "\x7f" and not neighbour.isspace() and unicodedata.category(neighbour)[0] in "LMS"
+
+
+def unforged(line: str) -> str:
+    """`line`, which may not begin with what could pass for the name of a role or a block, or for the end of one."""
+    start = next((place for place, char in enumerate(line) if any(map(str.isalnum, skeleton(char)))), len(line))
+    begin = line[start:]
+    return f"about {begin}" if _FORGED_START.match(skeleton(begin)) else line
