@@ -6,7 +6,7 @@ import pytest
 
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.features.facts.database_store import SqlSummaryStore
-from reactor_memory.wiring import container
+from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.settings import Settings
 from tests.stores import memory_database
@@ -26,4 +26,4 @@ def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = Plugin(
         name="plain", provides={"message_store": {"plain": messages}, "summary_store": {"plain": summaries}}
     )
-    monkeypatch.setattr(container, "discover", lambda: (plugin,))
+    monkeypatch.setattr(stores, "discover", lambda: (plugin,))
