@@ -32,17 +32,17 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
-    from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
     from reactor_memory.features.erasure.eraser import Erasure
     from reactor_memory.features.explain.explainer import Explainer
     from reactor_memory.features.facts.facts import Facts
-    from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.notes.long_term_memory import LongTermMemory
     from reactor_memory.features.overview.overview import Overview
     from reactor_memory.features.pins.pins import Pins
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
     from reactor_memory.features.replay.replayer import Replayer
-    from reactor_memory.features.search.conversations import MessageSearchService
-    from reactor_memory.features.tiers.service import ProgressiveTiers
+    from reactor_memory.features.search.message_search import MessageSearchService
+    from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
 P = ParamSpec("P")
 T = TypeVar("T")

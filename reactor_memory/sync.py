@@ -30,15 +30,15 @@ from reactor_memory.core.manager import PAGE
 from reactor_memory.core.turn import Turn
 from reactor_memory.errors import StoreClosedError
 from reactor_memory.features.active_sessions.directory import SessionDirectory
-from reactor_memory.features.chat_memory.service import ChatMemoryService
+from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
 from reactor_memory.features.erasure.eraser import Erasure
 from reactor_memory.features.facts.facts import Facts
-from reactor_memory.features.notes.memory import LongTermMemory
+from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.features.overview.overview import Overview
 from reactor_memory.features.pins.pins import Pins
-from reactor_memory.features.search.conversations import MessageSearchService
-from reactor_memory.features.tiers.service import ProgressiveTiers
+from reactor_memory.features.search.message_search import MessageSearchService
+from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.wiring.container import Container

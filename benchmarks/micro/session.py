@@ -20,8 +20,8 @@ from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.evaluation.transcripts import read_lines
 from reactor_memory.features.facts.evidence import verify_facts
+from reactor_memory.features.facts.hierarchical import Hierarchical
 from reactor_memory.features.facts.merge import refold
-from reactor_memory.features.facts.strategies import Hierarchical
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import BranchRange, Message, Session, ToolCall
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary

@@ -27,7 +27,7 @@ require("langchain_core", adapter=__name__, package="langchain-core", extra="lan
 
 from langchain_core.messages import BaseMessage, messages_from_dict  # noqa: E402 - after the check
 
-from reactor_memory.adapters.langchain.messages import from_messages, to_message  # noqa: E402
+from reactor_memory.adapters.langchain.message_conversion import from_messages, to_message  # noqa: E402
 
 TABLE = "chat_message_history"
 ROW = "langchain_postgres_row"

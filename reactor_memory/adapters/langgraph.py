@@ -26,7 +26,7 @@ from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.items.models import Item as StoredItem
 from reactor_memory.features.items.models import ItemChange
-from reactor_memory.features.notes.memory import LongTermMemory
+from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.memory import Memory
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact

@@ -33,7 +33,7 @@ from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
     from reactor_memory.cli.import_files import Imported
-    from reactor_memory.features.tiers.service import TierReport
+    from reactor_memory.features.tiers.progressive_tiers import TierReport
     from reactor_memory.features.transfer.copy import Copied
     from reactor_memory.wiring.agent_settings import SettingDifference
 

@@ -18,7 +18,7 @@ from reactor_memory.evaluation.pricing import Traffic
 from reactor_memory.evaluation.probes import Probe, evidence_shown
 from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
 from reactor_memory.evaluation.units import units_of
-from reactor_memory.features.facts.strategies import LEFT_OUT
+from reactor_memory.features.facts.hierarchical import LEFT_OUT
 from reactor_memory.models import Message
 
 SHOWN_PROBLEMS = 5

@@ -18,7 +18,7 @@ from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import StreamPositionError
 from reactor_memory.features.responses.models import Piece
 from reactor_memory.features.responses.reader import StreamEvent
-from reactor_memory.features.responses.service import MAX_WAIT_SECONDS, ResponseStreams
+from reactor_memory.features.responses.response_streams import MAX_WAIT_SECONDS, ResponseStreams
 from reactor_memory.features.sharing import bodies
 from reactor_memory.server import event_ids, serializers
 from reactor_memory.server.idempotency import AnsweredRequests, Asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Controller, post
 from litestar.params import JSONBody
 
-from reactor_memory.features.search.conversations import MessageSearchService
+from reactor_memory.features.search.message_search import MessageSearchService
 from reactor_memory.features.search.models import MessageHit, MessageSearch, SearchCursor
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.access import agents_of, check_granted, user_of

@@ -13,7 +13,7 @@ from reactor_memory.models.ledger import Ledger, Summary
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
-from reactor_memory.testing.summaries import (
+from reactor_memory.testing.summary_recording import (
     HOUR,
     MINUTE,
     Store,

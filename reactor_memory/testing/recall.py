@@ -13,7 +13,7 @@ from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages
-from reactor_memory.testing.summaries import MINUTE, Store, claimed, segment, session_of
+from reactor_memory.testing.summary_recording import MINUTE, Store, claimed, segment, session_of
 from reactor_memory.text.analyzer import terms
 
 

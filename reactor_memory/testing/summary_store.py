@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.testing.forgetting import Forgetting, Invalidation
-from reactor_memory.testing.summaries import Layouts, LedgerOfForks, Recording
+from reactor_memory.testing.summary_recording import Layouts, LedgerOfForks, Recording
 from reactor_memory.testing.work import Due, Leases, Parked, Patience, WrongClocks
 
 

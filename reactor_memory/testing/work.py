@@ -14,7 +14,7 @@ from reactor_memory.core.ports.requests import SUMMARIZE, Ahead
 from reactor_memory.models import Lease, WorkState
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
-from reactor_memory.testing.summaries import HOUR, MINUTE, Store
+from reactor_memory.testing.summary_recording import HOUR, MINUTE, Store
 
 
 async def claim(

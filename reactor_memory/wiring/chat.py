@@ -9,7 +9,7 @@ from reactor_memory.features.chat.chat_model import ChatModel
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.features.chat.summaries import HierarchyOptions
+    from reactor_memory.features.chat.hierarchical_summaries import HierarchyOptions
 
 
 def echo_chat_model(settings: Settings) -> ChatModel:
@@ -68,7 +68,7 @@ def asked_by_chat(settings: Settings, provider: str) -> AskedByChat:
 
 
 def hierarchy_options(settings: Settings) -> HierarchyOptions:
-    from reactor_memory.features.chat.summaries import HierarchyOptions
+    from reactor_memory.features.chat.hierarchical_summaries import HierarchyOptions
 
     summary = settings.summary
     return HierarchyOptions(

@@ -11,14 +11,14 @@ from reactor_memory.wiring.selection import named_by
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.features.chat_memory.service import ChatMemoryService
-    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
+    from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
+    from reactor_memory.features.chat_memory.summarization import SummarizationStrategy
     from reactor_memory.features.tiers.ranges import Ranges
     from reactor_memory.features.tiers.writer import TierWriter
 
 
 def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
-    from reactor_memory.features.chat_memory.strategies import NoopStrategy
+    from reactor_memory.features.chat_memory.summarization import NoopStrategy
 
     return NoopStrategy()
 
@@ -37,7 +37,7 @@ def memory_management_of(
 def summarization_strategy_of(
     ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
 ) -> SummarizationStrategy:
-    from reactor_memory.features.chat_memory.strategies import SummarizationStrategy
+    from reactor_memory.features.chat_memory.summarization import SummarizationStrategy
 
     memory = settings.chat_memory
     return SummarizationStrategy(
@@ -46,6 +46,6 @@ def summarization_strategy_of(
 
 
 def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
-    from reactor_memory.features.chat_memory.service import ChatMemoryService
+    from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
 
     return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.recall.recaller import Recaller
     from reactor_memory.features.recall.segment_index import Indexer
     from reactor_memory.features.replay.replayer import Replayer
-    from reactor_memory.features.responses.service import ResponseStreams
+    from reactor_memory.features.responses.response_streams import ResponseStreams
     from reactor_memory.features.retention.pruner import Pruner
     from reactor_memory.features.sharing.access import Access
     from reactor_memory.features.sharing.audit import Audit
@@ -461,7 +461,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
-        imported("reactor_memory.features.responses.service:ResponseStreams"),
+        imported("reactor_memory.features.responses.response_streams:ResponseStreams"),
         access=access,
         database=database,
         backend=providers.Singleton(
@@ -485,7 +485,7 @@ class Container(containers.DeclarativeContainer):
                 database=needed_database,
             ),
             off=providers.Factory(
-                imported("reactor_memory.features.chat.summaries:HierarchicalSummaries"),
+                imported("reactor_memory.features.chat.hierarchical_summaries:HierarchicalSummaries"),
                 facts=facts,
                 pins=pins,
                 summaries=summary_store,

@@ -74,7 +74,7 @@ def openai_summarizer(settings: Settings) -> Summarizer:
 def hierarchical_strategy(settings: Settings) -> Strategy:
     if not settings.summary.enabled:
         raise ConfigurationError("history.strategy", "hierarchical needs summary.enabled: true")
-    from reactor_memory.features.facts.strategies import Hierarchical
+    from reactor_memory.features.facts.hierarchical import Hierarchical
 
     return Hierarchical()
 

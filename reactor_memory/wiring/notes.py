@@ -12,7 +12,7 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.notes.block import ShownNotes
-    from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.notes.long_term_memory import LongTermMemory
 
 
 def shown_notes_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> ShownNotes | None:
@@ -26,7 +26,7 @@ def shown_notes_of(database: Callable[[], Database], counter: MessageCounter, se
 
 
 def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
-    from reactor_memory.features.notes.memory import LongTermMemory
+    from reactor_memory.features.notes.long_term_memory import LongTermMemory
 
     notes = settings.notes
     return LongTermMemory(

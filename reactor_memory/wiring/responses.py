@@ -10,7 +10,7 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.responses.models import ResponseStore
-    from reactor_memory.features.responses.service import StreamBackend, StreamOptions
+    from reactor_memory.features.responses.response_streams import StreamBackend, StreamOptions
 
 
 def redis_stream_store(settings: Settings) -> ResponseStore:
@@ -37,7 +37,7 @@ def stream_backend_of(store: ResponseStore | None, settings: Settings) -> Stream
         return None
     from reactor_memory.features.responses.models import ResponseSignals
     from reactor_memory.features.responses.polling import PolledSignals
-    from reactor_memory.features.responses.service import StreamBackend
+    from reactor_memory.features.responses.response_streams import StreamBackend
     from reactor_memory.features.responses.watch import Watches
 
     if isinstance(store, ResponseSignals):
@@ -49,7 +49,7 @@ def stream_backend_of(store: ResponseStore | None, settings: Settings) -> Stream
 
 def stream_options(settings: Settings) -> StreamOptions:
     from reactor_memory.features.responses.reader import FollowOptions
-    from reactor_memory.features.responses.service import StreamOptions
+    from reactor_memory.features.responses.response_streams import StreamOptions
 
     streams = settings.streams
     return StreamOptions(

@@ -14,7 +14,7 @@ from reactor_memory.wiring.selection import breaker_of, microseconds, named_by
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.features.search.conversations import MessageSearchService
+    from reactor_memory.features.search.message_search import MessageSearchService
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
 
 
@@ -116,7 +116,7 @@ def index_jobs(
 def message_search_of(
     database: Database, embedder: Embedder | None, clock: Clock, settings: Settings
 ) -> MessageSearchService:
-    from reactor_memory.features.search.conversations import MessageSearchService, SearchOptions
+    from reactor_memory.features.search.message_search import MessageSearchService, SearchOptions
 
     options = SearchOptions(min_similarity=settings.search.min_similarity)
     return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)

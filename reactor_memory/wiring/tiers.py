@@ -14,8 +14,8 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.tiers.classification import Level
+    from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, TierOptions
     from reactor_memory.features.tiers.ranges import Ranges
-    from reactor_memory.features.tiers.service import ProgressiveTiers, TierOptions
     from reactor_memory.features.tiers.writer import TextForms, TierWriter
 
 
@@ -42,7 +42,7 @@ def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
 
 def tier_options(settings: Settings) -> TierOptions:
     from reactor_memory.features.tiers.classification import TierSizes
-    from reactor_memory.features.tiers.service import DISABLED, OTHER_STRATEGY, TierOptions
+    from reactor_memory.features.tiers.progressive_tiers import DISABLED, OTHER_STRATEGY, TierOptions
 
     tiers = settings.tiers
     disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
@@ -72,7 +72,7 @@ def tier_forms(settings: Settings) -> TextForms:
 def tiers_of(
     ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
 ) -> ProgressiveTiers:
-    from reactor_memory.features.tiers.service import ProgressiveTiers
+    from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
     own = ranges(writer=writer, retention=settings.tiers.retention)
     return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))

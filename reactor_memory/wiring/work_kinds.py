@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.erasure.eraser import Aftermath
     from reactor_memory.features.facts.jobs import SummaryJob
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
-    from reactor_memory.features.tiers.service import ProgressiveTiers
+    from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
 
 def work_kinds(

@@ -12,7 +12,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Memory, Message, Settings, open_memory, sync
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError, SessionOwnershipError
-from reactor_memory.features.search.conversations import MessageSearch
+from reactor_memory.features.search.message_search import MessageSearch
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, talk

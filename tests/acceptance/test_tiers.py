@@ -28,7 +28,7 @@ from reactor_memory import (
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.log import operations as log
-from reactor_memory.features.tiers.service import (
+from reactor_memory.features.tiers.progressive_tiers import (
     DISABLED,
     EMPTY,
     NOTHING_OLDER,

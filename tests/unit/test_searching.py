@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reactor_memory.errors import EmbeddingError, SearchTypeUnavailableError
 from reactor_memory.features.recall.vectors import nearest, packed
-from reactor_memory.features.search.conversations import MAX_QUERY_TERMS, wanted_terms
 from reactor_memory.features.search.highlights import CLOSE, LENGTH, OPEN, highlight
+from reactor_memory.features.search.message_search import MAX_QUERY_TERMS, wanted_terms
 from reactor_memory.features.search.models import RANK_CONSTANT, by_score, fused, is_findable
 from reactor_memory.features.search.operations import shown_in, visible_parts
 from reactor_memory.features.sharing.access import agents_of

@@ -8,7 +8,7 @@ from contextlib import suppress
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
-from reactor_memory.adapters.langchain.messages import from_messages, to_message
+from reactor_memory.adapters.langchain.message_conversion import from_messages, to_message
 from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory

@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
-from reactor_memory.adapters.langchain.messages import from_messages, to_message
+from reactor_memory.adapters.langchain.message_conversion import from_messages, to_message
 from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.core.context.turns import in_exchanges
 from reactor_memory.errors import InvalidInputError

@@ -11,8 +11,8 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.chat.columns import columns, count, excerpt
+from reactor_memory.features.chat.hierarchical_summaries import ChatSummaries
 from reactor_memory.features.chat.replies import Progress, Reply, Unseen
-from reactor_memory.features.chat.summaries import ChatSummaries
 from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.features.pins.pins import Pins

@@ -10,8 +10,8 @@ from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.features.chat.chat_model import ChatModel
 from reactor_memory.features.chat.columns import count
 from reactor_memory.features.chat.commands import ChatCommands, text_of
+from reactor_memory.features.chat.hierarchical_summaries import ChatSummaries
 from reactor_memory.features.chat.replies import Progress, Reply
-from reactor_memory.features.chat.summaries import ChatSummaries
 from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Message

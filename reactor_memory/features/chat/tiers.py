@@ -6,10 +6,10 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import SessionNotFoundError, SummarizationError
 from reactor_memory.features.chat.columns import columns, count
 from reactor_memory.features.chat.coverage import CoverageWatch
+from reactor_memory.features.chat.hierarchical_summaries import unchanged
 from reactor_memory.features.chat.replies import Progress, Reply
-from reactor_memory.features.chat.summaries import unchanged
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.features.tiers.service import ProgressiveTiers, TierReport, TierStats
+from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, TierReport, TierStats
 from reactor_memory.models import Session
 
 

@@ -10,15 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
     from reactor_memory.features.chat_memory.projection import SummarizationMetadata, TimestampRange, View
-    from reactor_memory.features.chat_memory.service import ChatMemoryService
-    from reactor_memory.features.chat_memory.strategies import NoopStrategy, SummarizationStrategy
+    from reactor_memory.features.chat_memory.summarization import NoopStrategy, SummarizationStrategy
 
 _HOME = {
-    "ChatMemoryService": "service",
-    "NoopStrategy": "strategies",
+    "ChatMemoryService": "chat_memory",
+    "NoopStrategy": "summarization",
     "SummarizationMetadata": "projection",
-    "SummarizationStrategy": "strategies",
+    "SummarizationStrategy": "summarization",
     "TimestampRange": "projection",
     "View": "projection",
 }

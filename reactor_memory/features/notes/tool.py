@@ -10,7 +10,7 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.notes.changes import DESTRUCTIVE, OPERATIONS
 
 if TYPE_CHECKING:
-    from reactor_memory.features.notes.memory import LongTermMemory, NotesResult
+    from reactor_memory.features.notes.long_term_memory import LongTermMemory, NotesResult
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from reactor_memory.features.sharing import answered_requests
 from reactor_memory.features.sharing.principals import AnsweredRequest
 from reactor_memory.testing.builders import append_messages, numbered
 from reactor_memory.testing.log import nothing_left
-from reactor_memory.testing.summaries import Store
+from reactor_memory.testing.summary_recording import Store
 
 
 def request(

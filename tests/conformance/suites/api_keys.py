@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ApiKey, Grant
-from reactor_memory.testing.summaries import Store
+from reactor_memory.testing.summary_recording import Store
 
 GRANT = Grant(agent_names=("travel", "*"), operations=("read", "append"))
 

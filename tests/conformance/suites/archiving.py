@@ -34,7 +34,7 @@ from reactor_memory.models.block_lines import Layout
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs
-from reactor_memory.testing.summaries import claimed, fact, layout, ledger_of, seal, session_of
+from reactor_memory.testing.summary_recording import claimed, fact, layout, ledger_of, seal, session_of
 from tests.conformance.suites.erasing import erase
 from tests.conformance.suites.pinning import keep
 from tests.conformance.suites.posting import post, ruling_in

@@ -14,7 +14,17 @@ from reactor_memory.models import Session
 from reactor_memory.models.ledger import FactCorrection, Ledger, Summary
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
-from reactor_memory.testing.summaries import Store, claimed, fact, folded, layout, ledger_of, seal, segment, session_of
+from reactor_memory.testing.summary_recording import (
+    Store,
+    claimed,
+    fact,
+    folded,
+    layout,
+    ledger_of,
+    seal,
+    segment,
+    session_of,
+)
 
 
 def amending(ledger: Ledger) -> Summary:

@@ -29,7 +29,7 @@ from reactor_memory.models.ledger import Ledger, PostedSummary, Summary
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
-from reactor_memory.testing.summaries import (
+from reactor_memory.testing.summary_recording import (
     MINUTE,
     claimed,
     fact,

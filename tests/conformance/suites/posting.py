@@ -26,7 +26,7 @@ from reactor_memory.models.ledger import PostedSummary, Summary
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 from reactor_memory.testing.log import seqs, texts
-from reactor_memory.testing.summaries import (
+from reactor_memory.testing.summary_recording import (
     Store,
     claimed,
     fact,

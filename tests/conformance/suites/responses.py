@@ -20,7 +20,7 @@ from reactor_memory.features.responses.polling import PolledSignals
 from reactor_memory.models import Message, ResponseState
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.log import TEXTS, nothing_left
-from reactor_memory.testing.summaries import Store
+from reactor_memory.testing.summary_recording import Store
 
 NOW = 1_700_000_000_000_000
 SECOND = 1_000_000

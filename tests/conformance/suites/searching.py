@@ -34,7 +34,7 @@ from reactor_memory.features.sharing.models import AuditRecord, Membership, Owne
 from reactor_memory.models import Lease, Message
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
-from reactor_memory.testing.summaries import Store, folded
+from reactor_memory.testing.summary_recording import Store, folded
 from reactor_memory.text.analyzer import terms
 from tests.conformance.suites.erasing import erase
 

@@ -33,7 +33,7 @@ from reactor_memory.features.sharing.models import (
 )
 from reactor_memory.models import JsonObject, Message, Visibility
 from reactor_memory.testing.builders import append_messages, stored_form
-from reactor_memory.testing.summaries import Store
+from reactor_memory.testing.summary_recording import Store
 from tests.conformance.suites.correcting import amending
 
 OWNER, MEMBER, STRANGER = "ann", "bob", "eve"

@@ -8,7 +8,7 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models.ledger import Spending
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
-from reactor_memory.testing.summaries import Store
+from reactor_memory.testing.summary_recording import Store
 
 
 class SpendingNoted:

@@ -37,7 +37,7 @@ from reactor_memory.models import Message
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Summary
 from reactor_memory.testing import append_messages, numbered, stored_form
-from reactor_memory.testing.summaries import fact, layout, segment
+from reactor_memory.testing.summary_recording import fact, layout, segment
 from tests.interruption import cancelled_at
 from tests.stores import SqlStore, sqlite_store
 

@@ -7,7 +7,7 @@ from reactor_memory.core.log.branches import outside
 from reactor_memory.features.facts.cleared import ledger_without_cleared
 from reactor_memory.models import BranchRange
 from reactor_memory.models.ledger import FactCorrection, Ledger
-from reactor_memory.testing.summaries import fact, segment
+from reactor_memory.testing.summary_recording import fact, segment
 
 LEDGER = Ledger(
     segments=(segment("s", 1, 4), segment("s", 5, 8), segment("s", 9, 12)),

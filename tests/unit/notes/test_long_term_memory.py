@@ -9,7 +9,7 @@ import pytest
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.features.erasure import operations as erasure
-from reactor_memory.features.notes.memory import LongTermMemory
+from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.features.notes.models import Notes
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase

@@ -10,7 +10,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.changes import OPERATIONS
-from reactor_memory.features.notes.memory import LongTermMemory
+from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.features.notes.tool import NO_NOTES, ManageLongTermMemoryTool
 from reactor_memory.testing import FakeClock
 from tests.faulty_database import FaultyDatabase

@@ -8,8 +8,8 @@ from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.facts.spending_caps import SpendingCaps
 from reactor_memory.features.redaction import unredacted
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, TierSizes
+from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, TierOptions
 from reactor_memory.features.tiers.ranges import Ranges
-from reactor_memory.features.tiers.service import ProgressiveTiers, TierOptions
 from reactor_memory.features.tiers.writer import TextForm, TextForms, TierWriter
 from reactor_memory.models.ledger import Retention
 from reactor_memory.testing import FakeClock, ScriptedCondenser

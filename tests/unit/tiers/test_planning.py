@@ -16,7 +16,7 @@ from reactor_memory.errors import SummarizationError
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
 from reactor_memory.features.tiers.plan import View, covered_until, plan, view_of
-from reactor_memory.features.tiers.service import ProgressiveTiers, TierReport
+from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, TierReport
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import RangeSummary
 from reactor_memory.testing import ScriptedCondenser, append_messages

@@ -19,7 +19,7 @@ from reactor_memory.errors import (
     InvalidInputError,
     ReactorMemoryError,
 )
-from reactor_memory.features.chat_memory.failures import mapped, told
+from reactor_memory.features.chat_memory.hook_failures import mapped, told
 from reactor_memory.features.chat_memory.memory_management import MemoryManagementStrategy
 from reactor_memory.features.chat_memory.projection import (
     SummarizationMetadata,
