@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.core.log.message_store import SqlMessageStore
-from reactor_memory.features.facts.database_store import SqlSummaryStore
+from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.settings import Settings
@@ -21,7 +21,7 @@ def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
         return SqlMessageStore(database)
 
     def summaries(settings: Settings) -> SqlSummaryStore:
-        return SqlSummaryStore(database)
+        return stores.sql_summary_store(database)
 
     plugin = Plugin(
         name="plain", provides={"message_store": {"plain": messages}, "summary_store": {"plain": summaries}}

@@ -10,9 +10,9 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.database.sqlite_memory import MemoryDatabase
-from reactor_memory.features.facts.database_store import SqlSummaryStore
 from reactor_memory.features.recall.database_index import SqlRecallIndex
 from reactor_memory.wiring.queries import QUERIES
+from reactor_memory.wiring.stores import sql_summary_store
 
 
 class SqlStore(SqlMessageStore):
@@ -21,7 +21,7 @@ class SqlStore(SqlMessageStore):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.database = database
-        self.summaries = SqlSummaryStore(database)
+        self.summaries = sql_summary_store(database)
         self.index = SqlRecallIndex(database)
 
 

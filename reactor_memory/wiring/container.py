@@ -78,7 +78,7 @@ class Container(containers.DeclarativeContainer):
     )
     summary_store = providers.Selector(
         in_database,
-        on=providers.Singleton(imported("reactor_memory.features.facts.database_store:SqlSummaryStore"), database),
+        on=providers.Singleton(stores.sql_summary_store, database),
         off=providers.Singleton(stores.plugged_summary_store, conditions, settings),
     )
     amendments = providers.Selector(

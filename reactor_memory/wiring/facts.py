@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.strategy import Strategy, TakeLast
+from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.ports import Clock, Redactor, Summarizer
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
@@ -77,10 +77,6 @@ def hierarchical_strategy(settings: Settings) -> Strategy:
     from reactor_memory.features.facts.hierarchical import Hierarchical
 
     return Hierarchical()
-
-
-def automatic_strategy(settings: Settings) -> Strategy:
-    return hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
 
 
 def spending_caps_of(database: Database, clock: Clock, settings: Settings) -> SpendingCaps:

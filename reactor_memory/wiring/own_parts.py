@@ -83,6 +83,13 @@ def take_last_strategy(settings: Settings) -> Strategy:
     return TakeLast()
 
 
+hierarchical_strategy = imported("reactor_memory.wiring.facts:hierarchical_strategy")
+
+
+def automatic_strategy(settings: Settings) -> Strategy:
+    return hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
+
+
 def no_redactor(settings: Settings) -> Redactor:
     from reactor_memory.features.redaction import unredacted
 
@@ -121,9 +128,9 @@ OWN_PARTS = Plugin(
             "estimate": estimate_counter,
         },
         "strategy": {
-            "auto": imported("reactor_memory.wiring.facts:automatic_strategy"),
+            "auto": automatic_strategy,
             "take_last": take_last_strategy,
-            "hierarchical": imported("reactor_memory.wiring.facts:hierarchical_strategy"),
+            "hierarchical": hierarchical_strategy,
             PROGRESSIVE: imported("reactor_memory.wiring.tiers:progressive_strategy"),
         },
         "recall_index": {"none": imported("reactor_memory.wiring.recall:no_recall_index")},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reactor_memory.core.context.draft import Draft
@@ -10,6 +12,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.loading import JoinedContextSource
 from reactor_memory.core.log.message_store import SqlMessageStore
+from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.core.ports import (
     Clock,
     ContextSource,
@@ -53,6 +56,11 @@ def message_store_of(
     if scheme_of(url) in report.factories["message_store"]:
         return selected(report, "message_store", scheme_of(url), "store.url", settings)
     return SqlMessageStore(database, forget_in=forget_in)
+
+
+def sql_summary_store(database: Database) -> SqlSummaryStore:
+    """What is made of the log in this database."""
+    return SqlSummaryStore(database, partial(import_module, "reactor_memory.features.facts.operations"))
 
 
 def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:

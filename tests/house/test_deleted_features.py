@@ -12,11 +12,8 @@ import pytest
 from tests.house.picture import CHECKOUT, PACKAGE
 from tests.house.test_structure import SAVE_AND_LOAD
 
-NEEDED = {"facts"}
-"""The store of summaries keeps the layouts of contexts, too."""
-
-WITH_SUMMARIES = {"recall"}
-"""The index of recall follows the summaries."""
+WITH_SUMMARIES = {"facts", "recall"}
+"""Summaries are made of facts, and the index of recall follows the summaries."""
 
 SWITCHES = {"overview": {"REACTOR_MEMORY_STORE__KEEP_SETTINGS": "false"}}
 """What is on by default and in the way of every save."""
@@ -26,7 +23,7 @@ def features() -> list[str]:
     return sorted(path.name for path in (PACKAGE / "features").iterdir() if (path / "__init__.py").exists())
 
 
-@pytest.mark.parametrize("feature", [each for each in features() if each not in NEEDED])
+@pytest.mark.parametrize("feature", features())
 def test_the_rest_saves_and_loads(feature: str, tmp_path: Path) -> None:
     without_caches = shutil.ignore_patterns("__pycache__")
     for folder in ("reactor_memory", "migrations"):

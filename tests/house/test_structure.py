@@ -79,7 +79,7 @@ MAY_KNOW = {
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 105, 15_155), ("on", 142, 20_665)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 100, 14_580), ("on", 142, 20_680)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, timeout=60)
@@ -90,7 +90,7 @@ def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: 
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 7_985
+    assert sum(core) <= 8_085
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 500
 
 

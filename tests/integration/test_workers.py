@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import anyio
@@ -11,9 +12,10 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
 from reactor_memory.core.log import background_work
+from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import StoreUnavailableError
-from reactor_memory.features.facts.database_store import SqlSummaryStore
+from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.extractor import ANSWERED
 from reactor_memory.models import Lease, ToolCall, WorkState
 from reactor_memory.models.ledger import Extraction
@@ -23,6 +25,11 @@ from tests.faulty_database import FaultyDatabase
 from tests.stores import memory_database
 
 pytestmark = pytest.mark.anyio
+
+
+def ledger() -> ModuleType:
+    return fact_operations
+
 
 DOWN = SummarizationError("unavailable", "no answer")
 
@@ -428,7 +435,7 @@ async def test_who_is_cancelled_while_claiming_gives_the_lease_back() -> None:
             return lease
 
     def configure(container: Container) -> None:
-        container.summary_store.override(providers.Object(SlowSummaries(container.database())))
+        container.summary_store.override(providers.Object(SlowSummaries(container.database(), ledger)))
         container.summarizer.override(providers.Object(scripted()))
 
     async with open_container(settings(background={"lease_seconds": 600}), configure=configure) as container:
@@ -451,7 +458,7 @@ async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> Non
             await super().release(lease, **outcome)
 
     def configure(container: Container) -> None:
-        container.summary_store.override(providers.Singleton(SavingStore, container.database))
+        container.summary_store.override(providers.Singleton(SavingStore, container.database, providers.Object(ledger)))
         container.summarizer.override(providers.Object(scripted()))
 
     more_is_saved: list[bool] = []

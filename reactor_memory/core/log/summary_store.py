@@ -1,14 +1,14 @@
-"""What is derived from the log, in its database."""
+"""What is made of the log, in its database: layouts, background work and the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from reactor_memory.core.log import background_work, context_layouts, summaries
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import EVER, Ahead, ErasedBranch
 from reactor_memory.database.database import Database
-from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import BranchRange, Lease, WorkState
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
@@ -17,8 +17,12 @@ from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, Summary
 class SqlSummaryStore:
     """`SummaryStore` over the database of the log."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, ledger: Callable[[], Any]) -> None:
+        """`ledger` gives the operations on segments and facts (`reactor_memory.features.facts.operations`), called when
+        one is needed: without summaries, none is.
+        """
         self._database = database
+        self._ledger = ledger
 
     async def open(self) -> None:
         await self._database.open()
@@ -39,24 +43,24 @@ class SqlSummaryStore:
         await self._database.write_relaxed(context_layouts.put_layout, session_id, layout, budget, settings_fingerprint)
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
-        return await self._database.read(fact_operations.read_ledger, branch)
+        return await self._database.read(self._ledger().read_ledger, branch)
 
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
-        return await self._database.read(fact_operations.read_facts_about, branch, anchors)
+        return await self._database.read(self._ledger().read_facts_about, branch, anchors)
 
     async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
-        return await self._database.write(fact_operations.record_segment, lease, segment, facts, summary)
+        return await self._database.write(self._ledger().record_segment, lease, segment, facts, summary)
 
     async def put_summary(self, lease: Lease, summary: Summary) -> bool:
-        return await self._database.write(fact_operations.put_summary, lease, summary)
+        return await self._database.write(self._ledger().put_summary, lease, summary)
 
     async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold) -> None:
-        await self._database.write(fact_operations.lock_and_forget_messages, branches, now=now, refold=refold)
+        await self._database.write(self._ledger().lock_and_forget_messages, branches, now=now, refold=refold)
 
     async def forget(self, session_ids: Sequence[str]) -> None:
-        await self._database.write(fact_operations.forget, session_ids)
+        await self._database.write(self._ledger().forget, session_ids)
 
     async def claim(
         self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
