@@ -86,6 +86,12 @@ async def test_an_echo_is_no_fact() -> None:
     assert {fact.source_seq for fact in found} == {1}
 
 
+async def test_what_the_model_says_again_and_again_is_no_fact() -> None:
+    formula = Message.assistant("It is a number like any other, I would say.")
+    found = await facts(*(each for n in range(3) for each in (Message.user(f"Tell me about the number {n}."), formula)))
+    assert found == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [

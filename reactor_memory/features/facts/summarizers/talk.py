@@ -6,6 +6,7 @@ An offer brings new details; what the model read back need not be kept in the us
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from reactor_memory.text.words import STOP_WORDS, Sentence, read_sentences
 
 NEARBY = 14
 """How many messages before or after one belong to the same talk."""
+MIN_REPEATED = 3
 SHORT = 8
 MANY_DETAILS = 10
 MANY_OFFERED = 5
@@ -99,6 +101,13 @@ class Talk:
         talked = (message for message in messages if message.role in ("user", "assistant", "agent"))
         self.speakers = speakers
         self.told = [_told(message, speakers) for message in talked if message.content]
+
+    @cached_property
+    def formulas(self) -> frozenset[str]:
+        """Sentences without a detail that the model says again and again, word for word."""
+        own = (told.sentences for told in self.told if not told.by_user)
+        times = Counter(text for each in own for text in {sentence.text for sentence in each if not sentence.details})
+        return frozenset(text for text, count in times.items() if count >= MIN_REPEATED)
 
     @cached_property
     def agreed(self) -> Sequence[bool]:

@@ -185,7 +185,8 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
     stated = (
         each
         for sentence in told.sentences
-        if (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
+        if (told.by_user or sentence.text not in talk.formulas)
+        and (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
     )
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
     return most_telling(own, told.content - talk.speakers)
