@@ -68,10 +68,12 @@ def room_of(module: str) -> str:
     return ".".join(parts[:2]) if parts[0] == "features" or (parts[0] == "core" and len(parts) > 2) else parts[0]
 
 
+@cache
 def rooms() -> set[str]:
     return {room_of(module) for module in imports()} - {"__init__", "__main__", "features"}
 
 
+@cache
 def arrows() -> set[tuple[str, str]]:
     found = {(room_of(name), room_of(other)) for name, others in imports().items() for other in others}
     return {(a, b) for a, b in found if a != b and {a, b} <= rooms()}
