@@ -74,19 +74,17 @@ def load_request(
 
 def with_traffic(request: LoadRequest, traffic: MessagesLike, limits: MessageLimits) -> LoadRequest:
     """The request of a turn that goes on."""
-    following = messages_of(traffic, field="traffic")
-    for position, message in enumerate(following):
-        check_message(message, limits, field=f"traffic[{position}]")
+    following = checked_messages(traffic, "traffic", limits)
     if following and not request.current:
         raise InvalidInputError("traffic", "belongs to a turn: give its user message, too")
     return msgspec.structs.replace(request, current=(*request.current, *map(as_given, following)))
 
 
-def checked_history(history: MessagesLike, limits: MessageLimits) -> Sequence[Message]:
-    """It is not stored, so the limit of a batch does not hold for it."""
-    messages = messages_of(history, field="history")
+def checked_messages(given: MessagesLike, field: str, limits: MessageLimits) -> Sequence[Message]:
+    """They are not stored, so the limit of a batch does not hold for them."""
+    messages = messages_of(given, field=field)
     for position, message in enumerate(messages):
-        check_message(message, limits, field=f"history[{position}]")
+        check_message(message, limits, field=f"{field}[{position}]")
     return messages
 
 

@@ -13,7 +13,7 @@ from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block
-from reactor_memory.core.load_requests import as_given, checked_history, load_request, with_traffic
+from reactor_memory.core.load_requests import as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader, LoadRequest
 from reactor_memory.core.log import archiving
 from reactor_memory.core.log import operations as log
@@ -153,7 +153,7 @@ class ConversationManager:
         if traffic:
             request = with_traffic(request, traffic, self._options.limits)
         if history is not None:
-            return await self._loader.from_history(request, checked_history(history, self._options.limits))
+            return await self._loader.from_history(request, checked_messages(history, "history", self._options.limits))
         loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
         await self._record(request, context, False)

@@ -330,7 +330,7 @@ def _type_name(value: object) -> str:
 
 
 def check_is_text(field: str, value: object) -> None:
-    """Raises `InvalidInputError` for what is no text."""
+    """Raises `InvalidInputError` for anything but a string."""
     if not isinstance(value, str):
         raise InvalidInputError(field, f"must be a text, is a {type(value).__name__}")
 

@@ -28,7 +28,7 @@ async def run(
     writes: bool,
     ready: Callable[[str], None],
     store: str,
-    differences: Sequence[str] = (),
+    differences: Sequence[str],
 ) -> None:
     """Open the memory and show it at `port` (0: a free one). `store` says which one it is, and `differences` which
     settings are not those of the agent that saved last. `ready` is told the address that opens the Studio, once.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from reactor_memory.core.context.strategy import Strategy, TakeLast
@@ -23,9 +22,6 @@ from reactor_memory.wiring.selection import (
     tiktoken_counter,
 )
 from reactor_memory.wiring.settings import Settings
-
-if TYPE_CHECKING:
-    pass
 
 
 def system_clock(settings: Settings) -> Callable[[], int]:

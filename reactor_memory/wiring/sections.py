@@ -37,12 +37,15 @@ Summarize the conversation below.
 Keep what was talked about, what was decided or concluded and why, what is still open, and every name, number and date
 that a later turn may need. Write few sentences, each with something in it.
 """
+
 COMPRESSED_PROMPT = """\
 Summarize the conversation below as long-term memory, as briefly as you can.
 Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
 """
+
 CONVERSATION_SUMMARY = "conversation_summary"
 """The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
+
 _BOOL = TypeAdapter(bool)
 
 

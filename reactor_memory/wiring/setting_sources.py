@@ -21,16 +21,19 @@ import yaml
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.setting_values import Section, canonical_name, suggestion
+from reactor_memory.wiring.setting_values import Section, canonical_name, keys_of_sections, suggestion
 
 WITHOUT_FACTS = ("take_last", "progressive")
 """Strategies that show no facts: with them, ``summary.enabled`` is false unless it is set."""
+
 SECTION_ALIASES = {"summarization": "tiers"}
 """Other names of sections, in files and in the constructor."""
+
 ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
 CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
 DEFAULT_FILE = Path("config/reactor-memory.yaml")
 ROOT_KEY = "reactor_memory"
+
 USUAL_VARIABLES = {
     "GEMINI_API_KEY": "summary.api_key",
     "GOOGLE_API_KEY": "summary.api_key",
@@ -42,7 +45,9 @@ USUAL_VARIABLES = {
 Keys count for ``chat.api_key`` and ``search.api_key``, too. The key of OpenAI counts only where it
 belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
 """
+
 _OPENAI_KEY = "OPENAI_API_KEY"
+
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C reads a file of settings in a tenth of the time; PyYAML may be built without it."""
 
@@ -196,11 +201,4 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def known_keys(settings_type: type[BaseSettings]) -> list[str]:
-    sections = {name: field.annotation for name, field in settings_type.model_fields.items()}
-    nested = [
-        f"{name}.{key}"
-        for name, section in sections.items()
-        if isinstance(section, type) and issubclass(section, Section)
-        for key in section.model_fields
-    ]
-    return [*sections, *nested]
+    return [*settings_type.model_fields, *keys_of_sections()]

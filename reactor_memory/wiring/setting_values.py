@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
@@ -26,12 +26,12 @@ from pydantic_settings import NoDecode
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.addresses import is_loopback
 
-NO_SETTING = "is no setting"
-
 MASK = "********"
 UNMASKED = object()
 """The context in which this module dumps settings as they are. Everybody else gets them without secrets."""
+
 OPTIONS = "plugins.options."
+
 _SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
 _USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
 _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
@@ -148,8 +148,7 @@ class Section(BaseModel):
         try:
             return handler(values)
         except ValidationError as error:
-            known = [f"{cls.prefix}.{name}" for name in cls.model_fields]
-            raise configuration_error(error, cls.prefix, known) from None
+            raise configuration_error(error, keys_of_sections(), prefix=cls.prefix) from None
 
     def _refuse(self, key: str, problem: str) -> ConfigurationError:
         return ConfigurationError(f"{self.prefix}.{key}", problem)
@@ -179,12 +178,19 @@ def shown_value(key: str, value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else masked_url(str(value))
 
 
-def configuration_error(error: ValidationError, prefix: str = "", known: Iterable[str] = ()) -> ConfigurationError:
+def keys_of_sections() -> Iterator[str]:
+    """Every section, and every key in one."""
+    for section in Section.__subclasses__():
+        yield section.prefix
+        yield from (f"{section.prefix}.{name}" for name in section.model_fields)
+
+
+def configuration_error(error: ValidationError, known: Iterable[str], *, prefix: str = "") -> ConfigurationError:
     """The first problem that pydantic found, in our words; `known` are the keys that may have been meant."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     key = ".".join(str(part) for part in (prefix, *problem["loc"]) if part != "")
     if problem["type"] == "extra_forbidden":
-        return ConfigurationError(key, NO_SETTING + suggestion(key, known))
+        return ConfigurationError(key, f"is no setting{suggestion(key, known)}")
     text = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     return ConfigurationError(key, text)
 

@@ -43,7 +43,6 @@ from reactor_memory.wiring.setting_sources import (
     merged,
 )
 from reactor_memory.wiring.setting_values import (
-    NO_SETTING,
     OPTIONS,
     UNMASKED,
     PluginName,
@@ -119,9 +118,9 @@ class Settings(BaseSettings):
         try:
             super().__init__(**merged([defaults_beside(merged(layers.values())), *layers.values()]))
         except ValidationError as error:
-            raise self._explained(configuration_error(error), origins) from None
+            raise _located(configuration_error(error, known_keys(type(self))), origins) from None
         except ConfigurationError as error:
-            raise self._explained(error, origins) from None
+            raise _located(error, origins) from None
         self._origins.update(origins)
 
     @classmethod
@@ -136,20 +135,11 @@ class Settings(BaseSettings):
         """Only what the constructor hands up: it has merged the sources, so that it knows each value's origin."""
         return (init_settings,)
 
-    @classmethod
-    def _explained(cls, error: ConfigurationError, origins: Mapping[str, str]) -> ConfigurationError:
-        """The error with the key that may have been meant, and with the source of the value."""
-        problem = error.problem
-        if problem == NO_SETTING:
-            problem += suggestion(error.key, known_keys(cls))
-        origin = origins.get(error.key)
-        return ConfigurationError(error.key, f"{problem} (from the {origin})" if origin else problem)
-
     def value(self, key: str) -> Any:
         """The value of a dotted key. A plug-in option that is not given is None; any other key must exist."""
         values = dict(dotted(self.model_dump(context=UNMASKED)))
         if key not in values and not key.startswith(OPTIONS):
-            raise ConfigurationError(key, NO_SETTING + suggestion(key, known_keys(type(self))))
+            raise ConfigurationError(key, f"is no setting{suggestion(key, known_keys(type(self)))}")
         return values.get(key)
 
     def origins(self) -> tuple[EffectiveSetting, ...]:
@@ -158,3 +148,8 @@ class Settings(BaseSettings):
             EffectiveSetting(key, shown_value(key, value), self._origins.get(key, "default"))
             for key, value in dotted(self.model_dump())
         )
+
+
+def _located(error: ConfigurationError, origins: Mapping[str, str]) -> ConfigurationError:
+    origin = origins.get(error.key)
+    return ConfigurationError(error.key, f"{error.problem} (from the {origin})") if origin else error

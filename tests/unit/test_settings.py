@@ -281,6 +281,10 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
     [
         ({"sumary": {}}, "sumary: is no setting; did you mean summary?"),
         ({"summary": {"enabeld": True}}, "summary.enabeld: is no setting; did you mean summary.enabled?"),
+        (
+            {"context": {"trigger_message_count": 5}},
+            "context.trigger_message_count: is no setting; did you mean summary.trigger",
+        ),
         ({"summary": {"max_tokens": 1}}, "summary.max_tokens: is no setting; did you mean"),
         ({"summary": {"recent_message_count": 20}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"trigger_message_count": 10}}, "summary.recent_message_count: must be less than"),

@@ -26,15 +26,7 @@ from reactor_memory.core.context.content_parts import (
     Form,
 )
 from reactor_memory.core.context.turns import find_pairs
-from reactor_memory.models import (
-    JsonObject,
-    Message,
-    ToolCall,
-    as_said,
-    is_posted_summary,
-    is_reasoning,
-    reasoned_runs,
-)
+from reactor_memory.models import JsonObject, Message, ToolCall, as_said, is_posted_summary, is_reasoning, reasoned_runs
 
 _ASSISTANT = ("assistant", "agent")
 _SYSTEM = ("system", "summary")

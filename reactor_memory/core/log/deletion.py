@@ -1,6 +1,7 @@
 """Sessions deleted, at once or after a time in which they can be restored.
 
-Each generator is one transaction, or a part of one. Checks that refuse an operation come before its first write."""
+Each generator is one transaction, or a part of one. Checks that refuse an operation come before its first write.
+"""
 
 from __future__ import annotations
 

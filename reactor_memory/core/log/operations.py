@@ -442,7 +442,8 @@ def withdraw(
     for part in others:
         # A posted summary that is itself withdrawn too: no erasure of what it tells would find it any more.
         yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
-    yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
+    if withdrawn not in others:
+        yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
     gone = tuple(dict.fromkeys((withdrawn, *others)))
     holding = branches_showing(group, gone)
     went = Gone(parts=gone, branches=holding, with_others=bool(others))

@@ -129,14 +129,19 @@ class StoreHealth(Value, frozen=True, kw_only=True):
 
 SUMMARIZE = "summarize"
 """The kind of background work that an append makes due."""
+
 ERASE = "erase"
 """The kind of what is left to do after messages were erased from the log."""
+
 FORGET = "forget"
 """The kind of what is left to do after a session was removed from the log: what is kept of it elsewhere."""
+
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
+
 INDEX_SEARCH = "index"
 """The kind of background work that makes new messages searchable by their words."""
+
 EMBED_SEARCH = "embed"
 """The kind of background work that makes them searchable by their meaning."""
 

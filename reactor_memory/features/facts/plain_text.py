@@ -19,6 +19,7 @@ _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
 _LINK = re.compile(r"\](?=[(\[:])")
 _SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
 """Without one of these none of the patterns above and below finds anything."""
+
 _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
 BULLETS = re.compile(r"^(?:[-+*•] +)+")
