@@ -7,7 +7,7 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Tests that need an environment of their own.
-APART := --ignore=tests/adapters --ignore=tests/llm --ignore=tests/studio
+APART := --ignore-glob='tests/adapters/*/*' --ignore=tests/adapters/test_everywhere.py --ignore=tests/llm --ignore=tests/studio
 # AGAIN=1 runs what failed last time once more, nothing beside it.
 PYTEST := $(PY) -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal)
 # Hundreds of processes would compile the package and the tests anew.
@@ -67,7 +67,7 @@ test-busy: $(DEV)  ## the same beside eight processes that never rest: no test m
 coverage: $(DEV)  ## how much of the package the tests of `make test` run through, in percent of lines and of branches
 	@rm -rf build/coverage && mkdir -p build/coverage
 	$(PYTEST) $(APART) -m 'not slow' -q --cov --cov-report=json:build/coverage/report.json --cov-report=
-	@$(PY) tests/coverage_percentages.py build/coverage/report.json
+	@$(PY) tests/house/coverage_percentages.py build/coverage/report.json
 
 test-slow: test-proofs test-properties  ## the long proofs, and more examples of every property
 
@@ -167,7 +167,7 @@ schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases 
 	@mkdir -p build && $(PY) -m reactor_memory.database.migrations > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
-	$(PY) -m tests.mutants
+	$(PY) -m tests.house.mutants
 
 mutate: $(PURE:%=mutate-%)  ## what the unit tests of the pure modules do not notice (`make mutate-ledger MUTATE='*.merging.*'` for less)
 
@@ -177,7 +177,7 @@ mutate-%: build/mutmut/.installed
 	@printf '%s\n' '[mutmut]' 'source_paths = reactor_memory' 'only_mutate = reactor_memory/$**' 'track_dependencies = false' 'process_isolation = forkserver' \
 		'also_copy =' ' migrations' ' config' \
 		'pytest_add_cli_args =' ' -p' ' no:cacheprovider' ' --hypothesis-profile=mutants' \
-		'pytest_add_cli_args_test_selection = $(wildcard tests/unit/$* tests/unit/test_$*.py)' >build/mutate/$*/setup.cfg
+		'pytest_add_cli_args_test_selection = $(wildcard tests/$* tests/$(dir $*)test_$(notdir $*).py)' >build/mutate/$*/setup.cfg
 	cd build/mutate/$* && $(MUTMUT) run $(if $(MUTATE),'$(MUTATE)')
 	@cd build/mutate/$* && $(MUTMUT) results
 
@@ -234,7 +234,7 @@ build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | 
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-build/mutmut/.installed: tests/requirements-mutmut.txt | $(DEV)
+build/mutmut/.installed: tests/house/requirements-mutmut.txt | $(DEV)
 	@echo "Installing mutmut into build/mutmut"
 	@$(PY) -m uv pip install -q --no-deps --target build/mutmut -r $<
 	@touch $@

@@ -19,7 +19,7 @@ from typing import Any
 import httpx2
 
 from tests.proofs.processes import module_process, next_line
-from tests.service.sse import agent, events_of, user
+from tests.server.sse import agent, events_of, user
 
 ANN, BOT = user("ann"), agent("bot", of="ann")
 PIECES = 300

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
 
-from tests.fake_gemini import FakeGemini
-from tests.fake_openai import FakeOpenAI
+from tests.doubles.fake_gemini import FakeGemini
+from tests.doubles.fake_openai import FakeOpenAI
 
-pytest_plugins = ["tests.fixtures_postgres"]
+pytest_plugins = ["tests.scenes.fixtures_postgres"]
 
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30

@@ -18,9 +18,9 @@ from reactor_memory import InvalidInputError, Memory, Message, SessionOwnershipE
 from reactor_memory.core.turn import Turn
 from reactor_memory.errors import ConfigurationError, StoreClosedError
 from reactor_memory.sync import SyncMemory, SyncTurn
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def settings(url: str) -> Settings:

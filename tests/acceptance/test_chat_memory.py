@@ -30,7 +30,7 @@ from reactor_memory.features.chat_memory import ChatMemoryService, View
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import FakeClock, ScriptedCondenser, ScriptedSummarizer
 from tests.acceptance.scenes import eventually, extract, scripted, talk, texts
-from tests.faulty_database import FaultyDatabase
+from tests.doubles.faulty_database import FaultyDatabase
 
 pytestmark = pytest.mark.anyio
 

@@ -19,11 +19,11 @@ from anyio.from_thread import start_blocking_portal
 
 from reactor_memory.models import Message
 from tests.acceptance.conftest import CHECKOUT, Finished, Run, write_sessions
-from tests.fake_gemini import FakeGemini
-from tests.fake_gemini import speaks as gemini_speaks
-from tests.fake_openai import FakeOpenAI
-from tests.fake_openai import speaks as openai_speaks
-from tests.fake_provider import FakeProvider, hangs, replies
+from tests.doubles.fake_gemini import FakeGemini
+from tests.doubles.fake_gemini import speaks as gemini_speaks
+from tests.doubles.fake_openai import FakeOpenAI
+from tests.doubles.fake_openai import speaks as openai_speaks
+from tests.doubles.fake_provider import FakeProvider, hangs, replies
 
 PATIENCE_SECONDS = 200
 """Generous, for a machine that is busy: nothing here is about time."""

@@ -12,7 +12,7 @@ import pytest
 import reactor_memory
 from reactor_memory.cli import commands
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 COMMANDS = (
     "demo",

@@ -26,8 +26,8 @@ from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.loop_watch import MOST_SECONDS, free_loop
-from tests.tables import each_row
+from tests.scenes.loop_watch import MOST_SECONDS, free_loop
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

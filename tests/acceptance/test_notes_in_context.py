@@ -19,8 +19,8 @@ from reactor_memory.errors import InvalidInputError, SessionOwnershipError, Stor
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.conftest import Run
 from tests.acceptance.scenes import USER, extract, save, settings, talk
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

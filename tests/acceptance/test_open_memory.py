@@ -19,7 +19,7 @@ from reactor_memory.memory import settings_of
 from reactor_memory.models import Message as StoredMessage
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import extract, settings, texts
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

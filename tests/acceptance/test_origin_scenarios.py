@@ -43,8 +43,8 @@ from tests.acceptance.scenes import (
     talk,
     texts,
 )
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database, memory_store
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database, memory_store
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, settings, talk
-from tests.service.searching import FakeEmbedder
+from tests.doubles.fake_embedder import FakeEmbedder
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 TABLE = Path(__file__).with_name("README.md")
 OURS = ("acceptance/test_origin_scenarios.py", "acceptance/test_origin_under_load.py")

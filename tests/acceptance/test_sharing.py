@@ -27,7 +27,7 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.testing import wall_clock
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
-from tests.stores import memory_database
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

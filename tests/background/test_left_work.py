@@ -20,8 +20,8 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import WorkState
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, save, scripted, settings, talk
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

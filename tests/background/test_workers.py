@@ -21,8 +21,8 @@ from reactor_memory.models import Lease, ToolCall, WorkState
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

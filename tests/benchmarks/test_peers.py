@@ -29,7 +29,7 @@ from benchmarks.peers.trimming import OVERHEAD, count_tokens, newest_that_fit
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 TINY = Effort(sizes=(40,), most_calls=2, least_calls=1, seconds=10.0, rounds=2, round_seconds=0.01)
 

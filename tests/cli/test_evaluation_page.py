@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from reactor_memory.cli.eval_page import COLUMNS, evaluation_page
 from reactor_memory.evaluation.charts import BOTTOM, HEIGHT, LABEL_HEIGHT, Line, apart, line_chart
 from reactor_memory.evaluation.markup import Markup, joined, tag
-from tests.tables import each_row
-from tests.unit.cli.results import result
+from tests.cli.results import result
+from tests.scenes.tables import each_row
 
 HOSTILE = [
     "<script>alert(1)</script>.jsonl",

@@ -12,8 +12,8 @@ from reactor_memory.cli.eval_run import Result
 from reactor_memory.cli.eval_view import cost, evaluation_view, results_json, shortcomings
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.evaluation.scores import Scores
-from tests.tables import each_row
-from tests.unit.cli.results import result
+from tests.cli.results import result
+from tests.scenes.tables import each_row
 
 RESULT = result()
 

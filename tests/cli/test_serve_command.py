@@ -15,8 +15,8 @@ import pytest
 from reactor_memory.cli import main
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.serve import service_settings
-from tests.plugged_store import PLAIN, plug_in_plain_store
-from tests.service.processes import VARIABLES, ServiceProcess, caller, command, environment, service
+from tests.doubles.plugged_store import PLAIN, plug_in_plain_store
+from tests.server.processes import VARIABLES, ServiceProcess, caller, command, environment, service
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,8 @@ from reactor_memory import errors
 from reactor_memory.client import MemoryServiceClient
 from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest
 from reactor_memory.server.openapi import document
-from tests.service.processes import ROOT, ServiceProcess, environment, service, token_of
-from tests.service.running import RunningService, running_service
+from tests.server.processes import ROOT, ServiceProcess, environment, service, token_of
+from tests.server.running import RunningService, running_service
 
 pytestmark = pytest.mark.anyio
 

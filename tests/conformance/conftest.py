@@ -3,7 +3,7 @@
 import pytest
 
 from reactor_memory.database.database import Database
-from tests.stores import SqlStore
+from tests.scenes.stores import SqlStore
 
 
 @pytest.fixture

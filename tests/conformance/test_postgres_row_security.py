@@ -20,7 +20,7 @@ from tests.conformance.suites.notes import NotesRules
 from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
 from tests.conformance.suites.searching import SearchConformance
 from tests.conformance.suites.sharing import SharingConformance
-from tests.stores import SqlStore, postgres_store
+from tests.scenes.stores import SqlStore, postgres_store
 
 pytestmark = pytest.mark.postgres
 

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import pytest
 
 from tests.conformance.suites.transfer import TransferRules
-from tests.postgres_server import PostgresServer
-from tests.stores import SqlStore as Store
-from tests.stores import memory_store, postgres_store, sqlite_store
+from tests.scenes.postgres_server import PostgresServer
+from tests.scenes.stores import SqlStore as Store
+from tests.scenes.stores import memory_store, postgres_store, sqlite_store
 
 Make: TypeAlias = Callable[[str, str], Store]
 

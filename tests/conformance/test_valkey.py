@@ -18,7 +18,7 @@ from tests.conformance.suites.responses import (
     standing,
     start,
 )
-from tests.valkey_server import valkey_server
+from tests.scenes.valkey_server import valkey_server
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from reactor_memory import Container, ConversationManager, Memory, Message
 from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
-from tests.interruption import Way, cancelled_at
+from tests.scenes.interruption import Way, cancelled_at
 
 pytestmark = pytest.mark.anyio
 

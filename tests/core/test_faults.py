@@ -23,8 +23,8 @@ from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, save, scripted, settings, talk, texts
-from tests.faulty_database import FaultyDatabase, Mode
-from tests.stores import memory_database, sqlite_database
+from tests.doubles.faulty_database import FaultyDatabase, Mode
+from tests.scenes.stores import memory_database, sqlite_database
 
 pytestmark = pytest.mark.anyio
 

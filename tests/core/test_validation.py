@@ -27,7 +27,7 @@ from reactor_memory.core.validation import (
 )
 from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 LIMITS = MessageLimits()
 SURROGATE = "\ud800"

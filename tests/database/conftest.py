@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.troubled_databases import OwnServer, own_server
+from tests.scenes.troubled_databases import OwnServer, own_server
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from reactor_memory.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
 )
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def sqlite_error(code: int) -> sqlite3.Error:

@@ -17,8 +17,8 @@ from reactor_memory.database.schema import REVISION_TABLE, newest_revision, prep
 from reactor_memory.errors import SchemaError
 from reactor_memory.testing import append_messages, numbered
 from tests.conformance.suites.searching import alike, embed, say
-from tests.postgres_server import PostgresServer, execute
-from tests.stores import SqlStore, postgres_store, sqlite_store
+from tests.scenes.postgres_server import PostgresServer, execute
+from tests.scenes.stores import SqlStore, postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,8 @@ from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.server.app import create_app
 from reactor_memory.server.idempotency import RELEASE_SECONDS
 from tests.acceptance.scenes import USER, memory, save, scripted, talk
-from tests.service.callers import Service, who_says_so
-from tests.troubled_databases import asked, asked_at_once, stalls
+from tests.scenes.troubled_databases import asked, asked_at_once, stalls
+from tests.server.callers import Service, who_says_so
 
 pytestmark = pytest.mark.anyio
 

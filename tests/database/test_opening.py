@@ -21,8 +21,8 @@ from reactor_memory.database import sqlite
 from reactor_memory.database.schema import newest_revision
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.testing import append_messages, numbered
-from tests.stores import SqlStore, sqlite_store
-from tests.troubled_databases import rows
+from tests.scenes.stores import SqlStore, sqlite_store
+from tests.scenes.troubled_databases import rows
 
 pytestmark = pytest.mark.anyio
 

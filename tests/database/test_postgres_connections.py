@@ -20,7 +20,7 @@ from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.errors import StoreError, StoreUnavailableError
 from reactor_memory.testing import append_messages, numbered
 from reactor_memory.wiring.queries import QUERIES
-from tests.stores import SqlStore
+from tests.scenes.stores import SqlStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

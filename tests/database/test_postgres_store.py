@@ -25,7 +25,7 @@ from reactor_memory.errors import (
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.testing import append_messages, numbered, wall_clock
-from tests.stores import SqlStore, postgres_store
+from tests.scenes.stores import SqlStore, postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

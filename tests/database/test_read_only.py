@@ -20,7 +20,7 @@ from reactor_memory import Message, Settings, open_container
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 READER = """
 import contextlib, io, json, logging, sys
 import anyio

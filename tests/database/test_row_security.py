@@ -26,8 +26,8 @@ from reactor_memory.features.sharing.models import (
 from reactor_memory.models import Message
 from reactor_memory.testing import append_messages
 from reactor_memory.wiring.queries import QUERIES
-from tests.postgres_server import execute
-from tests.stores import SqlStore, postgres_store
+from tests.scenes.postgres_server import execute
+from tests.scenes.stores import SqlStore, postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

@@ -38,8 +38,8 @@ from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Summary
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summary_recording import fact, layout, segment
-from tests.interruption import cancelled_at
-from tests.stores import SqlStore, sqlite_store
+from tests.scenes.interruption import cancelled_at
+from tests.scenes.stores import SqlStore, sqlite_store
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 APPENDER = """
 import sys, anyio
 from reactor_memory.testing import append_messages, numbered
-from tests.stores import sqlite_store
+from tests.scenes.stores import sqlite_store
 
 async def main(path, name, count):
     store = sqlite_store(path, timeout_seconds=60)
@@ -236,7 +236,7 @@ class TestConnections:
             asyncio.run(eventually_closed(connection))
 
     async def test_a_program_that_forgets_to_close_ends(self, tmp_path: Path) -> None:
-        program = "import sys, anyio\nfrom tests.stores import sqlite_store\n"
+        program = "import sys, anyio\nfrom tests.scenes.stores import sqlite_store\n"
         program += "store = sqlite_store(sys.argv[1])\nanyio.run(store.open)"
         with anyio.fail_after(60):
             await anyio.run_process([sys.executable, "-c", program, str(tmp_path / "memory.db")])

@@ -24,8 +24,8 @@ from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.container import Container
-from tests.service.callers import Service, who_says_so
-from tests.troubled_databases import Answer, OwnServer, asked, asked_at_once, held, stalls
+from tests.scenes.troubled_databases import Answer, OwnServer, asked, asked_at_once, held, stalls
+from tests.server.callers import Service, who_says_so
 
 pytestmark = pytest.mark.anyio
 

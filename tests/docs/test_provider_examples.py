@@ -12,10 +12,10 @@ import anyio
 import msgspec
 import pytest
 
-from tests import fake_gemini, fake_openai
-from tests.fake_gemini import FakeGemini
-from tests.fake_openai import FakeOpenAI
-from tests.fake_provider import Answer, FakeProvider, replies
+from tests.doubles import fake_gemini, fake_openai
+from tests.doubles.fake_gemini import FakeGemini
+from tests.doubles.fake_openai import FakeOpenAI
+from tests.doubles.fake_provider import Answer, FakeProvider, replies
 
 pytestmark = pytest.mark.anyio
 

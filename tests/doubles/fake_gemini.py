@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tests.fake_provider import Answer, FakeProvider, fact_per_record, replies, streams
+from tests.doubles.fake_provider import Answer, FakeProvider, fact_per_record, replies, streams
 
 
 class Question(msgspec.Struct, frozen=True):

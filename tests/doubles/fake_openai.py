@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tests.fake_provider import Answer, FakeProvider, fact_per_record, replies, streams
+from tests.doubles.fake_provider import Answer, FakeProvider, fact_per_record, replies, streams
 from tests.proofs.provider_rules import openai_problems, responses_problems
 
 

@@ -9,7 +9,7 @@ from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.settings import Settings
-from tests.stores import memory_database
+from tests.scenes.stores import memory_database
 
 PLAIN = "plain://"
 

@@ -10,8 +10,8 @@ from reactor_memory.evaluation.attribution import is_attributable, keys_in
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.units import Unit, lines_as_units, units_of
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
-from tests.unit.evaluation.contexts import context_of
+from tests.evaluation.contexts import context_of
+from tests.scenes.tables import each_row
 
 
 def told(anchor: str, value: str, *lines: str, said: tuple[Message, ...] = ()) -> bool:

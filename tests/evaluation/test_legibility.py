@@ -9,8 +9,8 @@ import pytest
 from reactor_memory.evaluation.legibility import is_junk, is_legible, memory_lines, told_share
 from reactor_memory.evaluation.units import Unit
 from reactor_memory.models import Message
-from tests.tables import each_row
-from tests.unit.evaluation.contexts import context_of
+from tests.evaluation.contexts import context_of
+from tests.scenes.tables import each_row
 
 JUDGED = Path(__file__).with_name("judged_lines.tsv")
 

@@ -11,7 +11,7 @@ from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.metering import MeteredSummarizer
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known, Usage
-from tests.unit.evaluation.contexts import WordCounter
+from tests.evaluation.contexts import WordCounter
 
 pytestmark = pytest.mark.anyio
 

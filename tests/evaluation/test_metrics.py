@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
-from tests.unit.evaluation.contexts import WordCounter, context_of
+from tests.evaluation.contexts import WordCounter, context_of
+from tests.scenes.tables import each_row
 
 CALL = Message.assistant(tool_calls=[ToolCall(id="c1", name="book")])
 RESULT = Message.tool("done", tool_call_id="c1")

@@ -11,8 +11,8 @@ from reactor_memory.evaluation.probes import (
 )
 from reactor_memory.evaluation.units import context_units, message_unit, request_units
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
-from tests.unit.evaluation.contexts import context_of
+from tests.evaluation.contexts import context_of
+from tests.scenes.tables import each_row
 
 LATTE = Probe(question="Which drink was order 13087?", anchor=("13087", "#13087"), value=("Latte", "caffè latte"))
 

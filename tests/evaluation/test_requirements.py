@@ -10,7 +10,7 @@ import pytest
 
 from reactor_memory.evaluation.replay import Outcome
 from reactor_memory.evaluation.requirements import MEASURES, Requirement
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def row(**measures: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.sessions import LabelledSession, split_turns, without_tools
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 CALL = ToolCall(id="c1", name="book", arguments={"seats": 2})
 ASKS = Message.user("two seats at Luigi's")

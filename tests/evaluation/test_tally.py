@@ -15,7 +15,7 @@ from reactor_memory.evaluation.probes import Probe
 from reactor_memory.evaluation.scores import Scores
 from reactor_memory.evaluation.tally import Tally
 from reactor_memory.models import Message
-from tests.unit.evaluation.contexts import WordCounter
+from tests.evaluation.contexts import WordCounter
 
 COUNTER = MessageCounter(WordCounter())
 LATTE = Probe(question="Which drink?", anchor=("order 1",), value=("latte",))

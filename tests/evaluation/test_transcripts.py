@@ -16,7 +16,7 @@ from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation.transcripts import read_lines, to_line
 from reactor_memory.models import Message, ToolCall
 
-DOCUMENTATION = Path(__file__).parents[3] / "docs" / "formats.md"
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "formats.md"
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

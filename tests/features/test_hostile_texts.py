@@ -15,7 +15,7 @@ from reactor_memory.features.recall.gate import names
 from reactor_memory.features.tiers.portions import pieces
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.tokens.text import LONGEST_SPACE, digestible
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 MOST_SECONDS = 0.25
 """Of processor time. What these texts took when time grew with the square of their length, or the cube: a second and

@@ -17,7 +17,7 @@ from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.redaction import redacted, redacted_known, unredacted
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import NOTHING_KNOWN, Fact, Known, KnownNames
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 SECRET = "Žofie-4711"
 _SECRET = re.compile(re.escape(SECRET))

@@ -1,7 +1,7 @@
 """Do the tests bite? Every guard that is named in `mutants.toml` is removed in turn, and its tests must fail then.
 
-Run it with ``make mutants``, or ``python -m tests.mutants WORD`` for the guards that have the word in their name. It
-works on copies of the checkout. A guard that is removed unnoticed, one whose place is not found or not the only one,
+Run it with ``make mutants``, or ``python -m tests.house.mutants WORD`` for the guards that have the word in their name.
+It works on copies of the checkout. A guard that is removed unnoticed, one whose place is not found or not the only one,
 and tests that fail or are missing without any change make it fail.
 """
 
@@ -20,10 +20,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
-from tests.mutation import Mutant, PlaceError, mutated, read
+from tests.house.mutation import Mutant, PlaceError, mutated, read
 
-ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "tests" / "mutants.toml"
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "tests" / "house" / "mutants.toml"
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "docs")
 COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
 HANGING = ["--timeout=60", "--timeout-method=thread"]  # ends the process, whatever hangs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation import PYTHON, SQL, Mutant, PlaceError, mutant_of, mutated, read
+from tests.house.mutation import PYTHON, SQL, Mutant, PlaceError, mutant_of, mutated, read
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,7 +127,7 @@ def test_a_row_has_a_guard_a_place_tests_and_one_change() -> None:
 
 
 def test_the_place_of_every_mutant_is_found() -> None:
-    for mutant in read(ROOT / "tests" / "mutants.toml"):
+    for mutant in read(ROOT / "tests" / "house" / "mutants.toml"):
         file, text = mutated(mutant, ROOT)
         assert text != file.read_text(encoding="utf-8")
         if file.suffix == ".py":

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def failures_of(test: Any) -> list[str]:

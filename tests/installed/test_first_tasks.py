@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.installed.conftest import CHECKOUT, Run
+from tests.installed.conftest import CHECKOUT, Run
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.installed.conftest import CHECKOUT, Run
+from tests.installed.conftest import CHECKOUT, Run
 
 CONVERSATION = """
 import json, logging, sys

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from reactor_memory.text.documents import Page
-from tests.integration.installed.conftest import CHECKOUT, Run
+from tests.installed.conftest import CHECKOUT, Run
 
 IMPORT_EVERYTHING = """
 import importlib, json, pkgutil

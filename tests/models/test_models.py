@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine, BlockLines, line_details, lines_text
 from reactor_memory.models.ledger import Category, Extraction, Fact, Segment, Summary, SummaryHead, Usage, facts_to_json
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 FACT = Fact(anchor="order", key="number", value="A-1", source_seq=3)
 

@@ -15,7 +15,7 @@ from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
 from schemathesis.python import asgi
 
 from reactor_memory.server.openapi import document
-from tests.service.running import RunningService, running_service
+from tests.server.running import RunningService, running_service
 
 OWNER = "owner"
 MEMBERS = ("reader", "writer", "manager")

@@ -12,7 +12,7 @@ import sys
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.sse import serving, who_says_so
+from tests.server.sse import serving, who_says_so
 
 
 async def main(store_url: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_chat_memory_faults import check_whole
+from tests.features.chat_memory.test_faults import check_whole
 from tests.proofs.chat_process import EVERY, memory
 from tests.proofs.processes import ROOT, read_until, rest
 

@@ -18,7 +18,7 @@ import pytest
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from tests.conformance.suites.transfer import Store, contents, fill
-from tests.stores import postgres_store, sqlite_store
+from tests.scenes.stores import postgres_store, sqlite_store
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from reactor_memory import Container, ConversationManager, Message
 from reactor_memory.evaluation.bench.servers import started_postgres
 from tests.proofs.agent_process import USER, batch, memory
 from tests.proofs.processes import agent_process, read_until, rest
-from tests.stores import postgres_store
+from tests.scenes.stores import postgres_store
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import memory
 from tests.proofs.random_talk import RandomTalk, own_words, remember_words
-from tests.stores import sqlite_database
+from tests.scenes.stores import sqlite_database
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from reactor_memory.evaluation.bench.servers import started_postgres
-from tests.postgres_server import execute
-from tests.service.processes import ServiceProcess, service
+from tests.scenes.postgres_server import execute
+from tests.server.processes import ServiceProcess, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(300)]
 

@@ -12,7 +12,7 @@ import anyio
 import httpx2
 import pytest
 
-from tests.service.processes import ServiceProcess, caller, service
+from tests.server.processes import ServiceProcess, caller, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 

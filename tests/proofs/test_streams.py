@@ -17,8 +17,8 @@ from reactor_memory.server.app import create_app
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
 from tests.proofs.processes import module_process, next_line
-from tests.service.sse import agent, events_of, serving, user, who_says_so
-from tests.valkey_server import start_again, valkey_server
+from tests.scenes.valkey_server import start_again, valkey_server
+from tests.server.sse import agent, events_of, serving, user, who_says_so
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

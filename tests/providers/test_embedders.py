@@ -15,10 +15,10 @@ from reactor_memory.providers.openai_embedder import OpenAIEmbedder
 from reactor_memory.providers.wordllama_embedder import WordLlamaEmbedder
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.settings import Settings
-from tests import fake_openai as openai_questions
-from tests.fake_gemini import FakeGemini, Question
-from tests.fake_openai import FakeOpenAI, complains
-from tests.fake_provider import Answer, hangs, replies, replies_text
+from tests.doubles import fake_openai as openai_questions
+from tests.doubles.fake_gemini import FakeGemini, Question
+from tests.doubles.fake_openai import FakeOpenAI, complains
+from tests.doubles.fake_provider import Answer, hangs, replies, replies_text
 
 pytestmark = pytest.mark.anyio
 

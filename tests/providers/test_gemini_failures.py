@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reactor_memory.providers.failures import status_failure
 from reactor_memory.providers.gemini_failures import finish_failure, retry_info_seconds
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.postgres_server import PostgresServer, running_server
+from tests.scenes.postgres_server import PostgresServer, running_server
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import asyncpg
 
 from reactor_memory.database.schema import REVISION_TABLE, newest_revision
 from reactor_memory.evaluation.bench.servers import started_postgres
-from tests.stores import postgres_store
+from tests.scenes.stores import postgres_store
 
 _SCHEMA = """
 SELECT md5(string_agg(format('%s %s %s %s', relation.relname, attname, atttypid, attnum), ',' ORDER BY relname, attnum))

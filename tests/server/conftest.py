@@ -13,7 +13,7 @@ from reactor_memory.server.app import create_app
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.callers import Service, who_says_so
+from tests.server.callers import Service, who_says_so
 
 _numbers = count()
 

@@ -12,10 +12,10 @@ from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.development import DevelopmentIssuer, require_loopback
 from reactor_memory.testing import FakeClock
 from reactor_memory.wiring.service_sections import AuthSettings
-from tests.fake_key_server import FakeKeyServer
-from tests.scripted_database import ScriptedDatabase
-from tests.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token
-from tests.tables import each_row
+from tests.doubles.fake_key_server import FakeKeyServer
+from tests.doubles.scripted_database import ScriptedDatabase
+from tests.scenes.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

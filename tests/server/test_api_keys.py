@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from reactor_memory.features.sharing.principals import ApiKey, Grant
 from reactor_memory.server.api_keys import KeyRing, checksum, hash_of, is_valid, new_key, prefix_of
 from reactor_memory.testing import FakeClock
-from tests.scripted_database import ScriptedDatabase
-from tests.tables import each_row
+from tests.doubles.scripted_database import ScriptedDatabase
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from reactor_memory.server.openapi import document
-from tests.service.authorization import QUESTIONS, SPOIL, Cell, Question, cells
-from tests.service.worlds import Staged, World, staged
+from tests.server.authorization import QUESTIONS, SPOIL, Cell, Question, cells
+from tests.server.worlds import Staged, World, staged
 
 pytestmark = pytest.mark.anyio
 

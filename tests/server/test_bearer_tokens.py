@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reactor_memory.server.bearer_tokens import Issuer, TokenError, TokenVerifier, read_parts
 from reactor_memory.server.jwks import FixedKeys, SharedSecret, keys_of
 from reactor_memory.testing import FakeClock
-from tests.signing import (
+from tests.scenes.signing import (
     AUDIENCE,
     ISSUER,
     NOW,
@@ -27,7 +27,7 @@ from tests.signing import (
     signed_parts,
     token,
 )
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.connections import MAX_HEAD_BYTES
-from tests.service.listening import Listening, listening_service
+from tests.server.listening import Listening, listening_service
 
 pytestmark = pytest.mark.anyio
 

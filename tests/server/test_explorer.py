@@ -6,7 +6,7 @@ import pytest
 
 from reactor_memory.server import explorer
 from reactor_memory.server.problems import PROBLEM_JSON
-from tests.service.callers import Service
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from reactor_memory.server.idempotency import LEASE_MICROSECONDS, AnsweredReques
 from reactor_memory.server.problems import ProblemError
 from reactor_memory.server.request_ids import HEADER as REQUEST_ID
 from reactor_memory.wiring.container import Container
-from tests.scripted_database import ScriptedDatabase
-from tests.service.callers import Service
+from tests.doubles.scripted_database import ScriptedDatabase
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.container import Container
-from tests.service.callers import Service, who_says_so
-from tests.tables import each_row
+from tests.scenes.tables import each_row
+from tests.server.callers import Service, who_says_so
 
 pytestmark = pytest.mark.anyio
 

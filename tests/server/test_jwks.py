@@ -16,9 +16,9 @@ from reactor_memory.server.jwks import (
     keys_of,
 )
 from reactor_memory.testing import FakeClock
-from tests.fake_key_server import FakeKeyServer
-from tests.signing import ec_key, jwk, key_set, rsa_key
-from tests.tables import each_row
+from tests.doubles.fake_key_server import FakeKeyServer
+from tests.scenes.signing import ec_key, jwk, key_set, rsa_key
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.service.listening import Listening, listening_service
+from tests.server.listening import Listening, listening_service
 
 pytestmark = pytest.mark.anyio
 

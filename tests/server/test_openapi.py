@@ -14,7 +14,7 @@ from reactor_memory.features.sharing import bodies
 from reactor_memory.server.app import create_app
 from reactor_memory.server.openapi import document, encoded_document
 from reactor_memory.wiring.container import Container
-from tests.service.callers import Service, who_says_so
+from tests.server.callers import Service, who_says_so
 
 pytestmark = pytest.mark.anyio
 

@@ -20,9 +20,9 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import page_tokens
 from reactor_memory.server.paging import ListingTokens, PageTokens, ServiceTokens
 from reactor_memory.wiring.container import Container
-from tests.service.callers import Service
-from tests.stores import memory_database, sqlite_database
-from tests.tables import each_row
+from tests.scenes.stores import memory_database, sqlite_database
+from tests.scenes.tables import each_row
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from reactor_memory import errors
 from reactor_memory.server import app as application
 from reactor_memory.server.problems import KINDS, problem_of
 from reactor_memory.wiring.container import Container
-from tests.service.callers import Service
-from tests.tables import each_row
+from tests.scenes.tables import each_row
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from reactor_memory.models import JsonObject
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.callers import Service
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

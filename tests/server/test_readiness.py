@@ -22,8 +22,8 @@ from reactor_memory.server.readiness import NO_PROBES, Probe, Probes
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.listening import listening_service
-from tests.tables import each_row
+from tests.scenes.tables import each_row
+from tests.server.listening import listening_service
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from reactor_memory.server.app import create_app
 from reactor_memory.testing import FakeClock
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.sse import agent, open_stream, serving, text_until_end, user, who_says_so
+from tests.server.sse import agent, open_stream, serving, text_until_end, user, who_says_so
 
 pytestmark = pytest.mark.anyio
 

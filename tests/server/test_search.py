@@ -17,8 +17,8 @@ from reactor_memory.testing import append_messages
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.callers import Service
-from tests.service.searching import FakeEmbedder
+from tests.doubles.fake_embedder import FakeEmbedder
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Gr
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.processes import ServiceProcess, caller, service
+from tests.server.processes import ServiceProcess, caller, service
 
 pytestmark = pytest.mark.slow
 

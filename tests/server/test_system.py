@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.service.callers import Service
+from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,8 @@ from reactor_memory.server.app import create_app
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.authorization import WHO
-from tests.signing import AUDIENCE, ISSUER, SECRET, token
+from tests.scenes.signing import AUDIENCE, ISSUER, SECRET, token
+from tests.server.authorization import WHO
 
 OTHER_ISSUER = "https://partner.example.com/"
 AGENT_NAME = "travel"

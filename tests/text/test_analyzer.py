@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.text.analyzer import FUNCTION_WORDS, MAX_TERM_CHARACTERS, stem, terms
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 @each_row(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times, said_on, with_dates
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 THURSDAY = date(2023, 7, 20)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.text.spans import MAX_LEAVES, Leaf, arguments_of, decode, leaves, sentences
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 @each_row(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, squeeze, telling_part
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 SOME_TEXT = (
     "I want the Blue Door at 7 pm on March 3rd not never don't please (by the sea) A-48213, No. 5: Let It Be. x@y.de"

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 count = EstimateCounter().count
 

@@ -18,7 +18,7 @@ from reactor_memory.tokens import tiktoken_counter
 from reactor_memory.tokens.quicktok_counter import QuicktokCounter
 from reactor_memory.tokens.text import LONGEST_SPACE
 from reactor_memory.tokens.tiktoken_counter import ENCODINGS, TiktokenCounter
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from reactor_memory.features.chat.gemini import GeminiChatModel
 from reactor_memory.features.chat.openai import OpenAIChatModel
 from reactor_memory.wiring.chat import asked_by_chat
 from reactor_memory.wiring.container import Container
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")
 OURS = {"provider": "openai", "base_url": "https://ours/v1", "api_key": "of ours", "llm_model": "our-model"}

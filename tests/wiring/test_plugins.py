@@ -16,7 +16,7 @@ from reactor_memory.errors import ConfigurationError, PluginError
 from reactor_memory.wiring import plugins
 from reactor_memory.wiring.plugins import GROUP, Plugin, discover, evaluate, load
 from reactor_memory.wiring.settings import Settings
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def make_one(settings: Settings) -> str:

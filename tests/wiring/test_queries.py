@@ -16,7 +16,7 @@ from reactor_memory.core.log import rows
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
 from reactor_memory.wiring.queries import QUERIES
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 PACKAGE = Path(database.__file__).parents[1]
 SOURCES = "\n".join(

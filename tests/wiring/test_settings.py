@@ -20,7 +20,7 @@ from reactor_memory.wiring.sections import PriceSettings, SummarySettings
 from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES
 from reactor_memory.wiring.setting_values import MASK, Section, masked_url
 from reactor_memory.wiring.settings import Settings
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SECRET = "hunter2-secret"

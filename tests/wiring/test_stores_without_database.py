@@ -17,8 +17,8 @@ from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.plugins import WITHOUT_DATABASE
 from reactor_memory.wiring.settings import Settings
 from reactor_memory.wiring.stores import conditions_of
-from tests.plugged_store import PLAIN, plug_in_plain_store
-from tests.tables import each_row
+from tests.doubles.plugged_store import PLAIN, plug_in_plain_store
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import pytest
 
 from reactor_memory import Settings, open_container
 from reactor_memory.errors import ConfigurationError
-from tests.plugged_store import PLAIN, plug_in_plain_store
-from tests.tables import each_row
+from tests.doubles.plugged_store import PLAIN, plug_in_plain_store
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

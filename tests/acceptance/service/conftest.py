@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from tests.acceptance.service.people import Agent, User
-from tests.postgres_server import PostgresServer
-from tests.service.running import RunningService, running_service
+from tests.scenes.postgres_server import PostgresServer
+from tests.server.running import RunningService, running_service
 
 
 @pytest.fixture(scope="module")

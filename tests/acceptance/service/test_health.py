@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from tests.acceptance.service.people import Agent, Caller, User
-from tests.service.running import RunningService
+from tests.server.running import RunningService
 
 pytestmark = pytest.mark.anyio
 

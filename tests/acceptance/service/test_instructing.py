@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from tests.acceptance.service.people import Agent, User, answer_of_agent, note_of_agent
-from tests.service.running import RunningService
+from tests.server.running import RunningService
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ import pytest
 from reactor_memory.client import MemoryServiceClient
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest, SearchResult
-from tests.service.processes import ServiceProcess, environment, service, token_of
+from tests.server.processes import ServiceProcess, environment, service, token_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 

@@ -21,8 +21,8 @@ from langchain_core.language_models import BaseChatModel
 from examples.chat_server.app import create_app
 from reactor_memory import Container, Settings
 from tests.adapters.langchain.scripted import ScriptedModel
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

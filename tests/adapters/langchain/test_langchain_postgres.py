@@ -21,7 +21,7 @@ from reactor_memory.adapters.langchain_postgres import (
     read_turns,
 )
 from reactor_memory.errors import ImportFormatError
-from tests.postgres_server import execute
+from tests.scenes.postgres_server import execute
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
 

@@ -19,7 +19,7 @@ from openai import AsyncOpenAI, BadRequestError
 
 from reactor_memory import Memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
-from tests.fake_openai import RefusingOpenAI, called, said, thought
+from tests.doubles.fake_openai import RefusingOpenAI, called, said, thought
 
 pytestmark = pytest.mark.anyio
 

@@ -39,7 +39,7 @@ from tests.conformance.suites.erasing import erase
 from tests.conformance.suites.pinning import keep
 from tests.conformance.suites.posting import post, ruling_in
 from tests.conformance.suites.range_summaries import everything, in_view, live_ids, summarise
-from tests.stores import SqlStore as Store
+from tests.scenes.stores import SqlStore as Store
 
 telling = partial(refold, max_fact_tokens=1_000_000, max_narrative_tokens=1_000_000, count=len)
 

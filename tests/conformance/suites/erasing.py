@@ -42,7 +42,7 @@ from reactor_memory.testing.summary_recording import (
 )
 from tests.conformance.suites.posting import post, ruling_in
 from tests.conformance.suites.range_summaries import summary_of
-from tests.stores import SqlStore as Store
+from tests.scenes.stores import SqlStore as Store
 
 
 async def erase(

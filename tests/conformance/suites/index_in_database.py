@@ -11,7 +11,7 @@ from reactor_memory.testing.builders import append_messages, wall_clock
 from reactor_memory.testing.recall import indexed, part, seqs, talk
 from reactor_memory.testing.summary_recording import claimed, folded, ledger_of, seal, session_of
 from reactor_memory.text.analyzer import terms
-from tests.stores import SqlStore
+from tests.scenes.stores import SqlStore
 
 
 @pytest.mark.anyio

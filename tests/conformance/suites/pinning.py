@@ -17,7 +17,7 @@ from reactor_memory.models import Message, Pin
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import TEXTS
-from tests.stores import SqlStore as Store
+from tests.scenes.stores import SqlStore as Store
 
 FACT = ("order #2", "number")
 

@@ -27,7 +27,7 @@ from reactor_memory.models.ledger import RangeSummary, Retention
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
-from tests.stores import SqlStore as Store
+from tests.scenes.stores import SqlStore as Store
 
 RETENTIONS: tuple[Retention, ...] = ("keep", "archive", "delete")
 UNDOABLE: tuple[Retention, ...] = ("keep", "archive")

@@ -10,7 +10,7 @@ from reactor_memory.models import Message, ToolCall
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
-from tests.stores import SqlStore as Store
+from tests.scenes.stores import SqlStore as Store
 
 MANY = 1_200
 """More than a store may be expected to rewrite at once."""

@@ -34,7 +34,7 @@ from reactor_memory.testing.log import seqs
 from tests.conformance.suites.correcting import amending
 from tests.conformance.suites.posting import post, ruling_in
 from tests.conformance.suites.range_summaries import summarise
-from tests.stores import SqlStore as Store
+from tests.scenes.stores import SqlStore as Store
 
 
 def ignore(done: int) -> None:

@@ -26,8 +26,8 @@ from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from tests.tables import each_row
-from tests.unit.context.histories import MARK, pinned
+from tests.core.context.histories import MARK, pinned
+from tests.scenes.tables import each_row
 
 FACTS_FRAME = len(f"{FACTS_HEADER}\n{NOTICE}")
 NARRATIVE_FRAME = len(f"{NARRATIVE_HEADER}\n{NOTICE}")

@@ -22,9 +22,9 @@ from reactor_memory.core.context.provider_forms import (
 )
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
-from tests.unit.context.histories import count, count_text, plain_histories
-from tests.unit.context.test_provider_forms import DATA, URL, dressed
+from tests.core.context.histories import count, count_text, plain_histories
+from tests.core.context.test_provider_forms import DATA, URL, dressed
+from tests.scenes.tables import each_row
 
 Written: TypeAlias = Callable[[Sequence[Message]], Any]
 

@@ -19,13 +19,13 @@ from pydantic import TypeAdapter
 from reactor_memory.core.context.budget import trim
 from reactor_memory.core.context.provider_forms import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall
+from tests.core.context.histories import count, count_text, plain_histories
 from tests.proofs.provider_rules import (
     anthropic_problems,
     gemini_problems,
     openai_problems,
     responses_problems,
 )
-from tests.unit.context.histories import count, count_text, plain_histories
 
 OPENAI = TypeAdapter[Any](ChatCompletionMessageParam)
 RESPONSES = TypeAdapter[Any](ResponseInputItemParam)

@@ -17,8 +17,8 @@ from reactor_memory.core.context.provider_forms import (
 )
 from reactor_memory.core.context.report import Context
 from reactor_memory.models import JsonObject, Message, ToolCall
-from tests.tables import each_row
-from tests.unit.context.histories import count, count_text
+from tests.core.context.histories import count, count_text
+from tests.scenes.tables import each_row
 
 CALLS = [
     ToolCall(id="1", name="find", arguments={"city": "Köln"}, metadata={"thought_signature": "aGVsbG8="}),

@@ -18,7 +18,7 @@ from reactor_memory.features.facts.hierarchical import Hierarchical
 from reactor_memory.models import Message, Session, ToolCall
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Fact, Summary, SummaryHead, facts_to_json
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 SIZE = 10
 

@@ -16,8 +16,8 @@ from reactor_memory.core.context.turns import find_orphans
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
-from tests.unit.context.histories import MARK
+from tests.core.context.histories import MARK
+from tests.scenes.tables import each_row
 
 
 def length(message: Message) -> int:

@@ -17,7 +17,7 @@ from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine
-from tests.unit.context.histories import MARK, budgets, count, count_text, logs, pinned, plain_histories, text, turns
+from tests.core.context.histories import MARK, budgets, count, count_text, logs, pinned, plain_histories, text, turns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a turn of 200 messages is large
 

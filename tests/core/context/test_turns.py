@@ -15,7 +15,7 @@ from reactor_memory.core.context.turns import (
     units,
 )
 from reactor_memory.models import Message, ToolCall, reasoned_runs
-from tests.unit.context.histories import THOUGHT, stored, turns
+from tests.core.context.histories import THOUGHT, stored, turns
 
 USER, ANSWER = Message.user("u"), Message.assistant("a")
 

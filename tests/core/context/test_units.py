@@ -19,8 +19,8 @@ from reactor_memory.errors import BudgetExceededError
 from reactor_memory.features.facts.segments import next_segment
 from reactor_memory.features.recall.entries import message_entries
 from reactor_memory.models import Message, ToolCall
+from tests.core.context.histories import THOUGHT, budgets, count, count_text, logs, turns
 from tests.proofs.provider_rules import provider_problems
-from tests.unit.context.histories import THOUGHT, budgets, count, count_text, logs, turns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 

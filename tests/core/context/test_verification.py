@@ -14,8 +14,8 @@ from reactor_memory.core.context.report import Context, ReportEntry, digest
 from reactor_memory.core.context.verification import verify
 from reactor_memory.models import Message, Pin, ToolCall
 from reactor_memory.models.block_lines import BlockLine
-from tests.tables import each_row
-from tests.unit.context.histories import THOUGHT, count, count_text, pinned, stored
+from tests.core.context.histories import THOUGHT, count, count_text, pinned, stored
+from tests.scenes.tables import each_row
 
 PINS = (pinned("one", seq=9), pinned("two", seq=4, role="assistant"))
 LINE = BlockLine(text="- order: 17", tokens=count_text("\n- order: 17"))

@@ -29,7 +29,7 @@ from reactor_memory.core.log.paging import (
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Session
 from reactor_memory.models.ledger import Segment
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def part(conversation_id: str, start: int, end: int | None = None) -> BranchRange:

@@ -13,7 +13,7 @@ from reactor_memory.evaluation.bench.watchdog import running_in
 ON_VALKEY = """
 import sys, time
 from pathlib import Path
-from tests.valkey_server import valkey_server
+from tests.scenes.valkey_server import valkey_server
 with valkey_server(Path("valkey").resolve()) as server:
     Path("where").write_text(str(server.data_dir))
     time.sleep(600)
@@ -22,7 +22,7 @@ ON_POSTGRES = """
 import asyncio, time
 from pathlib import Path
 import asyncpg
-pytest_plugins = ["tests.fixtures_postgres"]
+pytest_plugins = ["tests.scenes.fixtures_postgres"]
 async def folder_of(dsn):
     connection = await asyncpg.connect(dsn)
     Path("where").write_text(await connection.fetchval("SHOW data_directory"))
@@ -37,7 +37,7 @@ RUN = "import sys, pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider',
 def assert_nothing_is_left_by(folder: Path, *arguments: str) -> None:
     """The process is killed as soon as it has written where its server keeps its files."""
     where = folder / "where"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     command = [sys.executable, "-c", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=folder, env=environment) as process:
         while not (where.exists() and where.read_text()):

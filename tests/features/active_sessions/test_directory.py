@@ -21,8 +21,8 @@ from reactor_memory.errors import (
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.directory import Resolved, SessionDirectory
 from reactor_memory.testing import FakeClock, append_messages, numbered
-from tests.faulty_database import FaultyDatabase, Mode
-from tests.stores import SqlStore, memory_store
+from tests.doubles.faulty_database import FaultyDatabase, Mode
+from tests.scenes.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 

@@ -16,11 +16,11 @@ from reactor_memory.features.chat.echo import EchoModel
 from reactor_memory.features.chat.gemini import GeminiChatModel
 from reactor_memory.features.chat.openai import OpenAIChatModel
 from reactor_memory.models import Message
-from tests import fake_gemini as gemini
-from tests import fake_openai as openai
-from tests.fake_gemini import FakeGemini
-from tests.fake_openai import FakeOpenAI
-from tests.fake_provider import FakeProvider, breaks_off, disconnects, hangs, replies, replies_text, streams
+from tests.doubles import fake_gemini as gemini
+from tests.doubles import fake_openai as openai
+from tests.doubles.fake_gemini import FakeGemini
+from tests.doubles.fake_openai import FakeOpenAI
+from tests.doubles.fake_provider import FakeProvider, breaks_off, disconnects, hangs, replies, replies_text, streams
 
 pytestmark = pytest.mark.anyio
 

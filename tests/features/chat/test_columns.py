@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.features.chat.columns import columns, count, excerpt
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 JOINED = st.sampled_from(["é", "e\u0301", "👩‍👩‍👧", "👍🏽", "🇩🇪", "नि", "中", "a", " ", "\n"])
 

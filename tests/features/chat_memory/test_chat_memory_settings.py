@@ -9,7 +9,7 @@ import pytest
 
 from reactor_memory import ConfigurationError, Settings
 from reactor_memory.wiring.sections import ChatMemorySettings
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,9 @@ from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
 from reactor_memory.features.chat_memory import ChatMemoryService
 from tests.acceptance.scenes import scripted, talk, texts
-from tests.faulty_database import FaultyDatabase, Mode
-from tests.interruption import Way, cancelled_at
-from tests.stores import memory_database
+from tests.doubles.faulty_database import FaultyDatabase, Mode
+from tests.scenes.interruption import Way, cancelled_at
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

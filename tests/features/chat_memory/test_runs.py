@@ -12,7 +12,7 @@ from reactor_memory.core.log.turn_borders import check_border
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.chat_memory.runs import next_run
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 USER = Message.user("u")
 ASSISTANT = Message.assistant("a")

@@ -13,7 +13,7 @@ from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.models.ledger import Segment, Summary
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
-from tests.stores import postgres_store
+from tests.scenes.stores import postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

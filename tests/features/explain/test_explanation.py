@@ -25,8 +25,8 @@ from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact, Segment
-from tests.tables import each_row
-from tests.unit.context.histories import count, count_text, pinned, stored
+from tests.core.context.histories import count, count_text, pinned, stored
+from tests.scenes.tables import each_row
 
 LOG = stored([Message.user(f"message {n}") if n % 2 else Message.assistant(f"message {n}") for n in range(1, 31)])
 

@@ -19,7 +19,7 @@ from reactor_memory.features.facts.evidence import (
 )
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 ORDER = Message.assistant(
     "Ordering now.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def row(title: str = "", /, **given: str) -> str:

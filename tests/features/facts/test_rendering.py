@@ -15,7 +15,7 @@ from reactor_memory.features.facts.plain_text import plain, plain_title, plain_v
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import LARGEST_ANCHOR, MAX_LINE_CHARACTERS, render_facts
 from reactor_memory.models.ledger import SETTLED, Fact, Form
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 WORDS = ("check_in_date", "party_size", "from_city", "quantity", "day", "is_late")
 ROLE_NAMES = ("system", "user", "assistant", "tool", "developer", "Human", "AI", "Instructions", "model")

@@ -11,8 +11,8 @@ from dependency_injector import providers
 from reactor_memory import Container, ConversationManager, SummarizationError, open_container
 from reactor_memory.testing import append_messages
 from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

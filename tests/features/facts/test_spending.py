@@ -19,9 +19,9 @@ from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.models.ledger import Extraction, Spending, Usage
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
-from tests.fake_openai import FakeOpenAI
-from tests.faulty_database import FaultyDatabase
-from tests.stores import memory_database
+from tests.doubles.fake_openai import FakeOpenAI
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ from reactor_memory.core.context.verification import verify
 from reactor_memory.features.facts.prose import render_notes
 from reactor_memory.features.notes.block import NotesRenderer
 from reactor_memory.models import Message
-from tests.tables import each_row
-from tests.unit.context.test_assembling import chat, count, line
+from tests.core.context.test_assembling import chat, count, line
+from tests.scenes.tables import each_row
 
 NOTES = "# Food\n- likes tea\n  - green, not black\n\n# Travel\nwindow seat\n"
 LINES = ["# Food", "- likes tea", "  - green, not black", "# Travel", "window seat"]

@@ -3,7 +3,7 @@
 import pytest
 
 from reactor_memory.features.notes.changes import OPERATIONS, Change, RefusedChangeError, changed
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 TEXT = "# Likes\ntea\n\n## Food\nfigs\n\n# Dislikes\n## Food\nnuts\n"
 

@@ -11,8 +11,8 @@ import pytest
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.models import Notes
-from tests.integration.storage.test_late_leases import waiting
-from tests.stores import postgres_store
+from tests.features.erasure.test_late_leases import waiting
+from tests.scenes.stores import postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

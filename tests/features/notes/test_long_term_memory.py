@@ -12,8 +12,8 @@ from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.features.notes.models import Notes
 from reactor_memory.testing import FakeClock
-from tests.faulty_database import FaultyDatabase
-from tests.stores import SqlStore, memory_store
+from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 

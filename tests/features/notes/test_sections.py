@@ -22,7 +22,7 @@ from reactor_memory.features.notes.sections import (
     sections,
     with_new,
 )
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 NOTES = """\
 Always answer in French.

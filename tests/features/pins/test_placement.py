@@ -13,8 +13,8 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.pins.placement import check_pinnable, fact_text, pinnable_facts
 from reactor_memory.models import Message, Role, ToolCall
 from reactor_memory.models.ledger import Fact
-from tests.tables import each_row
-from tests.unit.context.histories import count, pinned
+from tests.core.context.histories import count, pinned
+from tests.scenes.tables import each_row
 
 
 def fact(value: str = "A-17", **fields: Any) -> Fact:

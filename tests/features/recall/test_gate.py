@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reactor_memory.core.ports.requests import IndexAnswer, IndexHit
 from reactor_memory.features.recall.gate import MAX_NAMES, Name, fold_text, holds, known, names, outside
 from reactor_memory.text.analyzer import terms
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 
 def named(text: str) -> set[str]:

@@ -12,7 +12,7 @@ from reactor_memory.features.recall import operations as recall
 from reactor_memory.testing import append_messages
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.recall import indexed, seqs, talk
-from tests.stores import SqlStore, postgres_store, sqlite_store
+from tests.scenes.stores import SqlStore, postgres_store, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

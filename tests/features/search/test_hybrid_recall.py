@@ -14,8 +14,8 @@ from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search import hybrid_recall as hybrid
 from reactor_memory.features.search.hybrid_recall import FULL_SCORE, MeaningIndex, with_meanings
 from reactor_memory.models import BranchRange
-from tests.scripted_database import ScriptedDatabase
-from tests.service.searching import FakeEmbedder
+from tests.doubles.fake_embedder import FakeEmbedder
+from tests.doubles.scripted_database import ScriptedDatabase
 
 pytestmark = pytest.mark.anyio
 

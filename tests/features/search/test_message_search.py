@@ -18,7 +18,7 @@ from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message, Role, Visibility
 from reactor_memory.server.problems import problem_of
 from reactor_memory.text.analyzer import terms
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 PLACES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), unique=True)
 

@@ -27,8 +27,8 @@ from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
-from tests.service.searching import FakeEmbedder
-from tests.stores import SqlStore, sqlite_store
+from tests.doubles.fake_embedder import FakeEmbedder
+from tests.scenes.stores import SqlStore, sqlite_store
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from reactor_memory.features.sharing.access import check_granted, check_level, c
 from reactor_memory.features.sharing.models import LEVELS, AccessLevel, Conversation
 from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operation, Principal
 from reactor_memory.models import BranchRange, Session
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 USER = Principal(user_id="ann")
 

@@ -14,7 +14,7 @@ from reactor_memory.features.tiers.writer import TextForm, TextForms, TierWriter
 from reactor_memory.models.ledger import Retention
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests.stores import SqlStore
+from tests.scenes.stores import SqlStore
 
 
 def guard_over(store: SqlStore, *, cap: int = 0) -> ProviderGuard:

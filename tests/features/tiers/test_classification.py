@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Tiers, TierSizes, classify, cuts
 from reactor_memory.models import Message, ToolCall
-from tests.tables import each_row
-from tests.unit.context.histories import logs, stored
+from tests.core.context.histories import logs, stored
+from tests.scenes.tables import each_row
 
 sizes = st.builds(
     TierSizes, recent_count=st.integers(0, 12), condensed_count=st.integers(0, 20), longest_turn=st.integers(1, 30)

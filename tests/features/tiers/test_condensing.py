@@ -9,7 +9,7 @@ from reactor_memory.features.tiers.condenser import ExtractionCondenser
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
-from tests.unit.context.histories import count_text
+from tests.core.context.histories import count_text
 
 pytestmark = pytest.mark.anyio
 

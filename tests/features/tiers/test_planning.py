@@ -20,9 +20,9 @@ from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, Ti
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import RangeSummary
 from reactor_memory.testing import ScriptedCondenser, append_messages
-from tests.stores import SqlStore, memory_store
-from tests.unit.context.histories import stored, turns
-from tests.unit.tiers.scenes import tiers_over
+from tests.core.context.histories import stored, turns
+from tests.features.tiers.scenes import tiers_over
+from tests.scenes.stores import SqlStore, memory_store
 
 SIZES = TierSizes(recent_count=2, condensed_count=4, longest_turn=6)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reactor_memory.features.tiers.portions import CUT, OVERHEAD, pieces, portions, shortened
 from reactor_memory.models import Message, ToolCall
-from tests.unit.context.histories import count, count_text, logs
+from tests.core.context.histories import count, count_text, logs
 
 CODE = "```python\nx = 1\n\ny = 2\n```\n"
 

@@ -12,9 +12,9 @@ from reactor_memory.features.tiers.plan import Step, View, Writing
 from reactor_memory.features.tiers.ranges import Ranges
 from reactor_memory.models import Message
 from reactor_memory.testing import ScriptedCondenser, append_messages, numbered
-from tests.stores import SqlStore, memory_store
-from tests.tables import each_row
-from tests.unit.tiers.scenes import ranges_over
+from tests.features.tiers.scenes import ranges_over
+from tests.scenes.stores import SqlStore, memory_store
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.strategy import Placement, Progressive
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
-from tests.unit.context.histories import count, count_text
-from tests.unit.tiers.test_planning import summary, talk
+from tests.core.context.histories import count, count_text
+from tests.features.tiers.test_planning import summary, talk
 
 LIMITS = ContextLimits(budget=4000, take_last_count=50, recent_message_count=4)
 TIERS = (

@@ -14,10 +14,10 @@ from reactor_memory.features.facts.summarizers.language_model import LanguageMod
 from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 from reactor_memory.models.ledger import Usage
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests import fake_gemini as gemini
-from tests import fake_openai as openai
-from tests.fake_gemini import FakeGemini
-from tests.fake_openai import FakeOpenAI
+from tests.doubles import fake_gemini as gemini
+from tests.doubles import fake_openai as openai
+from tests.doubles.fake_gemini import FakeGemini
+from tests.doubles.fake_openai import FakeOpenAI
 
 pytestmark = pytest.mark.anyio
 

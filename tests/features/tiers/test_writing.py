@@ -15,9 +15,9 @@ from reactor_memory.features.tiers.portions import CUT
 from reactor_memory.features.tiers.writer import MOST_ROUNDS
 from reactor_memory.models import Message
 from reactor_memory.testing import FakeClock, ScriptedCondenser
-from tests.stores import SqlStore, memory_store
-from tests.unit.tiers.scenes import writer_over
-from tests.unit.tiers.test_planning import summary, talk
+from tests.features.tiers.scenes import writer_over
+from tests.features.tiers.test_planning import summary, talk
+from tests.scenes.stores import SqlStore, memory_store
 
 pytestmark = pytest.mark.anyio
 

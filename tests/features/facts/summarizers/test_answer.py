@@ -15,7 +15,7 @@ from reactor_memory.features.facts.summarizers.answer import (
     parse_condensed,
 )
 from reactor_memory.models.ledger import Extraction, Fact
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 FACT = {"anchor": "order", "key": "total", "value": "$50.00", "category": "NUMERIC", "source_seq": 3}
 

@@ -13,7 +13,7 @@ from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import SETTLED, Extraction, Fact
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
 

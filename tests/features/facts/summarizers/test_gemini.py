@@ -20,8 +20,8 @@ from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact, Known, Usage
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests.fake_gemini import FakeGemini, blocks, says
-from tests.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
+from tests.doubles.fake_gemini import FakeGemini, blocks, says
+from tests.doubles.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
 
 pytestmark = pytest.mark.anyio
 

@@ -21,8 +21,8 @@ from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact, Known, Usage
 from reactor_memory.providers import bounded_http
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests.fake_openai import FakeOpenAI, complains, says
-from tests.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
+from tests.doubles.fake_openai import FakeOpenAI, complains, says
+from tests.doubles.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from reactor_memory.features.facts.summarizers.records import chunks, records_of
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact, Known, KnownNames
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests.tables import each_row
+from tests.scenes.tables import each_row
 
 text = st.text(max_size=200)
 roles = st.sampled_from(["user", "assistant", "system", "tool", "agent", "summary"])
