@@ -7,7 +7,8 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Tests that need an environment of their own.
-APART := --ignore-glob='tests/adapters/*/*' --ignore=tests/adapters/test_everywhere.py --ignore=tests/llm --ignore=tests/studio
+APART := $(patsubst %/,--ignore=%,$(wildcard tests/adapters/*/)) --ignore=tests/adapters/test_everywhere.py \
+	--ignore=tests/llm --ignore=tests/studio
 # AGAIN=1 runs what failed last time once more, nothing beside it.
 PYTEST := $(PY) -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal)
 # Hundreds of processes would compile the package and the tests anew.
