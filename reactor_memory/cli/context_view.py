@@ -98,7 +98,7 @@ def _report(report: ContextReport) -> Iterator[RenderableType]:
     if left_out.row_count:
         yield Text()
         yield left_out
-    for note in report.notes:
+    for note in report.remarks:
         yield Text(printable(f"note: {note}"))
 
 

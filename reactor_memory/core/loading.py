@@ -11,11 +11,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from reactor_memory.core.context.blocks import FirstBlock
+from reactor_memory.core.context.blocks import FIRST_SHARE, Block, Verbatim
 from reactor_memory.core.context.budget import assemble, trim
-from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.draft import ContextLimits, Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.pinned import pins_cost
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
@@ -109,12 +108,34 @@ class Recall(Protocol):
         ...
 
 
-class FirstBlockSource(Protocol):
-    """What stands first in contexts."""
+class BlockSource(Protocol):
+    """What a feature adds to contexts, whatever the strategy."""
 
-    async def read(self, user_id: str | None, agent_name: str | None) -> FirstBlock:
-        """What an agent is shown of a user."""
+    async def read(self, request: LoadRequest, rows: ContextRows) -> Block | Verbatim | None:
+        """A block with its `tokens`, or what stands verbatim; None if there is nothing to show. `rows` is what was read
+        of the log, and names the session if there is one.
+        """
         ...
+
+
+class Brought(Value, frozen=True, kw_only=True):
+    """What the features add to a context."""
+
+    blocks: tuple[Block, ...] = ()
+    verbatim: tuple[Verbatim, ...] = ()
+
+    @property
+    def messages(self) -> list[Message]:
+        return [message for verbatim in self.verbatim for message in verbatim.messages]
+
+    def planned(self, budget: int) -> int:
+        """The tokens that a strategy leaves to the blocks."""
+        return min(sum(block.tokens or 0 for block in self.blocks), int(FIRST_SHARE * budget))
+
+    def added_to(self, draft: Draft) -> Draft:
+        for block in self.blocks:
+            draft = with_block(draft, block)
+        return msgspec.structs.replace(draft, verbatim=self.verbatim)
 
 
 class JoinedContextSource:
@@ -151,7 +172,7 @@ class ContextLoader:
         recall: Callable[[], Recall],
         counter: MessageCounter,
         options: LoadingOptions,
-        first: FirstBlockSource | None = None,
+        blocks: Sequence[BlockSource] = (),
         posted: Callable[[Draft, Session], Awaitable[Draft]] | None = None,
     ) -> None:
         self._source = source
@@ -162,7 +183,7 @@ class ContextLoader:
         self._recall = recall
         self._counter = counter
         self._options = options
-        self._first = first
+        self._blocks = blocks
         self._posted = posted
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
@@ -244,17 +265,17 @@ class ContextLoader:
     async def _plan(self, request: LoadRequest, limits: ContextLimits, current_tokens: int) -> tuple[ContextRows, Plan]:
         query = self._query(request, limits)
         rows = await self._source.read_context(query)
-        first = await self._first.read(request.user_id, request.agent_name) if self._first else FirstBlock()
-        plan = self._decide(request, limits, rows, first, current_tokens, None)
-        if plan.wants_facts:
+        brought = await self._brought(request, rows)
+        plan = self._decide(request, limits, rows, brought, current_tokens, None)
+        if plan.wants_summary:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-            plan = self._decide(request, limits, rows, first, current_tokens, None)
+            plan = self._decide(request, limits, rows, brought, current_tokens, None)
         if plan.missing is None:
             return rows, plan
         outcome = await self._wait(request.session_id, plan.missing)
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-        return rows, self._decide(request, limits, rows, first, current_tokens, outcome)
+        return rows, self._decide(request, limits, rows, brought, current_tokens, outcome)
 
     def _is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
         """Whether a short conversation without memory yet loses messages that a posted summary may cover."""
@@ -264,27 +285,35 @@ class ContextLoader:
             return False
         if draft.unread:
             return True
-        pins = pins_cost(draft.pins, limits.memory_role, self._cost)
+        verbatim = sum(self._cost(each) for part in draft.verbatim for each in part.messages)
+        blocks = sum(block.tokens or 0 for block in draft.blocks)
         window = sum(self._cost(each) for each in draft.window if not is_posted_summary(each))
-        return pins + draft.notes_tokens + window + current_tokens > limits.budget
+        return verbatim + blocks + window + current_tokens > limits.budget
+
+    async def _brought(self, request: LoadRequest, rows: ContextRows) -> Brought:
+        """What the features add; what they read of the log may be gone after a wait, so it is read once."""
+        read = [await source.read(request, rows) for source in self._blocks]
+        return Brought(
+            blocks=tuple([each for each in read if isinstance(each, Block)]),
+            verbatim=tuple([each for each in read if isinstance(each, Verbatim)]),
+        )
 
     def _decide(
         self,
         request: LoadRequest,
         limits: ContextLimits,
         rows: ContextRows,
-        first: FirstBlock,
+        brought: Brought,
         current_tokens: int,
         outcome: str | None,
     ) -> Plan:
-        """Whatever the strategy, a draft has all the pins and notes; the strategy shares out what they leave."""
-        if not rows.pins and not first.lines:
+        """Whatever the strategy, a draft has all that the features bring; the strategy shares out what they leave."""
+        if not brought.blocks and not brought.verbatim:
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
-        left = limits.budget - pins_cost(rows.pins, limits.memory_role, self._cost) - first.planned(limits.budget)
+        left = limits.budget - sum(map(self._cost, brought.messages)) - brought.planned(limits.budget)
         shared = msgspec.structs.replace(limits, budget=max(0, left))
         plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
-        draft = msgspec.structs.replace(plan.draft, pins=rows.pins, notes_lines=first.lines, notes_tokens=first.tokens)
-        return msgspec.structs.replace(plan, draft=draft)
+        return msgspec.structs.replace(plan, draft=brought.added_to(plan.draft))
 
     def _plan_request(
         self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
@@ -371,16 +400,15 @@ def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
 
     Where the window begins is decided with them, so that it is the same for all readers.
     """
-    if reader_id is None or not any(map(is_kept_by_author, (*draft.window, *draft.recalled))):
+    earlier = draft.earlier
+    if reader_id is None or not any(map(is_kept_by_author, (*draft.window, *(earlier.messages if earlier else ())))):
         return draft
-    window, recalled = _of_reader(reader_id, draft.window), _of_reader(reader_id, draft.recalled)
+    window = _of_reader(reader_id, draft.window)
+    if earlier:
+        earlier = msgspec.structs.replace(earlier, messages=_of_reader(reader_id, earlier.messages))
     hidden = len(draft.window) - len(window)
-    notes = (
-        (*draft.notes, f"messages of the window that other agents keep for themselves: {hidden}")
-        if hidden
-        else draft.notes
-    )
-    return msgspec.structs.replace(draft, window=window, recalled=recalled, notes=notes)
+    remark = (f"messages of the window that other agents keep for themselves: {hidden}",) if hidden else ()
+    return msgspec.structs.replace(draft, window=window, earlier=earlier, remarks=(*draft.remarks, *remark))
 
 
 def _of_reader(reader_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 from dependency_injector import providers
 
+from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.newest_turns import newest_turns
 from reactor_memory.core.context.strategy import Plan, PlanRequest
@@ -21,6 +22,7 @@ from reactor_memory.core.ports import Clock, MessageStore, Redactor, Summarizer,
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
+from reactor_memory.features.facts.frames import NARRATIVE
 from reactor_memory.features.facts.jobs import put_successor, successor
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.redaction import redacted
@@ -62,7 +64,7 @@ class RollingStrategy:
         draft = Draft(
             strategy="rolling",
             session_id=request.session_id,
-            narrative=render_narrative(summary.narrative, count=request.count_text),
+            blocks=(Block(frame=NARRATIVE, lines=render_narrative(summary.narrative, count=request.count_text)),),
             window=tuple(window),
             unread=((summary.covered_seq + 1, first - 1),) if first > summary.covered_seq + 1 else (),
             covered_seq=summary.covered_seq,

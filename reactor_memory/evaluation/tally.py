@@ -162,7 +162,7 @@ class Tally:
 def leaves_out(context: Context) -> bool:
     """Whether a context could tell more: lines of memory were left out, or messages that nothing stands for."""
     report = context.report
-    return bool(report.dropped or report.unread) or any(LEFT_OUT in note for note in report.notes)
+    return bool(report.dropped or report.unread) or any(LEFT_OUT in remark for remark in report.remarks)
 
 
 def _evidence(probes: Iterable[Probe]) -> list[int]:

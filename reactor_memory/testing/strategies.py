@@ -170,8 +170,9 @@ async def load(container: Container, session_id: str, *, budget: int | None = No
     """A context against which the verifier has nothing to say."""
     manager = container.conversation_manager()
     context = await manager.load_history(session_id, user_id=OWNER, message=CURRENT, budget=budget)
-    pins = await container.pins().list(session_id, user_id=OWNER) if context.report.pins else ()
-    assert verify(context, count=container.message_counter().of, pins=pins) == []
+    pins = await container.pins().list(session_id, user_id=OWNER) if context.report.verbatim else ()
+    verbatim = {"pins": [pin.sha256 for pin in pins]}
+    assert verify(context, count=container.message_counter().of, verbatim=verbatim) == []
     return context
 
 

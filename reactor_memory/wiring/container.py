@@ -15,7 +15,7 @@ from dependency_injector import containers, providers
 
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.wiring import options, stores
+from reactor_memory.wiring import blocks, options, stores
 from reactor_memory.wiring.selection import (
     breaker_of,
     imported,
@@ -218,9 +218,9 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(imported("reactor_memory.wiring.recall:recall_options"), settings),
     )
-    shown_notes = providers.Singleton(
-        imported("reactor_memory.wiring.notes:shown_notes_of"), needed_database.provider, message_counter, settings
-    )
+    shown_notes = providers.Singleton(blocks.shown_notes_of, needed_database.provider, message_counter, settings)
+    pin_block = providers.Singleton(blocks.PinBlock, settings.provided.summary.memory_role)
+    block_sources = providers.Callable(blocks.block_sources_of, pin_block, shown_notes)
     aftermath: providers.Singleton[Aftermath] = providers.Singleton(
         imported("reactor_memory.features.erasure.eraser:Aftermath"),
         database=database,
@@ -263,8 +263,8 @@ class Container(containers.DeclarativeContainer):
         recall=recaller.provider,
         counter=message_counter,
         options=providers.Callable(options.loading_options, settings),
-        first=shown_notes,
-        posted=providers.Callable(stores.posted_block_of, in_database, database, message_counter),
+        blocks=block_sources,
+        posted=providers.Callable(blocks.posted_block_of, in_database, database, message_counter),
     )
     timeout_seconds = settings.provided.store.timeout_seconds
     pin_writer: providers.Singleton[PinWriter] = providers.Singleton(

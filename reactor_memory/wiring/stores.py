@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.context.draft import Draft
-from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.loading import JoinedContextSource
 from reactor_memory.core.log.message_store import SqlMessageStore
@@ -24,7 +22,6 @@ from reactor_memory.core.ports import (
 )
 from reactor_memory.database.absent import AbsentDatabase
 from reactor_memory.database.database import Database
-from reactor_memory.models import Session
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
 from reactor_memory.wiring.setting_values import canonical_name
@@ -147,19 +144,6 @@ def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings:
     that began it. None where there is nothing to do, or no database to note it in.
     """
     return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
-
-
-def posted_block_of(
-    in_database: str, database: Database, counter: MessageCounter
-) -> Callable[[Draft, Session], Awaitable[Draft]] | None:
-    """What adds posted summaries to drafts. None without a database, where nothing can be posted."""
-
-    async def add_to(draft: Draft, session: Session) -> Draft:
-        from reactor_memory.features.posted_summaries.block import PostedBlock
-
-        return await PostedBlock(database, count=counter.of_text).add_to(draft, session)
-
-    return add_to if in_database == "on" else None
 
 
 def context_source_of(

@@ -156,9 +156,11 @@ class ObservedRecaller(Recaller):
     ) -> Draft:
         with self._telemetry.operation("recall", session.session_id) as span:
             recalled = await super().recall(question, session, user_id, draft, context)
-            span.set_attribute("gen_ai.memory.messages", len(recalled.recalled))
-            span.set_attribute("gen_ai.memory.lines", len(recalled.recalled_lines))
-        self._telemetry.recalled_messages.add(len(recalled.recalled))
+            messages = recalled.earlier.messages if recalled.earlier else ()
+            lines = sum(len(block.lines) for block in recalled.blocks if block.frame.place == "last")
+            span.set_attribute("gen_ai.memory.messages", len(messages))
+            span.set_attribute("gen_ai.memory.lines", lines)
+        self._telemetry.recalled_messages.add(len(messages))
         return recalled
 
 

@@ -15,6 +15,7 @@ from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STR
 from reactor_memory.models import Message, Session, ToolCall
 from reactor_memory.models.ledger import Summary
 from reactor_memory.wiring.settings import Settings
+from tests.scenes.drafts import lines_in
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +60,7 @@ def planned(summary: Summary | None, seqs: Sequence[int]) -> PlanRequest:
 
 def test_the_summary_stands_before_what_it_does_not_cover() -> None:
     draft = RollingStrategy()(planned(Summary(narrative="one\ntwo", covered_seq=7), range(5, 10))).draft
-    assert [line.text for line in draft.narrative] == ["one", "two"]
+    assert [line.text for line in lines_in(draft, "narrative")] == ["one", "two"]
     assert [message.seq for message in draft.window] == [8, 9]
     assert (draft.covered_seq, draft.unread, draft.freshness) == (7, (), "fresh")
 
@@ -71,7 +72,7 @@ def test_what_was_not_read_is_named() -> None:
 
 def test_without_a_summary_there_is_the_window() -> None:
     draft = RollingStrategy()(planned(None, range(1, 10))).draft
-    assert (len(draft.window), draft.narrative, draft.unread, draft.freshness) == (9, (), (), "none")
+    assert (len(draft.window), lines_in(draft, "narrative"), draft.unread, draft.freshness) == (9, (), (), "none")
 
 
 async def test_sentences_calls_and_results_are_lines() -> None:

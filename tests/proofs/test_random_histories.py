@@ -142,7 +142,7 @@ class RandomHistory:
     async def check(self, session_id: str, context: Context, request: dict[str, Any]) -> None:
         pins = await self.pins.list(session_id, user_id=USER)
         visible = await self.manager.read_messages(session_id, user_id=USER)
-        assert verify(context, count=self.count, pins=pins, log=visible) == []
+        assert verify(context, count=self.count, verbatim={"pins": [pin.sha256 for pin in pins]}, log=visible) == []
         assert provider_problems(context) == []
         assert context.report.total_tokens <= request.get("budget", context.report.budget)
         assert context.report.freshness in ("none", "fresh", "catching_up", "empty")

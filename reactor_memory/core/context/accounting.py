@@ -7,13 +7,14 @@ from functools import partial
 from itertools import groupby, repeat
 from typing import Literal, NamedTuple, TypeAlias
 
-from reactor_memory.core.context.blocks import FittedBlock
+from reactor_memory.core.context.blocks import Block, FittedBlock, Frame, Part, Verbatim
 from reactor_memory.core.context.current_turn import Count, FittedTurn, TurnClamp
-from reactor_memory.core.context.draft import BlockLine, Freshness
+from reactor_memory.core.context.draft import Freshness
 from reactor_memory.core.context.newest_turns import Cut
-from reactor_memory.core.context.report import Context, ContextReport, Part, Reason, ReportEntry, digest
+from reactor_memory.core.context.report import Context, ContextReport, Reason, ReportEntry, digest
 from reactor_memory.core.context.turns import OrphanReason
-from reactor_memory.models import Message, Pin, Value
+from reactor_memory.models import Message, Value
+from reactor_memory.models.block_lines import BlockLine
 
 Outcome: TypeAlias = Literal["kept", "dropped", "clamped"]
 
@@ -31,7 +32,9 @@ Sources: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class ShownPart(NamedTuple):
-    """A part of the context. `entries` and `sources` account for all that was offered for it, when a report is read."""
+    """A part of the context. `entries` and `sources` account for all that was offered for it, when a report is read;
+    `of` is what the feature said that brought it.
+    """
 
     name: Part
     messages: Sequence[Message] = ()
@@ -39,6 +42,7 @@ class ShownPart(NamedTuple):
     offered: int = 0
     entries: Callable[[], Entries] = list
     sources: Callable[[], Sources] = tuple
+    of: Frame | Verbatim | None = None
 
 
 class Heading(Value, frozen=True, kw_only=True):
@@ -51,8 +55,7 @@ class Heading(Value, frozen=True, kw_only=True):
     freshness: Freshness = "none"
     covered_seq: int = 0
     unread: tuple[tuple[int, int], ...] = ()
-    notes: tuple[str, ...] = ()
-    pins: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> ShownPart:
@@ -85,31 +88,36 @@ def _cut_entries(name: Part, front: ReportEntry | None, offered: Sequence[Messag
     return entries + _runs(name, offered, range(len(offered)), fates, at=cut.start)
 
 
-def pin_part(pins: Sequence[Pin], pinned: Sequence[Message], cut: Cut, cost: Count) -> ShownPart:
-    """The pins, as the messages `pinned`."""
-    entries = partial(_pin_entries, pinned, cut, cost)
-    return ShownPart("pins", pinned[cut.start : cut.end], cut.tokens, len(pinned), entries, partial(_pin_sources, pins))
+def verbatim_part(verbatim: Verbatim, cut: Cut, cost: Count) -> ShownPart:
+    """What stands as it is, and is cut only at its front."""
+    messages = verbatim.messages
+    entries = partial(_verbatim_entries, verbatim, cut, cost)
+    sources = partial(_verbatim_sources, verbatim)
+    shown = messages[cut.start : cut.end]
+    return ShownPart(verbatim.part, shown, cut.tokens, len(messages), entries, sources, verbatim)
 
 
-def _pin_entries(pinned: Sequence[Message], cut: Cut, cost: Count) -> Entries:
-    """Each has an entry of its own: pins do not stand in the order of the log."""
+def _verbatim_entries(verbatim: Verbatim, cut: Cut, cost: Count) -> Entries:
+    """Each message has an entry of its own: they do not stand in the order of the log."""
     entries: Entries = []
-    for index, message in enumerate(pinned):
+    for index, message in enumerate(verbatim.messages):
         is_kept = cut.start <= index < cut.end
-        entry = _entry("pins", pinned, index, index, "protected" if is_kept else "over_budget", cost(message))
+        reason: Reason = "protected" if is_kept else "over_budget"
+        entry = _entry(verbatim.part, verbatim.messages, index, index, reason, cost(message))
         entries.append(("kept" if is_kept else "dropped", entry))
     return entries
 
 
-def _pin_sources(pins: Sequence[Pin]) -> Sources:
-    return tuple([(pin.seq,) for pin in pins])
+def _verbatim_sources(verbatim: Verbatim) -> Sources:
+    return tuple([(seq,) for seq in verbatim.sources])
 
 
-def block_part(name: Part, message: Message | None, lines: Sequence[BlockLine], fitted: FittedBlock) -> ShownPart:
-    """A memory block; its lines are accounted for by position."""
+def block_part(block: Block, message: Message | None, fitted: FittedBlock) -> ShownPart:
+    """A block; its lines are accounted for by position."""
+    name, lines = block.frame.part, block.lines
     entries = partial(_block_entries, name, lines, fitted.kept)
     shown = [message] if message else []
-    return ShownPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines))
+    return ShownPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines), block.frame)
 
 
 def _block_entries(name: Part, lines: Sequence[BlockLine], kept: Sequence[int]) -> Entries:
@@ -242,9 +250,10 @@ def _report(heading: Heading, shown: Sequence[ShownPart], messages: Sequence[Mes
         covered_seq=heading.covered_seq,
         window_start_seq=messages[names.index("window")].seq if "window" in names else None,
         unread=_merge([*heading.unread, *_unread(entries["dropped"], heading.covered_seq)]),
-        cache_breakpoints=_breakpoints(names),
-        notes=heading.notes,
-        pins=heading.pins,
+        cache_breakpoints=_breakpoints(shown),
+        remarks=heading.remarks,
+        frames=tuple([part.of for part in shown if isinstance(part.of, Frame)]),
+        verbatim={part.name: part.of.hashes for part in shown if isinstance(part.of, Verbatim)},
         digest=digest(messages),
         seqs=tuple([message.seq for message in messages]),
         sources={part.name: sources for part in shown if (sources := part.sources())},
@@ -271,10 +280,16 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _breakpoints(names: Sequence[Part]) -> tuple[int, ...]:
+def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
     """After the memory, and after the window that follows it."""
-    window = len(names)
-    while window and names[window - 1] in ("recalled", "recalled_facts", "current"):
-        window -= 1
-    memory = names.index("window") if "window" in names else window
-    return tuple(sorted({memory, window} - {0}))
+    names = [part.name for part in shown]
+    memory = sum(len(part.messages) for part in shown if _is_memory(part))
+    window = len(shown[names.index("window")].messages) if "window" in names else 0
+    return tuple(sorted({memory, memory + window} - {0}))
+
+
+def _is_memory(part: ShownPart) -> bool:
+    """Whether a part stands before the window."""
+    if isinstance(part.of, Frame):
+        return part.of.place != "last"
+    return part.name == "system" or part.of is not None

@@ -1,15 +1,14 @@
 """Fitting a draft, or a plain list of messages, into a budget of tokens.
 
-Protected are pins and the current turn. Given up, in this order: recalled messages that do not fit beside the smallest
-window, the window above its minimum, the narrative, notes from their end, facts by value, the remaining window, and
-then parts of the current turn (`current_turn`). Nothing here reads a clock or does I/O, and a stored
-message is not counted again. The work grows with what is kept, not with what is dropped.
+Protected are the current turn and what stands verbatim. Given up, in this order: what comes back and does not fit
+beside the smallest window, the window above its minimum, the blocks by their rank and their lines by value, the
+remaining window, and then parts of the current turn (`current_turn`). Nothing here reads a clock or does I/O, and a
+stored message is not counted again. The work grows with what is kept, not with what is dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.core.context import turns
@@ -21,25 +20,14 @@ from reactor_memory.core.context.accounting import (
     cut_part,
     make_context,
     message_part,
-    pin_part,
     turn_part,
+    verbatim_part,
 )
-from reactor_memory.core.context.blocks import (
-    NOTES_HEADER,
-    RECALLED_HEADER,
-    Block,
-    BlockRole,
-    FittedBlock,
-    Frame,
-    fit_block,
-    fit_memory,
-    shown_text,
-)
+from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit_blocks, shown_text
 from reactor_memory.core.context.current_turn import Count, CountText, FittedTurn, TurnClamp
-from reactor_memory.core.context.draft import BlockLine, ContextLimits, Draft
+from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
 from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
-from reactor_memory.core.context.pinned import check_pins, pinned_message
-from reactor_memory.core.context.report import Context, Part, Reason
+from reactor_memory.core.context.report import Context, Reason
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, is_posted_summary
 
@@ -61,40 +49,33 @@ def assemble(
     and is not asked for messages of the window that `tokenizer` counted before; `count_text` gives those of a text.
     `system` is carried along, not counted.
 
-    Raises `BudgetExceededError` as `ContextLimits` describes, and `StoreCorruptError` if a pin that is shown is not,
-    byte for byte, what was pinned.
+    Raises `BudgetExceededError` as `ContextLimits` describes.
     """
     cost = _cost(count, limits.overhead)
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = _current_turn(current, limits.overhead, count, count_text)
-    pinned = [pinned_message(pin, limits.memory_role) for pin in draft.pins] if draft.pins else ()
-    pins, fitted, room = _protect(pinned, turn.clamp, limits, cost)
+    kept_as_it_is = [message for verbatim in draft.verbatim for message in verbatim.messages]
+    protected, fitted, room = _protect(kept_as_it_is, turn.clamp, limits, cost)
     shown: list[ShownPart] = []
-    kept = _kept_beside_recall(draft, window_end, limits, cost)
-    if draft.offers_memory:
+    kept = _kept_beside_earlier(draft, window_end, limits, cost)
+    if draft.blocks or draft.earlier:
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
         least = newest_turns(
             draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
         )
-        notes, facts, narrative = _fit_blocks(draft, least, kept, room, limits, count_text)
-        room -= notes.tokens + facts.tokens + narrative.tokens
-        if draft.notes_lines:
-            shown.append(_block("notes", NOTES_HEADER, limits.memory_role, draft.notes_lines, notes, limits))
-        shown.append(_framed(draft.frames[0], draft.fact_lines, facts, limits))
-        shown.append(_framed(draft.frames[1], draft.narrative, narrative, limits))
-    if pinned:
-        shown.append(pin_part(draft.pins, pinned, pins, cost))
+        before = _before_window(draft)
+        blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
+        room -= sum(block.tokens for block in blocks)
+        shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
+    shown += _verbatim_parts(draft.verbatim, protected, cost)
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
-    recalled: Sequence[ShownPart] = ()
-    if draft.offers_recall:
-        window, recalled = _recall(draft, window, kept, room, limits, cost, count_text)
-    shown += (cut_part("window", draft.window, 0, window, cost), *recalled)
+    behind: Sequence[ShownPart] = ()
+    if draft.earlier or _behind_window(draft):
+        window, behind = _bring_back(draft, window, kept, room, limits, cost, count_text)
+    shown += (cut_part("window", draft.window, 0, window, cost), *behind)
     if current:
         shown.append(turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost))
-    context = make_context(_heading(draft, limits), shown, system=system)
-    if pinned:
-        check_pins(draft.pins[pins.start :], context.part("pins"))
-    return context
+    return make_context(_heading(draft, limits), shown, system=system)
 
 
 def trim(
@@ -176,129 +157,132 @@ def _current_start(messages: Sequence[Message], start: int) -> int:
 
 
 def _protect(
-    pins: Sequence[Message], turn: TurnClamp, limits: ContextLimits, cost: Count
+    verbatim: Sequence[Message], turn: TurnClamp, limits: ContextLimits, cost: Count
 ) -> tuple[Cut, FittedTurn, int]:
-    """The pins and the current turn as they are shown, and the room that they leave to everything else."""
-    pinned = Cut(0, len(pins), sum(map(cost, pins)))
-    room = limits.budget - pinned.tokens
+    """What stands verbatim and the current turn as they are shown, and the room that they leave to everything else."""
+    protected = Cut(0, len(verbatim), sum(map(cost, verbatim)))
+    room = limits.budget - protected.tokens
     if turn.tokens <= room:
-        return pinned, turn.whole(), room - turn.tokens
+        return protected, turn.whole(), room - turn.tokens
     least = turn.minimum()
     if least > room:
-        pinned = _give_up_pins(pins, pinned.tokens, least, limits, cost)
-        room = limits.budget - pinned.tokens
+        protected = _give_up_verbatim(verbatim, protected.tokens, least, limits, cost)
+        room = limits.budget - protected.tokens
     fitted = turn.fit(room)
     # A turn that was cut has the rest of the room: memory beside it would say that the cut was not needed.
-    return pinned, fitted, 0 if fitted.clamped else room - fitted.tokens
+    return protected, fitted, 0 if fitted.clamped else room - fitted.tokens
 
 
-def _give_up_pins(pins: Sequence[Message], tokens: int, least: int, limits: ContextLimits, cost: Count) -> Cut:
+def _give_up_verbatim(verbatim: Sequence[Message], tokens: int, least: int, limits: ContextLimits, cost: Count) -> Cut:
     if limits.on_overflow == "raise":
         raise BudgetExceededError(budget=limits.budget, minimum=least + tokens)
     if least > limits.budget:
         raise BudgetExceededError(budget=limits.budget, minimum=least)
-    return without_oldest(pins, limits.budget - least, cost)
+    return without_oldest(verbatim, limits.budget - least, cost)
 
 
-def _fit_memory(
-    draft: Draft, least: Cut, kept: int, room: int, limits: ContextLimits, count_text: CountText
-) -> tuple[FittedBlock, FittedBlock]:
-    """Facts and narrative beside the smallest window, and beside what was recalled with the `kept` tokens of it.
+def _verbatim_parts(parts: Sequence[Verbatim], protected: Cut, cost: Count) -> Iterator[ShownPart]:
+    """`protected` counts the messages of all parts."""
+    begin = 0
+    for part in parts:
+        count = len(part.messages)
+        start = min(max(protected.start - begin, 0), count)
+        yield verbatim_part(part, Cut(start, count, sum(map(cost, part.messages[start:]))), cost)
+        begin += count
+
+
+def _before_window(draft: Draft) -> list[Block]:
+    return [block for block in draft.blocks if block.frame.place != "last"]
+
+
+def _behind_window(draft: Draft) -> list[Block]:
+    return [block for block in draft.blocks if block.frame.place == "last"]
+
+
+def _fit_blocks(
+    draft: Draft, blocks: Sequence[Block], left: int, beside: int, limits: ContextLimits, count_text: CountText
+) -> list[FittedBlock]:
+    """The blocks before the window in what the smallest window leaves, `left` tokens. For what comes back, those of the
+    strategy make room in what its newest turns leave, `beside` tokens.
+    """
+    fitted = _shared(blocks, left, left, limits, count_text)
+    if not draft.earlier_room:
+        return fitted
+    first = [each for each, block in zip(fitted, blocks, strict=True) if block.frame.place == "first"]
+    taken = sum(each.tokens for each in first)
+    most = beside - taken - min(draft.earlier_room, _tokens_brought_back(draft, limits, count_text))
+    return [*first, *_shared(draft.memory, min(left - taken, most), left - taken, limits, count_text)]
+
+
+def _shared(
+    blocks: Sequence[Block], most: int, left: int, limits: ContextLimits, count_text: CountText
+) -> list[FittedBlock]:
+    """The blocks in `most` tokens of the `left` ones, or in the share of memory.
 
     The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
     the blocks change only when the window moves; where they do not, they come down to their share.
     """
-    facts = Block(draft.frames[0].header, draft.fact_lines, draft.fact_tokens)
-    narrative = Block(draft.frames[1].header, draft.narrative, draft.narrative_tokens)
-    left = room - least.tokens
-    fit = partial(fit_memory, facts, narrative, overhead=limits.overhead, count_text=count_text)
-    most = left
-    if draft.recall_room:
-        most = min(left, room - kept - min(draft.recall_room, _recalled_tokens(draft, limits, count_text)))
-    fitted = fit(most)
-    if len(fitted[0].kept) == len(facts.lines) and len(fitted[1].kept) == len(narrative.lines):
+    fitted = fit_blocks(blocks, most, overhead=limits.overhead, count_text=count_text)
+    if all(each.is_whole(block) for each, block in zip(fitted, blocks, strict=True)):
         return fitted
-    return fit(min(most, int(limits.max_memory_share * left)))
+    share = int(limits.max_memory_share * left)
+    return fit_blocks(blocks, min(most, share), overhead=limits.overhead, count_text=count_text)
 
 
-def _fit_blocks(
-    draft: Draft, least: Cut, kept: int, room: int, limits: ContextLimits, count_text: CountText
-) -> tuple[FittedBlock, FittedBlock, FittedBlock]:
-    """Notes, facts and narrative: the narrative goes first, then the notes, and no fact while one of these is shown."""
-    if not draft.notes_lines:
-        return FittedBlock(), *_fit_memory(draft, least, kept, room, limits, count_text)
-    notes = _fit_notes(draft, int(limits.max_memory_share * (room - least.tokens)), limits, count_text)
-    facts, narrative = _fit_memory(draft, least, kept, room - notes.tokens, limits, count_text)
-    if len(facts.kept) < len(draft.fact_lines):
-        return FittedBlock(), _fit_memory(draft, least, kept, room, limits, count_text)[0], FittedBlock()
-    return notes, facts, narrative if len(notes.kept) == len(draft.notes_lines) else FittedBlock()
-
-
-def _fit_notes(draft: Draft, room: int, limits: ContextLimits, count_text: CountText) -> FittedBlock:
-    """The notes in what all the facts would leave of `room`."""
-    facts = draft.fact_tokens
-    if facts is None:
-        facts = fit_block(Block(draft.frames[0].header, draft.fact_lines), room, limits.overhead, count_text).tokens
-    return fit_block(
-        Block(NOTES_HEADER, draft.notes_lines, draft.notes_tokens), room - facts, limits.overhead, count_text
+def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
+    """About what all that comes back takes."""
+    blocks = fit_blocks(_behind_window(draft), limits.budget, overhead=limits.overhead, count_text=count_text)
+    turns_back = draft.earlier.messages if draft.earlier else ()
+    return sum(block.tokens for block in blocks) + sum(
+        (message.token_count or 0) + limits.overhead for message in turns_back
     )
 
 
-def _recalled_tokens(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
-    """About what all that was recalled takes."""
-    lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), limits.budget, limits.overhead, count_text)
-    return lines.tokens + sum((message.token_count or 0) + limits.overhead for message in draft.recalled)
-
-
-def _framed(frame: Frame, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
-    return _block(frame.part, frame.header, frame.role or limits.memory_role, lines, fitted, limits)
-
-
-def _block(
-    part: Part, header: str, role: BlockRole, lines: Sequence[BlockLine], fitted: FittedBlock, limits: ContextLimits
-) -> ShownPart:
-    if not lines:
-        return ShownPart(part)
+def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
     message = None
     if fitted.kept:
-        text = shown_text(header, lines, fitted.kept)
-        message = Message(role=role, content=text, token_count=fitted.tokens - limits.overhead)
-    return block_part(part, message, lines, fitted)
+        role = block.frame.role or limits.memory_role
+        tokens = fitted.tokens - limits.overhead
+        message = Message(role=role, content=shown_text(block, fitted.kept), token_count=tokens)
+    return block_part(block, message, fitted)
 
 
-def _recall(
+def _bring_back(
     draft: Draft, window: Cut, kept: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
 ) -> tuple[Cut, Sequence[ShownPart]]:
-    """What was recalled, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
+    """What comes back, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
     left = room - kept
-    lines = fit_block(Block(RECALLED_HEADER, draft.recalled_lines), left, limits.overhead, count_text)
-    left -= lines.tokens
-    recalled = _best_turns(_unseen(draft, window), left, cost)
-    if lines.tokens + sum(map(cost, recalled)) > room - window.tokens:
-        taken = lines.tokens + min(left, sum(map(cost, draft.recalled)))
+    behind = _behind_window(draft)
+    fitted = fit_blocks(behind, left, overhead=limits.overhead, count_text=count_text)
+    blocks = sum(block.tokens for block in fitted)
+    left -= blocks
+    earlier = draft.earlier or EarlierTurns(part="", messages=())
+    chosen = _best_turns(_unseen(draft, earlier, window), left, cost)
+    if blocks + sum(map(cost, chosen)) > room - window.tokens:
+        taken = blocks + min(left, sum(map(cost, earlier.messages)))
         window = newest_turns(draft.window, 0, window.end, room - taken, cost)
-        recalled = _best_turns(_unseen(draft, window), left, cost)
-    shown = _block("recalled_facts", RECALLED_HEADER, limits.memory_role, draft.recalled_lines, lines, limits)
-    return window, (_recalled_part(draft, window, recalled, cost), shown)
+        chosen = _best_turns(_unseen(draft, earlier, window), left, cost)
+    shown = [_block(*each, limits) for each in zip(behind, fitted, strict=True)]
+    return window, [_earlier_part(draft, earlier, window, chosen, cost), *shown]
 
 
-def _kept_beside_recall(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
+def _kept_beside_earlier(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
     """What the newest turns of the window cost, which stay whatever comes back."""
-    if not draft.offers_recall:
+    if not (draft.earlier or _behind_window(draft)):
         return 0
     return sum(map(cost, draft.window[kept_start(draft.window, end, limits.budget, cost) : end]))
 
 
-def _unseen(draft: Draft, window: Cut) -> Sequence[Message]:
-    """What was recalled, less what `window` shows."""
+def _unseen(draft: Draft, earlier: EarlierTurns, window: Cut) -> Sequence[Message]:
+    """What would come back, less what `window` shows."""
     shown = {message.seq for message in draft.window[window.start :]}
-    return [message for message in draft.recalled if message.seq not in shown]
+    return [message for message in earlier.messages if message.seq not in shown]
 
 
-def _best_turns(recalled: Sequence[Message], room: int, cost: Count) -> Sequence[Message]:
+def _best_turns(messages: Sequence[Message], room: int, cost: Count) -> Sequence[Message]:
     """The first of the turns that fit together, without their orphans. A part of a turn answers nothing."""
     kept: list[Message] = []
-    for turn in turns.runs_of_turns(recalled):
+    for turn in turns.runs_of_turns(messages):
         orphans = turns.find_orphans(turn)
         shown = [message for index, message in enumerate(turn) if index not in orphans]
         tokens = sum(map(cost, shown))
@@ -308,10 +292,11 @@ def _best_turns(recalled: Sequence[Message], room: int, cost: Count) -> Sequence
     return sorted(kept, key=lambda message: message.seq or 0)
 
 
-def _recalled_part(draft: Draft, window: Cut, kept: Sequence[Message], cost: Count) -> ShownPart:
-    offered = sorted(draft.recalled, key=lambda message: message.seq or 0)
+def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequence[Message], cost: Count) -> ShownPart:
+    offered = sorted(earlier.messages, key=lambda message: message.seq or 0)
     orphans = turns.find_orphans(offered)
-    unseen, chosen = {message.seq for message in _unseen(draft, window)}, {message.seq for message in kept}
+    unseen = {message.seq for message in _unseen(draft, earlier, window)}
+    chosen = {message.seq for message in kept}
 
     def fate(index: int, message: Message) -> Fate:
         if message.seq in chosen:
@@ -319,7 +304,7 @@ def _recalled_part(draft: Draft, window: Cut, kept: Sequence[Message], cost: Cou
         left_out: Reason = orphans.get(index, "over_budget") if message.seq in unseen else "already_shown"
         return Fate("dropped", left_out, cost(message))
 
-    return message_part("recalled", offered, kept, [fate(*each) for each in enumerate(offered)])
+    return message_part(earlier.part, offered, kept, [fate(*each) for each in enumerate(offered)])
 
 
 def _heading(draft: Draft, limits: ContextLimits) -> Heading:
@@ -331,6 +316,5 @@ def _heading(draft: Draft, limits: ContextLimits) -> Heading:
         freshness=draft.freshness,
         covered_seq=draft.covered_seq,
         unread=draft.unread,
-        notes=draft.notes,
-        pins=tuple([pin.sha256 for pin in draft.pins]),
+        remarks=draft.remarks,
     )

@@ -5,12 +5,12 @@ A draft holds everything that may appear in a context; `reactor_memory.core.cont
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from reactor_memory.core.context.blocks import FACTS, NARRATIVE, Frame
-from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Pin, Value
-from reactor_memory.models.block_lines import BlockLine
+from msgspec.structs import replace
+
+from reactor_memory.core.context.blocks import PLACES, Block, Part, Verbatim
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
 from reactor_memory.models.ledger import Form
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
@@ -35,9 +35,9 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     `max_window_tokens` is full. At most `segment_message_count` messages wait for their extraction before the summary
     counts as stale (0: none may).
 
-    Facts and narrative always give way to the current turn. `on_overflow` says what happens when even that, the pins
-    and the current turn cut to its least do not fit: `raise` a `BudgetExceededError`, or `drop_memory`: pins, which are
-    otherwise never given up, leave too, the one pinned first before the next.
+    Blocks always give way to the current turn. `on_overflow` says what happens when even that, what stands verbatim
+    and the current turn cut to its least do not fit: `raise` a `BudgetExceededError`, or `drop_memory`: what stands
+    verbatim, which is otherwise never given up, leaves too, the first message before the next.
     """
 
     budget: int
@@ -59,53 +59,56 @@ class ContextLimits(Value, frozen=True, kw_only=True):
         return LONGEST_TURN_SEGMENTS * max(1, self.segment_message_count)
 
 
+class EarlierTurns(Value, frozen=True, kw_only=True):
+    """Turns from before the window, or of its older part, that come back behind it: whole ones, the best first.
+
+    A turn of the window may be among them: it comes back if the others take its place there.
+    """
+
+    part: Part
+    messages: tuple[Message, ...]
+
+
 class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
-    `pins` are added to the draft of any strategy. They are shown whether or not the window shows their messages too, so
-    that they stay where they are when it moves. So are `notes_lines`, the long-term notes of the agent, which cost
-    `notes_tokens` as a whole.
+    `blocks` stand in the order of their places. `verbatim` is shown whether or not the window shows the same messages,
+    so that it stays where it is when the window moves. `earlier` comes back behind the window; for it and the blocks
+    there, memory gives up at most `earlier_room` tokens, the least valuable lines first.
+
     `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
-    reaches. `fact_tokens` and `narrative_tokens` are what the whole blocks cost as messages, overhead included, if they
-    were counted before. The lines were chosen among those of what was said before message `memory_before_seq`; a line
-    of facts needed the rank `floor` (value, newest source), and `form` says how they are written. `notes` are remarks
-    for the reader of the report; the model never sees them.
-
-    `frames` say what the two blocks of memory are: facts and narrative, or what a strategy shows in their place, where
-    the second gives way to the first.
-
-    `recalled_lines` are facts and `recalled` whole turns that answer the query, the best turn first. A turn of the
-    window may be among them: it comes back if the others take its place there. For what was recalled, memory gives up
-    at most `recall_room` tokens, the least valuable lines first.
+    reaches. The lines of memory were chosen among those of what was said before message `memory_before_seq`; a line
+    needed the rank `floor` (value, newest source), and `form` says how they are written. `remarks` are for the reader
+    of the report; the model never sees them.
     """
 
     strategy: str
     session_id: str
-    fact_lines: Sequence[BlockLine] = ()
-    narrative: Sequence[BlockLine] = ()
-    fact_tokens: int | None = None
-    narrative_tokens: int | None = None
-    notes_lines: Sequence[BlockLine] = ()
-    notes_tokens: int = 0
-    frames: tuple[Frame, Frame] = (FACTS, NARRATIVE)
-    pins: tuple[Pin, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    verbatim: tuple[Verbatim, ...] = ()
     window: tuple[Message, ...] = ()
-    recalled_lines: tuple[BlockLine, ...] = ()
-    recalled: tuple[Message, ...] = ()
-    recall_room: int = 0
+    earlier: EarlierTurns | None = None
+    earlier_room: int = 0
     unread: tuple[tuple[int, int], ...] = ()
     covered_seq: int = 0
     memory_before_seq: int = 0
     floor: tuple[float, int] = (0.0, 0)
     form: Form = "full"
     freshness: Freshness = "none"
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def block(self, part: Part) -> Block | None:
+        """The block of a part, if there is one."""
+        return next((block for block in self.blocks if block.frame.part == part), None)
 
     @property
-    def offers_memory(self) -> bool:
-        """Whether there is anything but pins for which the window may have to make room."""
-        return bool(self.fact_lines or self.narrative or self.notes_lines or self.offers_recall)
+    def memory(self) -> tuple[Block, ...]:
+        """The blocks that the strategy shows."""
+        return tuple([block for block in self.blocks if block.frame.place == "memory"])
 
-    @property
-    def offers_recall(self) -> bool:
-        return bool(self.recalled_lines or self.recalled)
+
+def with_block(draft: Draft, block: Block) -> Draft:
+    """The draft with a block at its place, in place of the one of the same part."""
+    others = [other for other in draft.blocks if other.frame.part != block.frame.part]
+    ordered = sorted([*others, block], key=lambda each: PLACES.index(each.frame.place))
+    return replace(draft, blocks=tuple(ordered))

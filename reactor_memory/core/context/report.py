@@ -9,28 +9,12 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from reactor_memory.core.context import provider_forms
+from reactor_memory.core.context.blocks import Frame, Part
 from reactor_memory.core.context.draft import Freshness
 from reactor_memory.models import JsonObject, Message, Value
 
-Part: TypeAlias = Literal[
-    "system",
-    "notes",
-    "facts",
-    "narrative",
-    "compressed",
-    "condensed",
-    "pins",
-    "window",
-    "recalled",
-    "recalled_facts",
-    "current",
-]
-"""A part of a context; the order here is their order in it. `system`: what a given history begins with. `compressed`
-and `condensed`: what the strategy progressive shows instead of facts and narrative.
-"""
-
 Reason: TypeAlias = Literal[
-    "protected",  # kept: pins and the current turn
+    "protected",  # kept: the current turn, and what stands verbatim
     "fits",  # kept: there was room
     "over_budget",  # dropped: no room left
     "low_value",  # dropped: a line of memory worth less than those that were kept
@@ -38,7 +22,7 @@ Reason: TypeAlias = Literal[
     "open_call",  # dropped: a tool call whose result is not there
     "open_reasoning",  # dropped: reasoning, with what came with it, of which a call or an answer is not there
     "posted_summary",  # dropped: an agent's summary, which is told as memory
-    "already_shown",  # dropped: recalled, but the window shows it
+    "already_shown",  # dropped: would have come back, but the window shows it
     "too_long",  # clamped: its text was cut
 ]
 
@@ -72,7 +56,7 @@ class ReportEntry(Value, frozen=True, kw_only=True):
 
 
 class LineFate(Value, frozen=True, kw_only=True):
-    """What became of a line of memory, or of a pinned fact.
+    """What became of a line of a block, or of what stands verbatim and is no message of the log.
 
     `position` counts what was offered for the part, from 0; `number` the lines that the part shows, from 1 (None: it
     is not shown). `sources` are the messages that the line was made from, if they are known.
@@ -104,14 +88,16 @@ class MessageFate(Value, frozen=True, kw_only=True):
 class ContextReport(Value, frozen=True, kw_only=True):
     """What was kept, dropped and clamped, and why.
 
-    Each of the `offered` messages (memory blocks: lines) of a part is in exactly one entry. `tokens` are per part and
-    include `overhead` for each message; `parts` names the part of each message. `unread` are ranges of `seq` that the
-    context shows neither in the window nor in memory. `window_start_seq` is None without a window of stored messages.
+    Each of the `offered` messages (blocks: lines) of a part is in exactly one entry. `tokens` are per part and
+    include `overhead` for each message; `parts` names the part of each message, `frames` says what the blocks are.
+    `unread` are ranges of `seq` that the context shows neither in the window nor in memory. `window_start_seq` is None
+    without a window of stored messages.
     `cache_breakpoints` are counts of leading messages that stay the same from turn to turn: the memory, then the
-    memory and the window. `pins` is the SHA-256 of the text of each pin of the session, in their order: the text stands
-    in the context byte for byte, or `dropped` names it. `digest` is SHA-256 over what the model sees of the messages.
-    `seqs` is the position in the log of each message of the context; `sources` has, for each line that was offered for
-    a memory block and for each pin, the messages that it was made from.
+    memory and the window. `verbatim` has the SHA-256 of the text of each message of the parts that stand verbatim, in
+    their order: the text stands in the context byte for byte, or `dropped` names it. `remarks` are in words. `digest`
+    is SHA-256 over what the model sees of the messages. `seqs` is the position in the log of each message of the
+    context; `sources` has, for each line that was offered for a block and for each message that stands verbatim, the
+    messages that it was made from.
     """
 
     session_id: str
@@ -130,11 +116,17 @@ class ContextReport(Value, frozen=True, kw_only=True):
     window_start_seq: int | None = None
     unread: tuple[tuple[int, int], ...] = ()
     cache_breakpoints: tuple[int, ...] = ()
-    notes: tuple[str, ...] = ()
-    pins: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    verbatim: dict[Part, tuple[str, ...]] = {}
     digest: str = ""
     seqs: tuple[int | None, ...] = ()
     sources: dict[Part, tuple[tuple[int, ...], ...]] = {}
+
+    @property
+    def blocks(self) -> frozenset[Part]:
+        """The parts that are blocks of lines."""
+        return frozenset([frame.part for frame in self.frames])
 
     def why(self, seq: int) -> MessageFate:
         """What became of message `seq`, and the lines of memory that were made from it. Reads nothing."""
@@ -157,7 +149,7 @@ class ContextReport(Value, frozen=True, kw_only=True):
         return MessageFate(seq=seq, outcome="dropped", reason=self._absence(seq), lines=lines)
 
     def lines(self) -> tuple[LineFate, ...]:
-        """Each line of memory that was offered, part by part, and each pinned fact."""
+        """Each line of a block that was offered, part by part, and what stands verbatim without being a message."""
         return tuple(line for part in self.sources for line in self._lines_of(part))
 
     def _lines_of(self, part: Part) -> Iterator[LineFate]:
@@ -175,16 +167,24 @@ class ContextReport(Value, frozen=True, kw_only=True):
                 )
 
     def _entries(self, part: Part) -> Iterator[tuple[bool, ReportEntry]]:
-        """For each line or pin of a part, whether it is kept, and its entry. The pins that were dropped come first."""
+        """For each line or message of a part, whether it is kept, and its entry.
+
+        Of what stands verbatim, what was dropped comes first.
+        """
         entries = [(False, entry) for entry in self.dropped if entry.part == part]
         entries += [(True, entry) for entry in self.kept if entry.part == part]
-        if part != "pins":
+        if part not in self.verbatim:
             entries = [each for each in sorted(entries, key=lambda each: each[1].first) for _ in range(each[1].count)]
         return iter(entries)
 
+    def _of_messages(self) -> tuple[Part, ...]:
+        """The other parts of messages of the log, in their order: what stands verbatim, then what came back."""
+        others = (part for part in self.offered if part not in self.blocks and part not in self.verbatim)
+        return (*self.verbatim, *others)
+
     def _absence(self, seq: int) -> MessageReason:
         """Why the context neither shows a message nor a line made from it."""
-        reason = _reason(self.dropped, seq, ("window", "current", "pins", "recalled"))
+        reason = _reason(self.dropped, seq, ("window", "current", *self._of_messages()))
         if reason:
             return reason
         if any(first <= seq <= last for first, last in self.unread):

@@ -1,7 +1,7 @@
 """How a history becomes a draft: what a strategy is asked and answers, and the simplest one. Pure.
 
-A strategy may answer that it wants the facts of the summary, which a load does not read unasked, or that something is
-missing in the summary; then the load waits for the background work. Either way it reads again and asks once more,
+A strategy may answer that it wants the whole summary, of which a load reads the head unasked, or that something is
+missing in it; then the load waits for the background work. Either way it reads again and asks once more,
 and a strategy must accept what it is given then.
 """
 
@@ -45,14 +45,14 @@ class Missing(Value, frozen=True, kw_only=True):
 class Plan(Value, frozen=True, kw_only=True):
     """A draft, and the layout to keep when it is a new one.
 
-    With `missing` or `wants_facts` the draft does not count. `wants_facts`: the facts are needed, or messages before
-    the window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
+    With `missing` or `wants_summary` the draft does not count. `wants_summary`: the whole summary is needed, or
+    messages before the window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
     """
 
     draft: Draft
     layout: Layout | None = None
     missing: Missing | None = None
-    wants_facts: bool = False
+    wants_summary: bool = False
 
 
 class Strategy(Protocol):

@@ -7,37 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from reactor_memory.core.context.report import Context, Part, ReportEntry
-from reactor_memory.models import Message, Pin
+from reactor_memory.core.context.report import Context, ContextReport, ReportEntry
+from reactor_memory.models import Message
 
-_ORDER: tuple[Part, ...] = (
-    "system",
-    "notes",
-    "facts",
-    "narrative",
-    "compressed",
-    "condensed",
-    "pins",
-    "window",
-    "recalled",
-    "recalled_facts",
-    "current",
-)
-_FIRST_LINE: dict[Part, str] = {
-    "notes": "Agent Notes:",
-    "facts": "Conversation Facts:",
-    "narrative": "Conversation Summary:",
-    "compressed": "Conversation History (compressed):",
-    "condensed": "Conversation History (condensed):",
-    "recalled_facts": "Recalled Conversation Facts:",
-}
-_OWN_ROLE: tuple[Part, ...] = ("compressed", "condensed")
-_LOGGED: tuple[Part, ...] = ("window", "recalled", "current")
 _REASONING = ("reasoning", "thinking", "redacted_thinking")
 _ROLES = ("user", "assistant", "system", "tool", "agent", "summary")
 
@@ -46,14 +23,14 @@ def verify(
     context: Context,
     *,
     count: Callable[[Message], int],
-    pins: Sequence[Pin] | None = None,
+    verbatim: Mapping[str, Sequence[str]] | None = None,
     log: Sequence[Message] = (),
 ) -> list[str]:
     """What is wrong with `context`, in plain words; an empty list when nothing is.
 
     `count` gives the tokens of a message without overhead: the function that made the context, or a more exact one.
-    `pins`, if given, are those of the session: each must stand in the context as it was pinned, or the report must say
-    that it was dropped. Without them, those that the report names. `log`, if given, has the messages of the session:
+    `verbatim`, if given, has the SHA-256 of the texts that must stand in the context as they are, by their part, or be
+    dropped by the report. Without it, those that the report names. `log`, if given, has the messages of the session:
     what a model gave with its reasoning stands in the context whole or not at all. No problem quotes a message.
     """
     if len(context.report.parts) != len(context.messages):
@@ -70,7 +47,7 @@ def verify(
         _check_clamped(context),
         _check_ranges(context),
         _check_breakpoints(context),
-        _check_pins(context, pins),
+        _check_verbatim(context, verbatim),
         _check_digest(context),
     )
     return [problem for check in checks for problem in check]
@@ -78,10 +55,10 @@ def verify(
 
 def _check_tokens(context: Context, count: Callable[[Message], int]) -> Iterator[str]:
     report = context.report
-    found: Counter[Part] = Counter()
+    found: Counter[str] = Counter()
     for part, message in zip(report.parts, context.messages, strict=True):
         found[part] += count(message) + report.overhead
-    for part in _ORDER:
+    for part in found.keys() | report.tokens.keys():
         stated = report.tokens.get(part, 0)
         if found[part] != stated:
             yield f"tokens: {part} has {found[part]}, the report says {stated}"
@@ -92,14 +69,17 @@ def _check_tokens(context: Context, count: Callable[[Message], int]) -> Iterator
 
 
 def _check_order(context: Context) -> Iterator[str]:
-    ranks = [_ORDER.index(part) for part in context.report.parts]
-    if ranks != sorted(ranks):
+    report = context.report
+    ranks = [_rank(report, part) for part in report.parts]
+    runs = [part for index, part in enumerate(report.parts) if index == 0 or report.parts[index - 1] != part]
+    if ranks != sorted(ranks) or len(runs) != len(set(runs)):
         yield "order: the parts are not in the order of a context"
-    for part in _LOGGED:
+    logged = _logged(report)
+    for part in logged:
         seqs = _seqs(context, part)
         if any(later <= earlier for earlier, later in pairwise(seqs)):
             yield f"order: {part} is not oldest first"
-    shown = Counter(seq for part in _LOGGED for seq in _seqs(context, part))
+    shown = Counter(seq for part in logged for seq in _seqs(context, part))
     if shown and max(shown.values()) > 1:
         yield "order: a message is shown twice"
     log = _seqs(context, "window") + _seqs(context, "current")
@@ -107,28 +87,53 @@ def _check_order(context: Context) -> Iterator[str]:
         yield "order: the current turn is older than the window"
 
 
-def _seqs(context: Context, part: Part) -> list[int]:
+def _rank(report: ContextReport, part: str) -> int:
+    """Where a part stands: what was given first, blocks, what stands verbatim, window, what came back, current turn."""
+    places = {frame.part: frame.place for frame in report.frames}
+    if part in places:
+        return {"first": 1, "memory": 2, "last": 6}[places[part]]
+    if part in report.verbatim:
+        return 3
+    return {"system": 0, "window": _WINDOW, "current": 7}.get(part, 5)
+
+
+_WINDOW = 4
+
+
+def _logged(report: ContextReport) -> list[str]:
+    """The parts that show messages of the log as they were said, each once."""
+    blocks = {frame.part for frame in report.frames}
+    return [part for part in report.offered if part not in blocks and part not in report.verbatim and part != "system"]
+
+
+def _headers(report: ContextReport) -> dict[str, str]:
+    return {frame.part: frame.header for frame in report.frames}
+
+
+def _seqs(context: Context, part: str) -> list[int]:
     pairs = zip(context.report.parts, context.messages, strict=True)
     return [message.seq for name, message in pairs if name == part and message.seq is not None]
 
 
 def _check_roles(context: Context) -> Iterator[str]:
     block_roles: set[str] = set()
+    headers = _headers(context.report)
+    own_role = {frame.part for frame in context.report.frames if frame.role is not None}
     for part, message in zip(context.report.parts, context.messages, strict=True):
         if message.role not in _ROLES:
             yield f"roles: {part} has a message of an unknown role"
-        if part in _FIRST_LINE:
-            if part not in _OWN_ROLE:
+        if part in headers:
+            if part not in own_role:
                 block_roles.add(message.role)
             elif message.role not in ("system", "user", "assistant"):
                 yield f"roles: {part} is of a role for which no memory is"
-            if message.content.partition("\n")[0] != _FIRST_LINE[part]:
+            if message.content.partition("\n")[0] != headers[part]:
                 yield f"roles: {part} does not begin with its header"
         if part == "system" and message.role not in ("system", "summary"):
             yield "roles: system has a message of another role"
     if not (block_roles <= {"system"} or block_roles <= {"user"}):
         yield "roles: the memory blocks are not of one role, system or user"
-    if any(context.report.parts.count(part) > 1 for part in _FIRST_LINE):
+    if any(context.report.parts.count(part) > 1 for part in headers):
         yield "roles: a memory block stands twice"
 
 
@@ -177,7 +182,7 @@ def _check_reasoning(context: Context) -> Iterator[str]:
 
 
 def _check_steps(context: Context, log: Sequence[Message]) -> Iterator[str]:
-    shown = {seq for part in _LOGGED for seq in _seqs(context, part)}
+    shown = {seq for part in _logged(context.report) for seq in _seqs(context, part)}
     for step in _steps(log):
         if 0 < sum(seq in shown for seq in step) < len(step):
             yield f"reasoning: of messages {step[0]} to {step[-1]}, which came with one reasoning, only some are shown"
@@ -217,19 +222,18 @@ def _only_thinks(message: Message) -> bool:
 
 def _check_account(context: Context) -> Iterator[str]:
     report = context.report
-    named: Counter[Part] = Counter()
-    shown: Counter[Part] = Counter()
+    named: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     for entry in report.kept + report.clamped:
         shown[entry.part] += entry.count
     for entry in report.kept + report.clamped + report.dropped:
         named[entry.part] += entry.count
-    for part in _ORDER:
+    for part in named.keys() | report.offered.keys():
         if named[part] != report.offered.get(part, 0):
             yield f"account: {part} was offered {report.offered.get(part, 0)}, the entries name {named[part]}"
-    messages = Counter(report.parts)
-    for part in _ORDER:
-        in_blocks = part in _FIRST_LINE
-        if (_lines(context, part) if in_blocks else messages[part]) != shown[part]:
+    messages, blocks = Counter(report.parts), _headers(report)
+    for part in messages.keys() | shown.keys():
+        if (_lines(context, part) if part in blocks else messages[part]) != shown[part]:
             yield f"account: {part} does not show what the entries name"
     yield from _misnamed(context)
 
@@ -238,12 +242,12 @@ def _check_sources(context: Context) -> Iterator[str]:
     report = context.report
     if report.seqs != tuple(message.seq for message in context.messages):
         yield "sources: the report does not name the position of each message"
-    for part in (*_FIRST_LINE, "pins"):
+    for part in (*_headers(report), *report.verbatim):
         if len(report.sources.get(part, ())) != report.offered.get(part, 0):
             yield f"sources: {part} does not name the messages of each line"
 
 
-def _lines(context: Context, part: Part) -> int:
+def _lines(context: Context, part: str) -> int:
     """Lines of a memory block below its header and its notice."""
     pairs = zip(context.report.parts, context.messages, strict=True)
     return sum(message.content.count("\n") - 1 for name, message in pairs if name == part)
@@ -251,13 +255,13 @@ def _lines(context: Context, part: Part) -> int:
 
 def _misnamed(context: Context) -> Iterator[str]:
     report = context.report
-    for part in ("pins", *_LOGGED):
+    for part in (*report.verbatim, *_logged(report)):
         seqs = _seqs(context, part)
         kept = [entry for entry in report.kept + report.clamped if entry.part == part and entry.by == "seq"]
         gone = [entry for entry in report.dropped if entry.part == part and entry.by == "seq"]
         if not all(_names(kept, seq) for seq in seqs):
             yield f"account: a message of {part} is in no entry"
-        if part != "pins" and any(_names(gone, seq) for seq in seqs):
+        if part not in report.verbatim and any(_names(gone, seq) for seq in seqs):
             yield f"account: a message of {part} is shown and called dropped"
 
 
@@ -291,26 +295,29 @@ def _check_ranges(context: Context) -> Iterator[str]:
 
 
 def _check_breakpoints(context: Context) -> Iterator[str]:
-    ranks = [_ORDER.index(part) for part in context.report.parts]
-    memory = sum(rank < _ORDER.index("window") for rank in ranks)
-    window = sum(rank <= _ORDER.index("window") for rank in ranks)
+    ranks = [_rank(context.report, part) for part in context.report.parts]
+    memory = sum(rank < _WINDOW for rank in ranks)
+    window = sum(rank <= _WINDOW for rank in ranks)
     if context.report.cache_breakpoints != tuple(sorted({memory, window} - {0})):
         yield "breakpoints: do not stand after the memory and after the window"
 
 
-def _check_pins(context: Context, pins: Sequence[Pin] | None) -> Iterator[str]:
-    named = context.report.pins
-    if pins is not None and named != tuple(pin.sha256 for pin in pins):
-        yield "pins: the report does not name those of the session"
-    if len(named) != context.report.offered.get("pins", 0):
-        yield "pins: the report does not name each one that was offered"
-    shown = [
-        hashlib.sha256(message.content.encode()).hexdigest()
-        for part, message in zip(context.report.parts, context.messages, strict=True)
-        if part == "pins"
-    ]
-    if shown != list(named[len(named) - len(shown) :]):
-        yield "pins: one is not, byte for byte, what was pinned"
+def _check_verbatim(context: Context, expected: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
+    report = context.report
+    if expected is not None and {part: list(hashes) for part, hashes in expected.items() if hashes} != {
+        part: list(hashes) for part, hashes in report.verbatim.items()
+    }:
+        yield "verbatim: the report does not name what stands as it is"
+    for part, named in report.verbatim.items():
+        if len(named) != report.offered.get(part, 0):
+            yield f"verbatim: the report does not name each of {part} that was offered"
+        shown = [
+            hashlib.sha256(message.content.encode()).hexdigest()
+            for name, message in zip(report.parts, context.messages, strict=True)
+            if name == part
+        ]
+        if shown != list(named[len(named) - len(shown) :]):
+            yield f"verbatim: one of {part} is not, byte for byte, what was kept"
 
 
 def _check_digest(context: Context) -> Iterator[str]:

@@ -11,16 +11,16 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import block_text
+from reactor_memory.core.context.blocks import Block, Part
 from reactor_memory.core.context.draft import Draft
-from reactor_memory.core.context.pinned import PINNED_FACT_HEADER
-from reactor_memory.core.context.report import Context, LineFate, MessageFate, Part, Reason
+from reactor_memory.core.context.report import Context, LineFate, MessageFate, Reason
+from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Rank, rank
 from reactor_memory.features.facts.plain_text import plain, plain_value
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import quoted_text, render_facts, render_lines
-from reactor_memory.models import Pin, Value
-from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models import Value
+from reactor_memory.models.block_lines import BlockLine, lines_text
 from reactor_memory.models.ledger import Fact, PostedSummary, Segment
 
 LineReason: TypeAlias = (
@@ -163,14 +163,15 @@ def _memory(context: Context, draft: Draft, evidence: Evidence) -> _Memory:
     """The lines that were offered to the context, then those that were left out when the window last moved. A fact
     whose line is not shown may be shown by one that was recalled.
     """
-    offered = _offered(draft.frames[0].part, draft.fact_lines, context)
+    shown = draft.block(FACTS.part)
+    offered = _offered(shown, context) if shown else []
     lines = {(line.text, line.sources): line for line in offered}
     of_fact: dict[Fact, Line] = {}
     competing = (fact for fact in evidence.competing if fact.source_seq < draft.memory_before_seq)
     for text, facts in render_lines(competing, count=len, form=draft.form):
         line = lines.setdefault((text.text, text.source_seqs), _left_out(text, draft.floor))
         of_fact.update(dict.fromkeys(facts, line))
-    recalled = _offered("recalled_facts", draft.recalled_lines, context)
+    recalled = [line for block in draft.blocks if block.frame.place == "last" for line in _offered(block, context)]
     for fact, line in _recalled(recalled, evidence):
         if line.kept and not (fact in of_fact and of_fact[fact].kept):
             of_fact[fact] = line
@@ -192,9 +193,9 @@ def _stands_in(fact: Fact, line: str) -> bool:
     return any(quoted_text(fact, squeezed=squeezed) in line for squeezed in (False, True))
 
 
-def _offered(part: Part, texts: Sequence[BlockLine], context: Context) -> list[Line]:
-    fates = (fate for fate in context.report.lines() if fate.part == part)
-    return [_line(fate, text) for fate, text in zip(fates, texts, strict=True)]
+def _offered(block: Block, context: Context) -> list[Line]:
+    fates = (fate for fate in context.report.lines() if fate.part == block.frame.part)
+    return [_line(fate, text) for fate, text in zip(fates, block.lines, strict=True)]
 
 
 def _line(fate: LineFate, text: BlockLine) -> Line:
@@ -211,17 +212,17 @@ def _line(fate: LineFate, text: BlockLine) -> Line:
 
 def _left_out(text: BlockLine, floor: Rank) -> Line:
     reason = "below_floor" if rank(text) < floor else "over_budget"
-    return Line(part="facts", text=text.text, kept=False, reason=reason, sources=text.source_seqs, rank=rank(text))
+    return Line(part=FACTS.part, text=text.text, kept=False, reason=reason, sources=text.source_seqs, rank=rank(text))
 
 
 def _narrative_lines(context: Context, draft: Draft, evidence: Evidence) -> Iterator[Line]:
-    """The narrative with the segments that it tells of. Of a line, older sentences may have been left out."""
-    offered = _offered(draft.frames[1].part, draft.narrative, context)
+    """The prose of memory with the segments that it tells of. Of a line, older sentences may have been left out."""
+    offered = [line for block in draft.memory if block.frame.part != FACTS.part for line in _offered(block, context)]
     shown = {line.text for line in offered}
     told = render_narrative(evidence.narrative if draft.memory_before_seq else "", count=len)
-    left_out = [_left_out(text, (0.0, 0)) for text in told if text.text not in shown]
+    left_out = [replace(_left_out(text, (0.0, 0)), part=NARRATIVE.part) for text in told if text.text not in shown]
     for line in (*left_out, *offered):
-        yield replace(line, part=draft.frames[1].part, sources=_told_of(line.text, evidence))
+        yield replace(line, sources=_told_of(line.text, evidence))
 
 
 def _told_of(line: str, evidence: Evidence) -> tuple[int, ...]:
@@ -246,7 +247,7 @@ class _Judge:
         self._before = draft.memory_before_seq
         self._competing = frozenset(evidence.competing)
         self._verbatim = frozenset(context.report.seqs)
-        self._pinned = {(pin.fact, pin.seq, pin.text) for pin in _shown_pins(context, draft)}
+        self._stated = set(_stated_facts(context, draft))
 
     def fate(self, fact: Fact) -> FactFate:
         presence = self._presence(fact)
@@ -270,11 +271,10 @@ class _Judge:
         return "verbatim" if fact.source_seq in self._verbatim and not fact.amended else None
 
     def _is_pinned(self, fact: Fact) -> bool:
-        target = (fact.anchor, fact.key), fact.source_seq
-        if all(pin[:2] != target for pin in self._pinned):
+        if all(source != fact.source_seq for source, _ in self._stated):
             return False
-        text = block_text(PINNED_FACT_HEADER, [line.text for line in render_facts([fact], count=len)])
-        return (*target, text) in self._pinned
+        text = lines_text([line.text for line in render_facts([fact], count=len)])
+        return (fact.source_seq, text) in self._stated
 
     def _absence(self, fact: Fact) -> FactReason:
         if not fact.verified:
@@ -293,6 +293,12 @@ class _Judge:
         return _LINE_REASONS[line.reason] if line else "repeated"
 
 
-def _shown_pins(context: Context, draft: Draft) -> Sequence[Pin]:
-    """The newest pins: it is the oldest that are given up."""
-    return draft.pins[len(draft.pins) - context.report.parts.count("pins") :]
+def _stated_facts(context: Context, draft: Draft) -> Iterator[tuple[int, str]]:
+    """The facts that stand verbatim in the context: the message of each, and its lines below header and notice. What
+    was kept first is given up first.
+    """
+    for verbatim in draft.verbatim:
+        gone = len(verbatim.messages) - context.report.parts.count(verbatim.part)
+        for message, source in zip(verbatim.messages[gone:], verbatim.sources[gone:], strict=True):
+            if message.seq is None:
+                yield source, message.content.split("\n", 2)[-1]

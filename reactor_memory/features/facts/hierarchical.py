@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from reactor_memory.core.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, Block, block_text, fit_memory
+from reactor_memory.core.context.blocks import Block, block_text, fit_blocks
 from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.newest_turns import total_cost
 from reactor_memory.core.context.selection import window_start
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, take_last
 from reactor_memory.core.context.turns import first_certain, units
+from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.prose import render_narrative
@@ -73,7 +74,7 @@ class Hierarchical:
             segments = math.ceil((gap - waits) / max(1, waits))
             return Plan(draft=nothing, missing=Missing(until_seq=start - 1 - waits, segments=segments))
         if not isinstance(summary, Summary):
-            return Plan(draft=nothing, wants_facts=True)
+            return Plan(draft=nothing, wants_summary=True)
         if gap > waits:
             return self._make_do(request, summary)
         if summary.is_empty and summary.covered_seq:
@@ -102,15 +103,14 @@ class Hierarchical:
         start = _unit_start(request.rows.messages, start)
         said = {message.seq for message in request.rows.messages if (message.seq or 0) >= start}
         shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
-        most = room - request.count_text(block_text(FACTS_HEADER, ())) - limits.overhead
+        most = room - request.count_text(block_text(FACTS, ())) - limits.overhead
         crowd = most if summary.truncated else int(CROWDED * most)
         told = render_narrative(summary.narrative, count=request.count_text)
         still = still_said(told, shown)
         form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, most, crowd)
         lines = [offered[index] for index in chosen.kept]
-        facts, narrative = fit_memory(
-            Block(FACTS_HEADER, lines),
-            Block(NARRATIVE_HEADER, story),
+        facts, narrative = fit_blocks(
+            (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
             room,
             overhead=limits.overhead,
             count_text=request.count_text,
@@ -172,7 +172,7 @@ def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
     """About what the narrative takes, its header included; nothing if there is none."""
     if not story:
         return 0
-    return request.count_text(block_text(NARRATIVE_HEADER, ())) + request.limits.overhead + _line_tokens(story)
+    return request.count_text(block_text(NARRATIVE, ())) + request.limits.overhead + _line_tokens(story)
 
 
 def _line_tokens(lines: Sequence[BlockLine]) -> int:
@@ -300,10 +300,7 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     return Draft(
         strategy="hierarchical",
         session_id=request.session_id,
-        fact_lines=layout.fact_lines,
-        narrative=layout.narrative,
-        fact_tokens=layout.fact_tokens,
-        narrative_tokens=layout.narrative_tokens,
+        blocks=tuple(_blocks(layout)),
         window=tuple(window),
         unread=stale + hole,
         covered_seq=layout.covered_seq,
@@ -311,11 +308,18 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
         floor=layout.floor,
         form=layout.form,
         freshness=freshness,
-        notes=tuple(_notes(layout, summary)),
+        remarks=tuple(_remarks(layout, summary)),
     )
 
 
-def _notes(layout: Layout, summary: SummaryHead) -> Iterator[str]:
+def _blocks(layout: Layout) -> Iterator[Block]:
+    if layout.fact_lines:
+        yield Block(frame=FACTS, lines=layout.fact_lines, tokens=layout.fact_tokens)
+    if layout.narrative:
+        yield Block(frame=NARRATIVE, lines=layout.narrative, tokens=layout.narrative_tokens)
+
+
+def _remarks(layout: Layout, summary: SummaryHead) -> Iterator[str]:
     if layout.left_out:
         yield f"{layout.left_out} {LEFT_OUT}: too low in rank, or no room"
     if summary.truncated:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.pinned import text_hash
 from reactor_memory.core.loading import in_thread_if_long
 from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 from reactor_memory.core.validation import check_session_id, checked_target
@@ -17,6 +16,7 @@ from reactor_memory.features.facts.corrector import AfterCorrection, nothing_fol
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.pins import operations
+from reactor_memory.features.pins.block import text_hash
 from reactor_memory.features.pins.placement import (
     check_pinnable,
     fact_text,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import block_text
-from reactor_memory.core.context.pinned import PINNED_FACT_HEADER, pinned_message
 from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.facts.rendering import render_facts
+from reactor_memory.features.pins.block import PINNED_FACT, pinned_message
 from reactor_memory.models import Message, Pin, PinTarget, Role
 from reactor_memory.models.ledger import Fact
 
@@ -64,7 +64,7 @@ def fact_text(fact: Fact) -> str:
     lines = render_facts([fact], count=len)
     if not lines:
         raise InvalidInputError("fact", "has nothing that can be shown: pin the message that states it")
-    return block_text(PINNED_FACT_HEADER, [line.text for line in lines])
+    return block_text(PINNED_FACT, [line.text for line in lines])
 
 
 def find_pin(pins: Sequence[Pin], target: PinTarget) -> Pin | None:

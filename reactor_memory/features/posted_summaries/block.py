@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.blocks import Block
+from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.frames import NARRATIVE
 from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.models import Session
@@ -29,7 +29,9 @@ class PostedBlock:
 
 def with_posted(draft: Draft, posted: PostedSummary, *, count: Callable[[str], int]) -> Draft:
     """The draft with the lines of the posted summary that its narrative has not, before those that it has."""
-    shown = {line.text for line in draft.narrative}
+    narrative = draft.block(NARRATIVE.part)
+    told = narrative.lines if narrative else ()
+    shown = {line.text for line in told}
     lines = render_narrative("\n".join(posted_lines(posted.text)), count=count)
     missing = [line for line in lines if line.text not in shown]
-    return replace(draft, narrative=(*missing, *draft.narrative), narrative_tokens=None) if missing else draft
+    return with_block(draft, Block(frame=NARRATIVE, lines=(*missing, *told))) if missing else draft

@@ -14,10 +14,11 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.blocks import Block, Frame
+from reactor_memory.core.context.draft import Draft, EarlierTurns, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
-from reactor_memory.core.context.report import Context, Part
+from reactor_memory.core.context.report import Context
 from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
 from reactor_memory.core.ports.requests import IndexAnswer, RecallQuery
 from reactor_memory.features.facts.merge import fold
@@ -46,8 +47,8 @@ RECALL_SECONDS = 3.0
 """A load waits no longer for what might be recalled."""
 
 
-MEMORY_PARTS: frozenset[Part] = frozenset({"facts", "narrative", "compressed", "condensed"})
-"""What gives up its place for what an explicit query recalls."""
+RECALLED_TURNS = "recalled"
+RECALLED_FACTS = Frame(part="recalled_facts", header="Recalled Conversation Facts:", place="last")
 
 
 class RecallOptions(Value, frozen=True, kw_only=True):
@@ -211,14 +212,14 @@ def question_of(query: str | None, current: Sequence[Message], draft: Draft) -> 
 
 
 def _texts(draft: Draft) -> Iterator[str]:
-    yield from (line.text for line in (*draft.fact_lines, *draft.narrative))
-    yield from (pin.text for pin in draft.pins)
+    yield from (line.text for block in draft.memory for line in block.lines)
+    yield from (message.content for verbatim in draft.verbatim for message in verbatim.messages)
     yield from map(attributed, draft.window)
 
 
 def room_in(context: Context, *, count: Callable[[Message], int], with_memory: bool) -> int:
     """What of the budget nothing needs but the window before its newest turns and, `with_memory`, the memory."""
-    giving = MEMORY_PARTS if with_memory else frozenset[Part]()
+    giving = {frame.part for frame in context.report.frames if with_memory and frame.place == "memory"}
     taken = sum(tokens for part, tokens in context.report.tokens.items() if part != "window" and part not in giving)
     window, budget = window_of(context), context.report.budget
     return max(0, budget - taken - sum(map(count, window[kept_start(window, len(window), budget, count) :])))
@@ -239,7 +240,7 @@ def shown_by(context: Context, draft: Draft, room: int, *, count: Callable[[Mess
     kept = window[kept_start(window, len(window), context.report.budget, count) :]
     newest = (kept[0].seq or 0) if kept else LARGEST
     first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else LARGEST)
-    lines = frozenset(line.text for line in draft.fact_lines)
+    lines = frozenset(line.text for block in draft.memory for line in block.lines)
     return Shown(lines=lines, window=tuple(window), first_safe=first_safe)
 
 
@@ -247,19 +248,22 @@ def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draf
     """The draft with what came back, for which memory gives up `memory_room` tokens: of lines that do not answer."""
     if not recalled.lines and not recalled.messages:
         return draft
-    lines = draft.fact_lines
     if memory_room:
-        best = 1.0 + max((line.value for line in lines), default=0.0)
-        lines = tuple(
-            replace(line, value=best + line.value) if line.text in recalled.answering else line for line in lines
-        )
-    return replace(
-        draft,
-        fact_lines=lines,
-        recalled_lines=recalled.lines,
-        recalled=recalled.messages,
-        recall_room=memory_room,
-    )
+        for block in draft.memory:
+            draft = with_block(draft, _answering_first(block, recalled))
+    if recalled.lines:
+        draft = with_block(draft, Block(frame=RECALLED_FACTS, lines=recalled.lines))
+    earlier = EarlierTurns(part=RECALLED_TURNS, messages=recalled.messages) if recalled.messages else None
+    return replace(draft, earlier=earlier, earlier_room=memory_room)
+
+
+def _answering_first(block: Block, recalled: Recalled) -> Block:
+    """The block with the lines that answer worth more than all others."""
+    best = 1.0 + max((line.value for line in block.lines), default=0.0)
+    lines = [
+        replace(line, value=best + line.value) if line.text in recalled.answering else line for line in block.lines
+    ]
+    return replace(block, lines=tuple(lines))
 
 
 def _texts_of(anchors: Iterable[str], facts: Iterable[Fact]) -> dict[str, str]:

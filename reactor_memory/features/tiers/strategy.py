@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import BlockRole, Frame, block_text
+from reactor_memory.core.context.blocks import Block, BlockRole, Frame, block_text
 from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.selection import newest
 from reactor_memory.core.context.strategy import Plan, PlanRequest
@@ -52,31 +52,30 @@ class Progressive:
     def __init__(self, placement: Placement | None = None) -> None:
         placement = placement or Placement()
         self._frames = (
-            Frame("compressed", COMPRESSED_HEADER, placement.compressed),
-            Frame("condensed", CONDENSED_HEADER, placement.condensed),
+            Frame(part="compressed", header=COMPRESSED_HEADER, role=placement.compressed, rank=3),
+            Frame(part="condensed", header=CONDENSED_HEADER, role=placement.condensed, rank=1),
         )
 
     def __call__(self, request: PlanRequest) -> Plan:
         live = request.rows.ranges
         window = _window(request, live)
         unread = tuple(_gaps(request, live, window))
-        first, second = self._frames
-        compressed = _block(_told(live, compressed=True), first.header, request.count_text)
-        condensed = _block(_told(live, compressed=False), second.header, request.count_text)
         draft = Draft(
             strategy="progressive",
             session_id=request.session_id,
-            frames=self._frames,
-            fact_lines=compressed.lines,
-            narrative=condensed.lines,
-            fact_tokens=compressed.tokens + request.limits.overhead,
-            narrative_tokens=condensed.tokens + request.limits.overhead,
+            blocks=tuple(self._blocks(request, live)),
             window=tuple(window),
             unread=unread,
             covered_seq=covered_until(live),
             freshness=_freshness(live, unread),
         )
         return Plan(draft=draft)
+
+    def _blocks(self, request: PlanRequest, live: Sequence[RangeSummary]) -> Iterator[Block]:
+        for frame, is_compressed in zip(self._frames, (True, False), strict=True):
+            lines, tokens = _rendered(_told(live, compressed=is_compressed), frame, request.count_text)
+            if lines:
+                yield Block(frame=frame, lines=lines, tokens=tokens + request.limits.overhead)
 
 
 class RangedContextSource:
@@ -137,6 +136,6 @@ class _Rendered(NamedTuple):
 
 
 @memo(maxsize=MOST_PARTS)
-def _block(text: str, header: str, count: Callable[[str], int]) -> _Rendered:
+def _rendered(text: str, frame: Frame, count: Callable[[str], int]) -> _Rendered:
     lines = render_narrative(text, count=count)
-    return _Rendered(lines, count(block_text(header, [line.text for line in lines])))
+    return _Rendered(lines, count(block_text(frame, [line.text for line in lines])))

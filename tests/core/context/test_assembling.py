@@ -14,23 +14,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import FACTS_HEADER, NARRATIVE_HEADER, NOTICE
+from reactor_memory.core.context.blocks import NOTICE
 from reactor_memory.core.context.budget import assemble, trim
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.pinned import check_pins
 from reactor_memory.core.context.report import Context, ReportEntry
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.errors import BudgetExceededError, StoreCorruptError
+from reactor_memory.features.facts.frames import FACTS, NARRATIVE
+from reactor_memory.features.pins.block import verbatim_pins
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.tokens.estimate import EstimateCounter
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from tests.core.context.histories import MARK, pinned
+from tests.scenes.drafts import draft
 from tests.scenes.tables import each_row
 
-FACTS_FRAME = len(f"{FACTS_HEADER}\n{NOTICE}")
-NARRATIVE_FRAME = len(f"{NARRATIVE_HEADER}\n{NOTICE}")
+FACTS_FRAME = len(f"{FACTS.header}\n{NOTICE}")
+NARRATIVE_FRAME = len(f"{NARRATIVE.header}\n{NOTICE}")
 
 
 def count(message: Message) -> int:
@@ -48,10 +50,6 @@ def chat(turns: int, *, size: int = 10, first: int = 1) -> tuple[Message, ...]:
 
 def line(text: str, value: float = 0.0) -> BlockLine:
     return BlockLine(text=text, tokens=len(text) + 1, value=value)
-
-
-def draft(**fields: Any) -> Draft:
-    return Draft(strategy="hierarchical", session_id="s", **fields)
 
 
 def assembled(proposal: Draft, *current: Message, budget: int = 10_000, overhead: int = 0, **fields: Any) -> Context:
@@ -95,7 +93,7 @@ def test_memory_blocks_have_a_fixed_frame_and_the_role_of_the_setting() -> None:
 def test_no_line_can_begin_another_line(stop: str) -> None:
     forged = line(f"- a: b{stop}Conversation Summary:")
     (facts,) = assembled(draft(fact_lines=(forged, line("- c: d")))).messages
-    assert facts.content.splitlines() == [FACTS_HEADER, NOTICE, "- a: b Conversation Summary:", "- c: d"]
+    assert facts.content.splitlines() == [FACTS.header, NOTICE, "- a: b Conversation Summary:", "- c: d"]
 
 
 def test_a_block_without_lines_is_no_message() -> None:
@@ -229,7 +227,7 @@ def test_stored_messages_are_never_counted_as_text() -> None:
     proposal = draft(window=window, fact_lines=(line("- a: b"),), recalled=chat(2, first=100))
     limits = ContextLimits(budget=500)
     assemble(proposal, [Message.user("the new one")], limits, count=counting, count_text=count_text)
-    assert set(texts) <= {"the new one", f"{FACTS_HEADER}\n{NOTICE}\n- a: b"}
+    assert set(texts) <= {"the new one", f"{FACTS.header}\n{NOTICE}\n- a: b"}
     assert texts.count("the new one") == 1
 
 
@@ -405,7 +403,7 @@ def test_drop_memory_gives_up_the_oldest_pins_instead_of_failing() -> None:
     assert [message.content[0] for message in context.messages] == ["q", "h"]
     (dropped,) = context.report.dropped
     assert (dropped.part, dropped.first, dropped.by, dropped.tokens) == ("pins", 9, "seq", 50)
-    assert context.report.pins == tuple(pin.sha256 for pin in PINS)
+    assert context.report.verbatim == {"pins": tuple(pin.sha256 for pin in PINS)}
     with pytest.raises(BudgetExceededError) as raised:
         assembled(draft(pins=PINS), Message.user("hi"), budget=1, on_overflow="drop_memory")
     assert raised.value.minimum == 2
@@ -414,7 +412,7 @@ def test_drop_memory_gives_up_the_oldest_pins_instead_of_failing() -> None:
 def test_a_pinned_message_is_shown_in_its_role_and_a_fact_in_the_one_of_memory() -> None:
     pins = (*PINS, pinned("Pinned Fact:\nx", seq=3, fact=("a", "k")))
     for role in ("system", "user"):
-        context = assembled(draft(pins=pins), memory_role=role)
+        context = assembled(draft(pins=pins, memory_role=role), memory_role=role)
         assert [(m.role, m.content, m.seq) for m in context.part("pins")] == [
             ("user", "p" * 50, 9),
             ("assistant", "q" * 50, 2),
@@ -437,15 +435,7 @@ def test_pins_stay_where_they_are_when_the_window_shows_their_messages_too() -> 
 def test_a_pin_that_no_longer_reads_as_it_was_pinned_is_an_error(text: str) -> None:
     damaged = replace(pinned("pinned"), text=text, ordinal=2)
     with pytest.raises(StoreCorruptError, match=r"pin 2 \(message 1\)"):
-        assembled(draft(pins=(*PINS, damaged)))
-
-
-def test_an_assembly_that_loses_a_pin_is_an_error() -> None:
-    with pytest.raises(StoreCorruptError):
-        check_pins(PINS, [])
-    with pytest.raises(StoreCorruptError):
-        check_pins(PINS, [Message.user("q" * 50), Message.user("p" * 50)])
-    check_pins(PINS, [Message.user("p" * 50), Message.user("q" * 50)])
+        verbatim_pins((*PINS, damaged), "system")
 
 
 # Blocks are counted as a whole

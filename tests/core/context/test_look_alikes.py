@@ -14,18 +14,19 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.core.context.blocks import NOTES_NOTICE, NOTICE
+from reactor_memory.core.context.blocks import NOTICE
 from reactor_memory.core.context.budget import assemble
-from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.pinned import text_hash
+from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.report import Context
 from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.notes.block import NotesRenderer
+from reactor_memory.features.notes.block import NOTES, NotesRenderer
+from reactor_memory.features.pins.block import text_hash
 from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.models import Message, Pin
 from reactor_memory.models.ledger import Fact, Form
+from tests.scenes.drafts import draft
 
 HOW_MANY = 5_000
 BATCH = 50
@@ -167,7 +168,7 @@ def lines_of_memory(texts: Sequence[str]) -> Iterator[str]:
     """All lines but the two that each block begins with."""
     for text in texts:
         _, notice, *lines = text.split("\n")
-        assert notice in (NOTICE, NOTES_NOTICE)
+        assert notice in (NOTICE, NOTES.notice)
         yield from lines
 
 
@@ -215,13 +216,10 @@ def context_of(payloads: Sequence[str], form: Form) -> Context:
     told = "\n".join([*payloads, *posted_lines("\n".join(payloads))])
     notes = NotesRenderer(count_text=len, overhead=0)("\n".join(f"  {payload}" for payload in payloads))
     pinned = [fact_text(_fact(1, 0, payload, payload)) for payload in payloads]
-    proposal = Draft(
-        strategy="hierarchical",
-        session_id="s",
+    proposal = draft(
         fact_lines=facts,
         narrative=render_narrative(told, count=len),
-        notes_lines=notes.lines,
-        notes_tokens=notes.tokens,
+        notes=notes,
         pins=tuple(_pin(number, text) for number, text in enumerate(pinned, start=1)),
         recalled_lines=facts,
         recalled=(Message.user(payloads[0], seq=1, token_count=1, tokenizer="len"),),

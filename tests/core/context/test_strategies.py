@@ -18,6 +18,7 @@ from reactor_memory.features.facts.hierarchical import Hierarchical
 from reactor_memory.models import Message, Session, ToolCall
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Fact, Summary, SummaryHead, facts_to_json
+from tests.scenes.drafts import lines_in
 from tests.scenes.tables import each_row
 
 SIZE = 10
@@ -134,7 +135,7 @@ def test_the_window_grows_and_then_gives_up_its_oldest_turns_at_once() -> None:
         plan = Hierarchical()(request(chat(count), summary_of(count // 10 * 10), layout=layout))
         layout = plan.layout or layout
         starts.append(seqs(plan)[0])
-        lines.append(plan.draft.fact_lines)
+        lines.append(lines_in(plan.draft))
     moves = [index for index in range(1, len(starts)) if starts[index] != starts[index - 1]]
     assert starts == sorted(starts)
     assert [starts[index] for index in moves] == [25, 37, 49, 61]
@@ -172,24 +173,24 @@ def test_facts_are_wanted_only_when_the_window_moves() -> None:
     for count in range(22, 80, 2):
         whole = request(chat(count), summary_of(count // 10 * 10), layout=layout)
         plan = Hierarchical()(replace(whole, rows=replace(whole.rows, summary=whole.rows.summary.head)))
-        asked.append(plan.wants_facts)
+        asked.append(plan.wants_summary)
         assert plan.missing is None
         with_facts = Hierarchical()(whole)
-        assert plan.wants_facts or plan == with_facts
-        assert plan.wants_facts == (with_facts.layout is not None)
-        assert not with_facts.wants_facts
+        assert plan.wants_summary or plan == with_facts
+        assert plan.wants_summary == (with_facts.layout is not None)
+        assert not with_facts.wants_summary
         layout = with_facts.layout or layout
     assert asked.count(True) == 5
 
 
 def test_what_is_missing_is_asked_for_before_the_facts() -> None:
     assert Hierarchical()(request(chat(60), summary_of(20).head)).missing is not None
-    assert Hierarchical()(request(chat(60), summary_of(20).head, outcome="timeout")).wants_facts
+    assert Hierarchical()(request(chat(60), summary_of(20).head, outcome="timeout")).wants_summary
 
 
 def test_facts_of_messages_that_the_window_shows_stay_out_of_the_block() -> None:
     plan = Hierarchical()(request(chat(30), summary_of(30)))
-    shown = {seq for line in plan.draft.fact_lines for seq in line.source_seqs}
+    shown = {seq for line in lines_in(plan.draft) for seq in line.source_seqs}
     assert shown == set(range(1, 21))
     assert seqs(plan)[0] == 21
 
@@ -236,7 +237,7 @@ def test_memory_leaves_room_for_what_no_summary_covers_yet() -> None:
     limits = {"budget": 4_000, "window_growth": "tokens", "max_window_tokens": 1_000}
     plan = Hierarchical()(request(chat(400), talked_of(290), limits=limits, outcome="timeout"))
     assert plan.draft.freshness == "stale"
-    assert sum(line.tokens for line in plan.draft.fact_lines) < 0.7 * 4_000
+    assert sum(line.tokens for line in lines_in(plan.draft)) < 0.7 * 4_000
 
 
 def test_a_context_made_anew_tells_a_little_of_the_story_and_more_where_there_is_room() -> None:
@@ -255,8 +256,8 @@ def test_a_context_made_anew_tells_a_little_of_the_story_and_more_where_there_is
 def test_lines_that_the_budget_has_no_room_for_are_counted() -> None:
     plan = Hierarchical()(request(chat(80), summary_of(70), limits={"budget": 700, "window_growth": "tokens"}))
     assert plan.layout is not None
-    assert len(plan.draft.fact_lines) + plan.layout.left_out == 70
-    assert plan.draft.notes == (
+    assert len(lines_in(plan.draft)) + plan.layout.left_out == 70
+    assert plan.draft.remarks == (
         f"{plan.layout.left_out} lines of memory were left out when the window last moved: too low in rank, or no room",
     )
 
@@ -284,7 +285,7 @@ def test_only_a_small_budget_says_in_fewer_words_what_does_not_fit(budget: int, 
     )
     summary = Summary(facts_json=facts_to_json(facts), covered_seq=count, version=1)
     plan = Hierarchical()(request(chat(count + 10), summary, limits={"budget": budget, "window_growth": "messages"}))
-    assert {line.text.rpartition(" ")[0] for line in plan.draft.fact_lines} == {shown}
+    assert {line.text.rpartition(" ")[0] for line in lines_in(plan.draft)} == {shown}
 
 
 def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
@@ -292,7 +293,7 @@ def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
         summary = replace(summary_of(70), epoch=epoch)
         plan = Hierarchical()(request(chat(80), summary, limits={"budget": 1_500, "window_growth": "tokens"}))
         assert plan.layout is None
-        assert (seqs(plan), plan.draft.fact_lines) == (list(range(1, 81)), ())
+        assert (seqs(plan), lines_in(plan.draft)) == (list(range(1, 81)), ())
 
 
 @settings(max_examples=3 * settings().max_examples)
@@ -312,7 +313,7 @@ def test_for_one_state_a_larger_budget_never_loses_an_item(count: int, budget: i
     for tokens in (budget, budget + more):
         limits = {"budget": tokens, "window_growth": "tokens"}
         plan = Hierarchical()(request(chat(count), summary, limits=limits, current_tokens=current))
-        shown.append({seq for row in plan.draft.fact_lines for seq in row.source_seqs} | set(seqs(plan)))
+        shown.append({seq for row in lines_in(plan.draft) for seq in row.source_seqs} | set(seqs(plan)))
     assert shown[0] <= shown[1]
 
 
@@ -333,7 +334,7 @@ def test_what_was_done_is_told_in_brief_where_it_does_not_fit_and_stays_so() -> 
     plan = Hierarchical()(request(chat(80), summary, limits=limits))
     assert plan.layout is not None
     assert plan.layout.form == "brief"
-    assert [line.text for line in plan.draft.fact_lines][:1] == ["Book:"]
+    assert [line.text for line in lines_in(plan.draft)][:1] == ["Book:"]
     few = replace(summary, facts_json=facts_to_json(done[:2]))
     plan = Hierarchical()(request(chat(80), few, limits=limits, layout=replace(plan.layout, window_start_seq=1)))
     assert plan.layout is not None
@@ -347,7 +348,7 @@ def test_unverified_facts_are_not_shown() -> None:
         narrative="They talked.",
         covered_seq=30,
     )
-    assert Hierarchical()(request(chat(40), summary)).draft.fact_lines == ()
+    assert lines_in(Hierarchical()(request(chat(40), summary)).draft) == ()
 
 
 def test_up_to_a_segment_may_wait_and_is_shown_verbatim() -> None:
@@ -425,7 +426,7 @@ def test_more_messages_wanted_in_the_window_than_there_are() -> None:
     plan = Hierarchical()(request(chat(24), summary_of(20), limits={"recent_message_count": 50}))
     assert plan.missing is None
     assert seqs(plan) == list(range(1, 25))
-    assert plan.draft.fact_lines == ()
+    assert lines_in(plan.draft) == ()
 
 
 @settings(deadline=None)

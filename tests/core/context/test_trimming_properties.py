@@ -18,6 +18,7 @@ from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine
 from tests.core.context.histories import MARK, budgets, count, count_text, logs, pinned, plain_histories, text, turns
+from tests.scenes.drafts import draft as draft_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a turn of 200 messages is large
 
@@ -51,9 +52,7 @@ def drafts(draw: st.DrawFn) -> Draft:
     border = draw(st.integers(0, len(log)))
     recalled = log[draw(st.integers(0, border)) : border] if draw(st.booleans()) else ()
     covered = draw(st.integers(0, border))
-    return Draft(
-        strategy="hierarchical",
-        session_id="s",
+    return draft_of(
         fact_lines=draw(lines),
         narrative=draw(lines),
         pins=draw(pins),
@@ -178,7 +177,11 @@ def test_nothing_is_given_up_before_its_turn(draft: Draft, current: list[Message
         assert not {"facts", "narrative", "window", "recalled"} & shown
     if "facts" in dropped:
         assert "narrative" not in shown
-    assert [message.content for message in context.part("pins")] == [pin.text for pin in draft.pins]
+    assert [message.content for message in context.part("pins")] == pinned_in(draft)
+
+
+def pinned_in(draft: Draft) -> list[str]:
+    return [message.content for verbatim in draft.verbatim for message in verbatim.messages]
 
 
 @often
@@ -187,10 +190,10 @@ def test_every_pin_is_shown_byte_for_byte_or_named_as_dropped(
     draft: Draft, current: list[Message], given_limits: ContextLimits
 ) -> None:
     context = _assemble(draft, current, given_limits)
-    assert verify(context, count=count, pins=draft.pins) == []
-    shown = [message.content.encode() for message in context.part("pins")]
+    assert verify(context, count=count, verbatim={each.part: each.hashes for each in draft.verbatim}) == []
+    shown = [message.content for message in context.part("pins")]
     dropped = sum(entry.count for entry in context.report.dropped if entry.part == "pins")
-    assert shown == [pin.text.encode() for pin in draft.pins][dropped:]
+    assert shown == pinned_in(draft)[dropped:]
     assert not dropped or given_limits.on_overflow == "drop_memory"
 
 

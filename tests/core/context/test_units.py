@@ -21,6 +21,7 @@ from reactor_memory.features.recall.entries import message_entries
 from reactor_memory.models import Message, ToolCall
 from tests.core.context.histories import THOUGHT, budgets, count, count_text, logs, turns
 from tests.proofs.provider_rules import provider_problems
+from tests.scenes.drafts import draft
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
@@ -50,7 +51,7 @@ def drafts(draw: st.DrawFn) -> tuple[Sequence[Message], Draft]:
     found = {entry.turn for segment in segments[:-1] for entry in message_entries(segment) if entry.turn[1] < start}
     chosen = draw(st.lists(st.sampled_from(sorted(found)), unique=True, max_size=4)) if found else []
     recalled = [message for first, last in chosen for message in log[first - 1 : last]]
-    return log, Draft(strategy="hierarchical", session_id="s", window=tuple(window), recalled=tuple(recalled))
+    return log, draft(window=tuple(window), recalled=recalled)
 
 
 def made(draft: Draft, current: Sequence[Message], budget: int) -> Context:

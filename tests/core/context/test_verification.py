@@ -9,15 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.context.budget import assemble
-from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.report import Context, ReportEntry, digest
 from reactor_memory.core.context.verification import verify
 from reactor_memory.models import Message, Pin, ToolCall
 from reactor_memory.models.block_lines import BlockLine
 from tests.core.context.histories import THOUGHT, count, count_text, pinned, stored
+from tests.scenes.drafts import draft
 from tests.scenes.tables import each_row
 
 PINS = (pinned("one", seq=9), pinned("two", seq=4, role="assistant"))
+HASHES = tuple(pin.sha256 for pin in PINS)
 LINE = BlockLine(text="- order: 17", tokens=count_text("\n- order: 17"))
 
 
@@ -31,9 +33,7 @@ def good() -> Context:
             *(Message.tool("result", tool_call_id="1"), Message.assistant("done")),
         ]
     )
-    draft = Draft(
-        strategy="hierarchical",
-        session_id="s",
+    proposal = draft(
         fact_lines=(LINE, LINE),
         narrative=(LINE,),
         pins=PINS,
@@ -41,7 +41,7 @@ def good() -> Context:
         recalled=log[2:4],
         covered_seq=1,
     )
-    return assemble(draft, [Message.user("now")], ContextLimits(budget=260), count=count, count_text=count_text)
+    return assemble(proposal, [Message.user("now")], ContextLimits(budget=260), count=count, count_text=count_text)
 
 
 def reasoned() -> tuple[tuple[Message, ...], Context]:
@@ -53,14 +53,14 @@ def reasoned() -> tuple[tuple[Message, ...], Context]:
             *(Message.tool("result", tool_call_id="1"), THOUGHT, Message.assistant("done")),
         ]
     )
-    draft = Draft(strategy="take_last", session_id="s", window=log)
-    return log, assemble(draft, [Message.user("now")], ContextLimits(budget=200), count=count, count_text=count_text)
+    empty = draft(strategy="take_last", window=log)
+    return log, assemble(empty, [Message.user("now")], ContextLimits(budget=200), count=count, count_text=count_text)
 
 
 def clamped() -> Context:
-    draft = Draft(strategy="take_last", session_id="s")
+    empty = draft(strategy="take_last")
     message = Message.user("word " * 500)
-    return assemble(draft, [message], ContextLimits(budget=100), count=count, count_text=count_text)
+    return assemble(empty, [message], ContextLimits(budget=100), count=count, count_text=count_text)
 
 
 def reported(context: Context, **fields: Any) -> Context:
@@ -124,10 +124,10 @@ def test_what_came_with_one_reasoning_stands_whole_or_not_at_all() -> None:
 
 def test_calls_just_made_with_one_reasoning_may_be_open() -> None:
     a, b = [Message.assistant(tool_calls=[ToolCall(id=key, name="t")]) for key in "ab"]
-    draft, limits = Draft(strategy="take_last", session_id="s"), ContextLimits(budget=200)
+    empty, limits = draft(strategy="take_last"), ContextLimits(budget=200)
     for said in ([THOUGHT, a, b], [THOUGHT, a, a], [THOUGHT]):
         current = [Message.user("now"), *said]
-        context = assemble(draft, current, limits, count=count, count_text=count_text)
+        context = assemble(empty, current, limits, count=count, count_text=count_text)
         assert context.messages == current
         assert verify(context, count=count) == []
 
@@ -171,12 +171,12 @@ DAMAGES: list[tuple[str, Callable[[], Context]]] = [
     ("ranges: a message of the window is called unread", lambda: reported(good(), unread=((2, 2), (5, 5)))),
     ("ranges: messages left the window unread", lambda: reported(good(), unread=())),
     ("breakpoints:", lambda: reported(good(), cache_breakpoints=(1,))),
-    ("pins: one is not, byte for byte", lambda: changed(good(), "pins", content="One", token_count=3)),
-    ("pins: one is not, byte for byte", lambda: changed(good(), "pins", 1, content="two ")),
-    ("pins: one is not, byte for byte", lambda: swapped(good(), 2, 3)),
-    ("pins: one is not, byte for byte", lambda: without(good(), "pins", 1)),
+    ("verbatim: one of pins is not, byte for byte", lambda: changed(good(), "pins", content="One", token_count=3)),
+    ("verbatim: one of pins is not, byte for byte", lambda: changed(good(), "pins", 1, content="two ")),
+    ("verbatim: one of pins is not, byte for byte", lambda: swapped(good(), 2, 3)),
+    ("verbatim: one of pins is not, byte for byte", lambda: without(good(), "pins", 1)),
     ("account: pins does not show", lambda: without(good(), "pins")),
-    ("pins: the report does not name each", lambda: reported(good(), pins=good().report.pins[1:])),
+    ("verbatim: the report does not name each of pins", lambda: reported(good(), verbatim={"pins": HASHES[1:]})),
     ("digest:", lambda: reported(good(), digest="")),
     ("digest:", lambda: saying(good(), [*good().messages[:-1], Message.user("won")])),
 ]
@@ -189,10 +189,10 @@ def test_each_check_bites(problem: str, damaged: Callable[[], Context]) -> None:
 
 def test_pins_of_the_session_that_the_report_leaves_out_are_noticed() -> None:
     def problems(*pins: Pin) -> list[str]:
-        return verify(good(), count=count, pins=pins)
+        return verify(good(), count=count, verbatim={"pins": [pin.sha256 for pin in pins]})
 
     assert problems(*PINS) == []
-    unnamed = ["pins: the report does not name those of the session"]
+    unnamed = ["verbatim: the report does not name what stands as it is"]
     assert problems() == problems(PINS[0]) == problems(*PINS[::-1]) == problems(*PINS, pinned("three")) == unnamed
 
 
@@ -211,8 +211,8 @@ def test_problems_never_quote_a_message() -> None:
 def test_a_call_may_hold_a_number_of_any_size(number: int) -> None:
     call = ToolCall(id="1", name="t", arguments={"n": number})
     current = [Message.user("now"), Message.assistant(tool_calls=[call])]
-    draft = Draft(strategy="take_last", session_id="s")
-    context = assemble(draft, current, ContextLimits(budget=500), count=count, count_text=count_text)
+    empty = draft(strategy="take_last")
+    context = assemble(empty, current, ContextLimits(budget=500), count=count, count_text=count_text)
     assert verify(context, count=count) == []
     other = replace(current[1], tool_calls=(replace(call, arguments={"n": number + 1}),))
     assert "digest:" in verify(saying(context, [current[0], other]), count=count)[0]

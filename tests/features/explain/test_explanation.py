@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import FACTS_HEADER
 from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import Context, MessageReason
@@ -19,6 +18,7 @@ from reactor_memory.features.explain.explanation import (
     about_message,
     explain,
 )
+from reactor_memory.features.facts.frames import FACTS
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.pins.placement import fact_text
@@ -26,6 +26,7 @@ from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact, Segment
 from tests.core.context.histories import count, count_text, pinned, stored
+from tests.scenes.drafts import draft
 from tests.scenes.tables import each_row
 
 LOG = stored([Message.user(f"message {n}") if n % 2 else Message.assistant(f"message {n}") for n in range(1, 31)])
@@ -44,14 +45,12 @@ def fact(seq: int, value: str = "", **fields: Any) -> Fact:
 
 def draft_of(lines: tuple[BlockLine, ...] = (), **fields: Any) -> Draft:
     given: dict[str, Any] = {
-        "strategy": "hierarchical",
-        "session_id": "s",
         "fact_lines": lines,
         "window": LOG[20:],
         "covered_seq": 24,
     }
     given |= {"memory_before_seq": 21, "freshness": "fresh", **fields}
-    return Draft(**given)
+    return draft(**given)
 
 
 def context_of(draft: Draft, budget: int = 1000) -> Context:
@@ -100,7 +99,7 @@ def test_a_line_is_found_in_its_block_by_its_number() -> None:
     lines = tuple(BlockLine(text=f"line {n}: x", tokens=3, value=n % 2, source_seqs=(n,)) for n in range(1, 11))
     context = context_of(draft_of(lines), budget=48)
     text = context.messages[0].content.split("\n")
-    assert text[0] == FACTS_HEADER
+    assert text[0] == FACTS.header
     kept = [line for line in context.report.lines() if line.kept]
     assert 0 < len(kept) < len(lines)
     for line in kept:

@@ -7,23 +7,31 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactor_memory.core.context.blocks import NOTES_HEADER, NOTES_NOTICE, FirstBlock
+from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.budget import assemble
-from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
+from reactor_memory.core.loading import Brought
 from reactor_memory.features.facts.prose import render_notes
+from reactor_memory.features.notes.block import NOTES as FRAME
 from reactor_memory.features.notes.block import NotesRenderer
 from reactor_memory.models import Message
 from tests.core.context.test_assembling import chat, count, line
+from tests.scenes.drafts import draft
 from tests.scenes.tables import each_row
 
 NOTES = "# Food\n- likes tea\n  - green, not black\n\n# Travel\nwindow seat\n"
 LINES = ["# Food", "- likes tea", "  - green, not black", "# Travel", "window seat"]
 
 
-def block_of(text: str, overhead: int = 0) -> FirstBlock:
+def block_of(text: str, overhead: int = 0) -> Block | None:
     return NotesRenderer(count_text=len, overhead=overhead)(text)
+
+
+def tokens_of(text: str, overhead: int = 0) -> int:
+    block = block_of(text, overhead)
+    return (block and block.tokens) or 0
 
 
 def shown(text: str) -> list[str]:
@@ -32,10 +40,9 @@ def shown(text: str) -> list[str]:
 
 def assembled(text: str, *current: Message, budget: int = 10_000, overhead: int = 0, **fields: Any) -> Context:
     """Every character is a token."""
-    block = block_of(text, overhead)
-    draft = Draft(strategy="hierarchical", session_id="s", notes_lines=block.lines, notes_tokens=block.tokens, **fields)
+    proposal = draft(notes=block_of(text, overhead), **fields)
     limits = ContextLimits(budget=budget, overhead=overhead)
-    context = assemble(draft, current, limits, count=count, count_text=len)
+    context = assemble(proposal, current, limits, count=count, count_text=len)
     assert verify(context, count=count) == []
     return context
 
@@ -90,15 +97,15 @@ class TestTheBlock:
             NOTES, Message.user("now"), overhead=4, fact_lines=(line("- order: 17"),), window=chat(1, first=21)
         )
         assert context.report.parts == ("notes", "facts", "window", "window", "current")
-        assert context.messages[0].content.splitlines() == [NOTES_HEADER, NOTES_NOTICE, *LINES]
+        assert context.messages[0].content.splitlines() == [FRAME.header, FRAME.notice, *LINES]
         assert context.messages[0].role == "system"
-        assert context.report.tokens["notes"] == block_of(NOTES, 4).tokens
+        assert context.report.tokens["notes"] == tokens_of(NOTES, 4)
         assert context.report.offered["notes"] == 5
         assert context.report.cache_breakpoints == (2, 4)
 
     def test_without_notes_there_is_none(self) -> None:
         for text in ("", "\n \n", "\u200b\n"):
-            assert block_of(text) == FirstBlock()
+            assert block_of(text) is None
             assert assembled(text, Message.user("now")).report.parts == ("current",)
 
     def test_the_same_text_is_rendered_once(self) -> None:
@@ -113,13 +120,13 @@ class TestTheBlock:
         assert len(counted) == len(LINES) + 1
 
     def test_a_strategy_leaves_room_for_a_part_of_long_notes(self) -> None:
-        block = FirstBlock(tokens=100)
+        block = Brought(blocks=(Block(frame=FRAME, tokens=100),))
         assert (block.planned(4000), block.planned(400), block.planned(200)) == (100, 100, 50)
 
 
 class TestATightBudget:
     def test_the_last_lines_leave_first_and_the_report_says_so(self) -> None:
-        whole = block_of(NOTES).tokens
+        whole = tokens_of(NOTES)
         context = assembled(NOTES, Message.user("x"), budget=whole)
         assert context.messages[0].content.splitlines()[2:] == LINES[:-1]
         (dropped,) = context.report.dropped
@@ -146,7 +153,7 @@ class TestATightBudget:
         assert [entry.part for entry in report.dropped] == ["notes"]
 
     def test_the_smallest_window_stays(self) -> None:
-        report = assembled(NOTES, budget=block_of(NOTES).tokens + 20, window=chat(5)).report
+        report = assembled(NOTES, budget=tokens_of(NOTES) + 20, window=chat(5)).report
         assert report.tokens["window"] >= 20
 
     @settings(max_examples=3 * settings().max_examples, deadline=None)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reactor_memory.core.context.blocks import NOTICE
-from reactor_memory.core.context.pinned import pinned_message, pins_cost, text_hash
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.pins.block import pinned_message, text_hash
 from reactor_memory.features.pins.placement import check_pinnable, fact_text, pinnable_facts
 from reactor_memory.models import Message, Role, ToolCall
 from reactor_memory.models.ledger import Fact
@@ -92,5 +92,5 @@ def test_a_hash_is_over_the_bytes_of_the_text() -> None:
 
 def test_pins_cost_what_their_messages_cost() -> None:
     pins = (pinned("p" * 10), pinned("f" * 7, fact=("a", "k")))
-    assert pins_cost(pins, "user", lambda message: count(message) + 4) == 25
+    assert sum(count(pinned_message(pin, "user")) + 4 for pin in pins) == 25
     assert [pinned_message(pin, "user").role for pin in pins] == ["user", "user"]
