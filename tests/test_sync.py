@@ -144,7 +144,7 @@ def test_errors_come_as_they_are(memory: SyncMemory) -> None:
         memory.list_sessions(limit=0)
 
 
-def test_a_turn_that_fails_raises_what_it_raised_and_keeps_what_the_user_said(memory: SyncMemory) -> None:
+def test_a_failing_turn_raises_its_error_and_keeps_the_question(memory: SyncMemory) -> None:
     for failure in (ValueError("no"), KeyboardInterrupt()):
         with pytest.raises(type(failure)) as raised, memory.turn("s", Message.user("hi")):
             raise failure
@@ -171,7 +171,7 @@ async def test_it_works_inside_a_running_loop(tmp_path: Path) -> None:
         assert len(memory.read_messages("s")) == 2
 
 
-def test_a_call_from_inside_the_library_is_refused_and_does_not_wait_for_itself(memory: SyncMemory) -> None:
+def test_a_call_from_inside_is_refused_without_awaiting_itself(memory: SyncMemory) -> None:
     with pytest.raises(RuntimeError, match="event loop thread"):
         memory.call(lambda: memory.read_messages("s"))
     assert memory.read_messages("s") == ()

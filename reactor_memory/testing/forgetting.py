@@ -118,7 +118,7 @@ class Invalidation:
             follows = replace(summary, version=summary.version + 1)
             assert await store.summaries.put_summary(lease, follows) == (session_id == "s~f")
 
-    async def test_a_worker_cannot_seal_a_message_that_was_not_covered_yet(self, store: Store) -> None:
+    async def test_a_worker_cannot_seal_a_message_not_yet_covered(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         lease = await claimed(store, "s")
         await self.withdraw(store, 4)

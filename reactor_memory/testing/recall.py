@@ -69,9 +69,7 @@ class RecallIndexConformance:
         assert answer.indexed_until == 4
         assert await seqs(store, index, "s", "nothing of this") == []
 
-    async def test_a_line_is_found_by_its_anchor_its_keys_and_its_values(
-        self, store: Store, index: RecallIndex
-    ) -> None:
+    async def test_a_line_is_found_by_anchor_keys_and_values(self, store: Store, index: RecallIndex) -> None:
         facts = (
             Fact(anchor="ReserveTable #1", key="party_size", value="six", source_seq=1, verified=True),
             Fact(anchor="ReserveTable #1", key="unproven", value="guess", source_seq=1),
@@ -82,9 +80,7 @@ class RecallIndexConformance:
             assert (line.anchor, line.seq) == ("ReserveTable #1", 1)
         assert await seqs(store, index, "s", "unproven guess") == []
 
-    async def test_rare_words_count_for_more_and_of_equals_the_newer_comes_first(
-        self, store: Store, index: RecallIndex
-    ) -> None:
+    async def test_rare_words_count_more_and_newer_equals_come_first(self, store: Store, index: RecallIndex) -> None:
         await indexed(store, index, "s", talk("a table", "a walrus", "a table", "a chair", "a table", "a chair"))
         assert await seqs(store, index, "s", "table walrus") == [2, 5, 3, 1]
         best = await found(store, index, "s", "table walrus", limit=2)

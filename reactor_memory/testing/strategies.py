@@ -59,7 +59,7 @@ class StrategyConformance:
         async with open_container(settings_for(url, self.sections), configure=configure) as container:
             yield container
 
-    async def test_of_an_unknown_session_the_context_is_the_message_to_come(self, store_url: str) -> None:
+    async def test_the_context_of_unknown_sessions_is_the_message_to_come(self, store_url: str) -> None:
         async with self.opened(store_url) as container:
             context = await load(container, "unknown")
             assert context.messages == [CURRENT]
@@ -87,7 +87,7 @@ class StrategyConformance:
                 results = [message.tool_call_id for message in context.messages if message.role == "tool"]
                 assert calls == results
 
-    async def test_in_the_middle_of_a_tool_loop_the_call_is_there(self, store_url: str) -> None:
+    async def test_in_the_middle_of_tool_loops_calls_are_there(self, store_url: str) -> None:
         async with self.opened(store_url) as container:
             await talk(container, "s")
             async with container.conversation_manager().turn("s", CURRENT, user_id=OWNER, budget=400) as running:
@@ -117,7 +117,7 @@ class StrategyConformance:
                 context = await load_or_least(container, "s", budget)
                 assert [message.content for message in context.part("pins")] == [newest.content]
 
-    async def test_with_a_summarizer_that_fails_it_shows_no_less_than_take_last(self, store_url: str) -> None:
+    async def test_a_failing_summarizer_leaves_no_less_than_take_last(self, store_url: str) -> None:
         async with open_container(settings_for(store_url, {"history": {"strategy": "take_last"}})) as container:
             await talk(container, "least")
             least = [shown(await load_or_least(container, "least", budget)) for budget in (*BUDGETS, None)]

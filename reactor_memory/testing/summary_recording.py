@@ -132,7 +132,7 @@ class Recording:
         assert await ledger_of(store, "s") == Ledger(segments=(new,), facts=facts)
         assert await store.summaries.get_summary("s") == FULL_SUMMARY
 
-    async def test_a_load_reads_the_facts_of_the_summary_only_when_asked(self, store: Store) -> None:
+    async def test_a_load_reads_facts_of_the_summary_when_asked(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))
         await fork(store, "s", "s~f", 5)
         query = ContextQuery(session_id="s", user_id=None, last_count=2, trigger_message_count=20)
@@ -147,7 +147,7 @@ class Recording:
             assert without.messages == rows.messages
             assert without.messages[-1].seq == (10 if session_id == "s" else 4)
 
-    async def test_the_head_of_a_summary_is_the_summary_without_its_facts(self, store: Store) -> None:
+    async def test_the_head_of_a_summary_is_it_without_facts(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))
         assert await store.summaries.get_summary_head("s") is None
         assert await store.summaries.put_summary(await claimed(store, "s"), FULL_SUMMARY)
@@ -288,7 +288,7 @@ class LedgerOfForks:
         assert await borders(store, "s") == [("s", 1, 4), ("s", 5, 6), ("s", 7, 12)]
         assert await borders(store, "s~f") == [("s", 1, 4), ("s~f", 5, 10)]
 
-    async def test_what_the_ancestor_seals_later_is_shown_where_the_fork_has_nothing(self, store: Store) -> None:
+    async def test_ancestors_later_seals_are_shown_where_the_fork_has_nothing(self, store: Store) -> None:
         await append_messages(store, "s", numbered(20))
         await fork(store, "s", "s~f", 10)
         assert await borders(store, "s~f") == []

@@ -72,7 +72,7 @@ class Leases:
                 tasks.start_soon(take)
         assert len([lease for lease in leases if lease]) == 1
 
-    async def test_who_looked_at_the_clock_before_the_holder_did_does_not_get_it(self, store: Store) -> None:
+    async def test_an_older_look_at_the_clock_does_not_get_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await sure_claim(store, ahead=1_000_000)
         assert await claim(store) is None
@@ -184,7 +184,7 @@ class Due:
         await sure_claim(store, lease=1)
         assert (await store.summaries.due([SUMMARIZE], now=wall_clock() + MINUTE))[SUMMARIZE] == ("s",)
 
-    async def test_also_when_it_was_put_off_and_asked_for_by_name(self, store: Store) -> None:
+    async def test_also_when_put_off_and_asked_for_by_name(self, store: Store) -> None:
         await self.append(store, 4, every=None)
         await store.summaries.release(await sure_claim(store), due_at=wall_clock() + HOUR, attempts=1)
         await sure_claim(store, lease=1)
@@ -267,7 +267,7 @@ class WrongClocks:
         assert set((await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE]) == {"s", "t"}
         assert await claim(store, "t", wait=MINUTE) is not None
 
-    async def test_a_clock_that_went_back_leaves_what_was_due_to_be_done(self, store: Store) -> None:
+    async def test_a_clock_that_went_back_leaves_due_work_due(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4), work_every=4, now=wall_clock() + HOUR)
         ahead = Ahead(lease_microseconds=MINUTE, wait_microseconds=MINUTE)
         assert (await store.summaries.due([SUMMARIZE], now=wall_clock(), ahead=ahead))[SUMMARIZE] == ("s",)

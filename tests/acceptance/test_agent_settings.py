@@ -55,7 +55,7 @@ async def kept_in(memory: Memory) -> AgentSettings | None:
 
 
 @pytest.mark.anyio
-async def test_an_agent_keeps_what_it_was_given_at_its_first_save(url: str) -> None:
+async def test_agent_keeps_what_it_was_given_at_its_first_save(url: str) -> None:
     async with open_memory(Settings(store={"url": url}, **LAST_TWO)) as memory:
         assert await kept_in(memory) is None
         await memory.save_history("talk", [Message.user("Hello")])

@@ -54,7 +54,7 @@ async def window(memory: Memory, session_id: str = "s", **load: Any) -> list[int
 
 
 @pytest.mark.parametrize("count", [8, 20, 60])
-async def test_archived_messages_leave_the_window_and_their_facts_speak_for_them(memory: Memory, count: int) -> None:
+async def test_archived_messages_leave_window_and_their_facts_speak_for_them(memory: Memory, count: int) -> None:
     await memory.save_history("s", talk(count), user_id=USER)
     assert (await memory.archive("s", user_id=USER)).message_count == count
     await memory.drain()
@@ -110,7 +110,7 @@ def memory_finds(hits: Any) -> bool:
     return any("A-0001" in hit.text for hit in hits)
 
 
-async def test_what_a_clear_meets_unsealed_is_not_told_when_it_is_sealed_later(url: str) -> None:
+async def test_what_a_clear_meets_unsealed_stays_untold_once_sealed(url: str) -> None:
     async with opened(url, background={"enabled": False}) as memory:
         await memory.save_history("s", talk(30), user_id=USER)
         await memory.archive("s", clear=True, user_id=USER)
@@ -143,7 +143,7 @@ async def test_a_summary_stands_in_the_place_of_what_it_tells(memory: Memory) ->
     assert "A-0031" in text
 
 
-async def test_search_over_conversations_finds_what_is_archived_and_not_what_is_cleared(url: str) -> None:
+async def test_search_over_conversations_finds_archived_messages_but_no_cleared_ones(url: str) -> None:
     async with opened(url, search={"enabled": True}) as memory:
         await memory.save_history("s", talk(6), user_id=USER)
         await memory.container.background_work().run_once()
@@ -181,7 +181,7 @@ async def test_full_summaries_are_made_of_what_is_not_cleared(url: str) -> None:
         assert "A-0001" in await shown(memory)
 
 
-async def test_a_branch_archives_its_own_and_forks_keep_what_they_show(memory: Memory) -> None:
+async def test_branch_archives_its_own_and_forks_keep_what_they_show(memory: Memory) -> None:
     await memory.save_history("s", talk(40), user_id=USER)
     await memory.drain()
     fork = (await memory.fork("s", at_seq=41, user_id=USER)).session_id

@@ -132,7 +132,7 @@ async def test_when_the_model_fails_what_the_person_said_is_kept() -> None:
         assert s.model.asked[1] == ["how are you?", "again"]
 
 
-async def test_when_an_answer_is_stopped_what_the_person_said_is_kept(talking: Scene) -> None:
+async def test_when_answer_is_stopped_what_the_person_said_is_kept(talking: Scene) -> None:
     def stop(_: str) -> None:
         scope.cancel()
 
@@ -144,7 +144,7 @@ async def test_when_an_answer_is_stopped_what_the_person_said_is_kept(talking: S
     assert (await talking.stored())[4:] in (["how are you?"], ["how are you?", "I am "])
 
 
-async def test_when_nobody_can_see_the_answer_any_more_the_model_is_left_alone(talking: Scene) -> None:
+async def test_the_model_is_stopped_when_nobody_can_see_its_answer(talking: Scene) -> None:
     def break_(_: str) -> None:
         raise BrokenPipeError
 
@@ -161,7 +161,7 @@ async def test_an_empty_answer_is_none(talking: Scene) -> None:
     assert (await talking.stored())[4:] == ["how are you?"]
 
 
-async def test_a_text_that_cannot_be_stored_is_refused_before_the_model_is_asked(talking: Scene) -> None:
+async def test_a_text_that_cannot_be_stored_never_reaches_the_model(talking: Scene) -> None:
     with pytest.raises(InvalidInputError, match="NUL"):
         await talking.say("nul \x00")
     assert talking.model.asked == []
@@ -183,7 +183,7 @@ async def test_a_chat_says_who_answers_and_what_there_is(talking: Scene) -> None
     assert (await other.begin()).startswith("other · new · scripted\n")
 
 
-async def test_a_session_that_cannot_be_used_is_refused_at_the_beginning(talking: Scene) -> None:
+async def test_session_that_cannot_be_used_is_refused_at_the_beginning(talking: Scene) -> None:
     with pytest.raises(SessionOwnershipError):
         await talking.container.chat(session_id="s", user_id="mallory").begin()
     with pytest.raises(SessionNotFoundError):
@@ -254,7 +254,7 @@ async def test_the_context_is_shown_as_the_model_would_get_it(talking: Scene) ->
     assert len(await talking.stored()) == 4
 
 
-async def test_the_budget_of_a_chat_holds_for_its_contexts_and_its_turns(talking: Scene) -> None:
+async def test_budget_of_chat_holds_for_its_contexts_and_its_turns(talking: Scene) -> None:
     await save(talking.manager, "s", talk(16, start=5))
     talking.chat = talking.container.chat(session_id="s", user_id=USER, budget=60)
     shown = (await talking.do("/context")).report
@@ -328,7 +328,7 @@ async def test_a_deletion_that_is_confirmed_ends_the_chat(talking: Scene, answer
         await talking.stored()
 
 
-async def test_what_a_fault_prevents_is_told_and_the_chat_goes_on(talking: Scene) -> None:
+async def test_what_fault_prevents_is_told_and_the_chat_goes_on(talking: Scene) -> None:
     await talking.manager.delete("s", user_id=USER)
     reply = await talking.do("/stats")
     assert (reply.failed, reply.ends) == (True, False)
@@ -355,7 +355,7 @@ async def test_nothing_to_summarize_is_said_with_counts(talking: Scene) -> None:
     assert watching.announced == []
 
 
-async def test_summarizing_says_what_it_will_do_how_far_it_is_and_what_it_did() -> None:
+async def test_summarizing_says_its_plan_its_progress_and_its_result() -> None:
     summarizer = scripted()
     async with scene(summarizer) as s:
         await save(s.manager, "s", talk(30))
@@ -493,7 +493,7 @@ async def test_tiers_are_made_on_request() -> None:
         assert await s.chat.news() is None
 
 
-async def test_tiers_that_are_off_or_have_nothing_to_do_say_so() -> None:
+async def test_tiers_that_are_off_or_idle_say_so() -> None:
     async with tiered(enabled=False) as s:
         await save(s.manager, "s", talk(24))
         assert "tiers.enabled: true" in (await s.do("/summarize")).text

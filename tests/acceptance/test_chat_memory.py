@@ -115,7 +115,7 @@ class TestAddAndGet:
             for view in ("effective", "originals"):
                 assert await memory.get_messages("c", view=view) == got
 
-    async def test_messages_without_a_time_get_that_of_the_call_and_keep_their_order(self, url: str) -> None:
+    async def test_messages_without_times_get_that_of_the_call_in_order(self, url: str) -> None:
         def configure(container: Container) -> None:
             container.clock.override(providers.Object(FakeClock(1_000)))
 
@@ -126,7 +126,7 @@ class TestAddAndGet:
             assert texts(got) == texts(talk(30))
 
     @pytest.mark.parametrize("bad", [0, 2, 4])
-    async def test_a_batch_with_one_bad_message_is_not_stored_at_all(self, url: str, bad: int) -> None:
+    async def test_batch_with_one_bad_message_is_not_stored_at_all(self, url: str, bad: int) -> None:
         batch = talk(5)
         batch[bad] = Message(role="user", content="\0 " + SECRET)
         async with chat(url) as container:
@@ -204,7 +204,7 @@ class TestLimitAndBefore:
             await memory.add_messages("c", timed)
             assert await shows(memory, "full", before=5, limit=2) == [2, 3]
 
-    async def test_a_summary_has_the_time_of_the_newest_message_of_its_range(self, url: str) -> None:
+    async def test_summary_has_time_of_the_newest_message_of_its_range(self, url: str) -> None:
         timed = [Message.user(f"at {time}", created_at=time) for time in (10, 40, 30, 20, 50)]
         async with chat(url) as container:
             memory = service(container)
@@ -401,7 +401,7 @@ class TestSummaries:
         assert summary.content.startswith("about assistant")
         assert len(summary.content.splitlines()) == 1
 
-    async def test_the_preview_of_a_session_is_its_first_message_also_when_that_is_archived(self, url: str) -> None:
+    async def test_the_preview_is_the_first_message_even_if_archived(self, url: str) -> None:
         async with chat(url, retention="archive") as container:
             said = [Message.user(f"message {number}") for number in range(1, 10)]
             for each in said:
@@ -493,7 +493,7 @@ class TestTheHook:
         assert caplog.records[0].__dict__["reason"] == "ValueError"
         assert SECRET not in caplog.text
 
-    async def test_a_failure_that_is_raised_says_that_the_messages_are_stored(self, url: str) -> None:
+    async def test_failure_that_is_raised_says_that_the_messages_are_stored(self, url: str) -> None:
         failing = ScriptedSummarizer(default=SummarizationError("unavailable", "not there"))
         async with chat(url, summarizer=failing, on_hook_error="raise") as container:
             memory = service(container)
@@ -512,7 +512,7 @@ class TestTheHook:
             assert SECRET not in str(raised.value)
             assert isinstance(raised.value.cause, ValueError)
 
-    async def test_a_summarizer_that_fails_is_made_up_for_by_the_next_addition(self, url: str) -> None:
+    async def test_summarizer_that_fails_is_made_up_for_by_next_addition(self, url: str) -> None:
         summarizer = ScriptedSummarizer([SummarizationError("unavailable", "not there")], default=extract)
         async with chat(url, summarizer=summarizer) as container:
             memory = service(container)
@@ -600,7 +600,7 @@ class TestErrors:
             assert raised.value.conversation_id == "c"
             assert isinstance(raised.value, ChatMemoryError)
 
-    async def test_a_deleted_one_is_not_there_and_cannot_be_added_to(self, url: str) -> None:
+    async def test_deleted_one_is_not_there_and_cannot_be_added_to(self, url: str) -> None:
         async with chat(url) as container:
             memory = service(container)
             await memory.add_messages("c", talk(5))

@@ -131,7 +131,7 @@ def openai(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[FakeOpenAI
 # -- a terminal -------------------------------------------------------------------------------------------------------
 
 
-def test_a_conversation_with_the_echo_goes_on_in_a_second_run(talk: Talk) -> None:
+def test_conversation_with_the_echo_goes_on_in_a_second_run(talk: Talk) -> None:
     first = talk("s1", "--user", "ann")
     assert "s1 · new · offline echo" in first.banner
     assert "No model is asked and nothing leaves this machine" in first.banner
@@ -214,7 +214,7 @@ def test_a_deletion_is_asked_for_refused_and_confirmed(talk: Talk, run: Run) -> 
     assert run("show", "s1").code == 2
 
 
-def test_a_summary_that_is_made_by_itself_is_told_in_a_line(talk: Talk) -> None:
+def test_summary_that_is_made_by_itself_is_told_in_line(talk: Talk) -> None:
     prefix = "REACTOR_MEMORY_SUMMARY__"
     person = talk("s1", **{f"{prefix}TRIGGER_MESSAGE_COUNT": "4", f"{prefix}RECENT_MESSAGE_COUNT": "2"})
     printed = ""
@@ -268,7 +268,7 @@ def test_ctrl_c_at_the_prompt_leaves_what_is_typed_unsaid(talk: Talk, run: Run) 
     assert run("show", "s1", "--json").json["session"]["last_seq"] == 2
 
 
-def test_a_model_that_fails_is_told_and_the_chat_goes_on(talk: Talk, openai: FakeOpenAI) -> None:
+def test_model_that_fails_is_told_and_the_chat_goes_on(talk: Talk, openai: FakeOpenAI) -> None:
     openai.script(replies({"error": {}}, status=500), openai_speaks("Fine."))
     person = talk("s1")
     assert "error: chat model: the provider answered with status 500 (unavailable)" in person.type("hello")
@@ -322,7 +322,7 @@ def test_lines_come_through_a_pipe(pipe: Pipe) -> None:
     assert pipe("", "s1") == Finished(0, "", "")
 
 
-def test_commands_come_through_a_pipe_and_a_failure_is_an_exit_code(pipe: Pipe) -> None:
+def test_commands_come_through_pipe_and_failure_is_an_exit_code(pipe: Pipe) -> None:
     done = pipe("hello\n/pin 1\n/pin 9\n/delete\nno\n/delete\nyes\nnever read\n", "s1")
     assert done.code == 1
     assert done.err == "error: seq: message 9 is not in this session: pin one of its messages\n"

@@ -70,7 +70,7 @@ def test_a_table_says_what_was_copied(run: Run, source: Path) -> None:
     assert run("copy", source, "to.db").out.split()[-4:] == ["4", "19", "0", "0"]
 
 
-def test_a_save_that_is_repeated_in_the_new_database_is_recognised(run: Run, source: Path, folder: Path) -> None:
+def test_save_that_is_repeated_in_the_new_database_is_recognised(run: Run, source: Path, folder: Path) -> None:
     run("copy", source, "to.db")
     again = talk(folder / "to.db", "bob", small_talk(4), user_id="bob")
     assert (again.replayed, again.last_seq) == (True, 4)
@@ -97,9 +97,7 @@ def test_a_fork_brings_its_group(run: Run, source: Path) -> None:
     assert run("copy", source, "to.db", "--session", fork, "--json").json["sessions"] == 2
 
 
-def test_another_session_of_the_same_id_stops_it_before_anything_is_written(
-    run: Run, source: Path, folder: Path
-) -> None:
+def test_another_session_of_the_same_id_stops_it_before_writing(run: Run, source: Path, folder: Path) -> None:
     talk(folder / "to.db", "open", small_talk(1))
     refused = run("copy", source, "to.db")
     assert refused.code == 2

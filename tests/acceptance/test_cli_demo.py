@@ -38,7 +38,7 @@ def test_the_sample_is_small_and_comes_with_its_licence() -> None:
     assert "CC BY 4.0" in (SAMPLE.parent / "ATTRIBUTION.md").read_text(encoding="utf-8")
 
 
-def test_the_context_keeps_the_budget_and_far_more_details_than_take_last(value: dict[str, Any]) -> None:
+def test_context_keeps_budget_and_far_more_details_than_take_last(value: dict[str, Any]) -> None:
     report = value["context"]["report"]
     assert report["total_tokens"] <= report["budget"] == 2000
     assert report["freshness"] == "fresh"
@@ -68,7 +68,7 @@ def test_what_is_called_rescued_is_absent_from_take_last(value: dict[str, Any]) 
         assert not any(asked <= message for message in said)
 
 
-def test_what_holds_a_detail_stands_in_the_context_with_the_answer(value: dict[str, Any]) -> None:
+def test_what_holds_detail_stands_in_the_context_with_the_answer(value: dict[str, Any]) -> None:
     sent = "\n".join(message["content"] for message in value["context"]["messages"])
     lines = [detail for detail in value["details"] if detail["shown_as"] in sent.split("\n")]
     assert len(lines) > 25
@@ -139,7 +139,7 @@ def is_last(text: str, line: str) -> bool:
     return text.startswith(f"{line}narrative")
 
 
-def test_the_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, value: dict[str, Any]) -> None:
+def test_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, value: dict[str, Any]) -> None:
     assert value["follow"] == [line.strip() for line in run("demo").out.splitlines()[-2:]]
     again, asked = value["follow"]
     assert run(*shlex.split(again)[1:]).code == 0
@@ -160,7 +160,7 @@ def test_the_commands_name_what_the_demonstration_was_made_with(run: Run) -> Non
     assert "--store 'sqlite:///my%20demo.db'" in kept[0] or "--store sqlite:///my%20demo.db" in kept[0]
 
 
-def test_a_detail_that_is_called_rescued_by_mistake_is_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_detail_that_is_called_rescued_by_mistake_is_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     real = demo_run.context_units
 
     def blind(context: Context) -> tuple[str, ...]:

@@ -130,9 +130,7 @@ def test_a_second_replay_with_delays_is_the_same(run: Run, file: Path) -> None:
     assert [result["deterministic"] for result in shown.json["results"]] == [True] * 3
 
 
-def test_a_second_replay_that_differs_is_named_and_ends_with_code_1(
-    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_replay_that_differs_ends_with_code_1(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
 
     async def summarize(self: object, messages: object, *, known: object = None) -> Extraction:
@@ -146,7 +144,7 @@ def test_a_second_replay_that_differs_is_named_and_ends_with_code_1(
     assert shown.err == f"not deterministic: {file} · tools · questions off · hierarchical · 600 tokens\n"
 
 
-def test_a_bound_that_is_not_kept_is_named_and_ends_with_code_1(run: Run, file: Path) -> None:
+def test_a_bound_that_is_not_kept_ends_with_code_1(run: Run, file: Path) -> None:
     bounds = ("--require", "violations<=0", "--require", "survival@600>=0.9")
     assert run("eval", file, *QUICK, "--strategies", "hierarchical", *bounds).code == 0
     shown = run("eval", file, *QUICK, "--strategies", "hierarchical,take-last", *bounds)

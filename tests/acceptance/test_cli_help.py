@@ -162,7 +162,7 @@ def test_a_file_that_is_no_database_is_refused(run: Run, folder: Path) -> None:
     assert (folder / "notes.txt").read_text() == "not a database " * 100
 
 
-def test_the_command_runs_as_a_module_and_refuses_without_a_traceback(start: Start) -> None:
+def test_command_runs_as_a_module_and_refuses_without_a_traceback(start: Start) -> None:
     process = start("show", "s1", "--store", "sqlite:///nothing.db")
     out, err = process.communicate(timeout=200)
     assert (process.returncode, out) == (2, "")

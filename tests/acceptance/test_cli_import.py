@@ -78,9 +78,7 @@ def test_packed_files_are_imported(run: Run, folder: Path) -> None:
     assert stored_now(run("import", packed, "--json")) == 5
 
 
-def test_a_packed_file_is_unpacked_no_further_than_a_session_may_be_long(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_packed_file_is_unpacked_only_to_the_session_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with gzip.open(folder / "bomb.jsonl.gz", "wb") as packed:
         packed.write(b'{"id": "s1", "messages": [')
         for _ in range(300):
@@ -156,7 +154,7 @@ def test_a_broken_line_17_stops_all_of_the_file(run: Run, folder: Path, line: st
     assert rows(folder / "reactor-memory.db") == 0
 
 
-def test_a_session_that_holds_something_else_stops_all_of_the_file(run: Run, folder: Path) -> None:
+def test_session_that_holds_something_else_stops_all_of_the_file(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s2": small_talk(3)}))
     other = [Message.user("something else")]
     file = write_sessions(folder / "g.jsonl", {"s1": small_talk(3), "s2": other})
@@ -311,7 +309,7 @@ def test_an_export_is_readable_by_its_owner_alone(run: Run, folder: Path) -> Non
     assert mode_of(folder / "reactor-memory.db") == "0o600"
 
 
-def test_an_export_replaces_a_file_only_when_it_is_told_to(run: Run, folder: Path) -> None:
+def test_export_replaces_a_file_only_when_it_is_told_to(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(3)}))
     (folder / "out.jsonl").write_text("mine")
     refused = run("export", "s1", "-o", "out.jsonl")

@@ -147,7 +147,7 @@ def test_lines_of_requests_are_numbered(run: Run, folder: Path) -> None:
     assert len(shown(run, "tuning-2")) == 5
 
 
-def test_an_export_of_chatgpt_is_the_branch_that_was_seen_last(run: Run, folder: Path) -> None:
+def test_export_of_chatgpt_is_the_branch_that_was_seen_last(run: Run, folder: Path) -> None:
     first = chatgpt("trip", ("user", "Where is order A-1042?"), ("assistant", "In Lyon."), ("user", "Thanks"))
     (folder / "conversations.json").write_text(json.dumps([first, chatgpt("other", ("user", "Hello"))]))
     done = run("import", "conversations.json", "--user", "me")
@@ -210,7 +210,7 @@ def test_stdin_is_a_file_like_others(run: Run, folder: Path, monkeypatch: pytest
         ('[{"role": "user", "content": "x"}', "not valid JSON"),
     ],
 )
-def test_what_is_in_no_known_form_is_refused_in_one_line(run: Run, folder: Path, text: str, told: str) -> None:
+def test_an_unknown_form_is_refused_in_one_line(run: Run, folder: Path, text: str, told: str) -> None:
     (folder / "wrong.json").write_text(text)
     done = run("import", "wrong.json")
     assert done.code == 2

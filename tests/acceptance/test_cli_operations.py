@@ -120,7 +120,7 @@ def test_a_missing_key_is_a_problem(run: Run, folder: Path, monkeypatch: pytest.
     assert "problem: summary.api_key: is not set" in shown.out
 
 
-def test_what_cannot_be_made_is_a_problem_before_the_first_save(
+def test_what_cannot_be_made_is_problem_before_the_first_save(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
@@ -137,7 +137,7 @@ def test_what_is_found_twice_is_told_once(run: Run, monkeypatch: pytest.MonkeyPa
     assert shown.out.count("problem: tokens.encoding: is unknown") == 1
 
 
-def test_who_answers_in_a_chat_is_shown_and_why_nobody_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_answers_in_chat_is_shown_and_why_nobody_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("doctor", "--json").json["chat"] == "offline echo"
     monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "gemini")
     shown = run("doctor")

@@ -67,9 +67,7 @@ def test_sessions_are_listed_page_by_page(run: Run, talk: None) -> None:
     assert shown[2].rstrip().endswith("message 1")
 
 
-def test_everybodys_sessions_are_listed_with_their_owners_and_a_user_narrows(
-    run: Run, talk: None, folder: Path
-) -> None:
+def test_everybodys_sessions_are_listed_with_their_owners_and_user_narrows(run: Run, talk: None, folder: Path) -> None:
     run("import", write_sessions(folder / "g.jsonl", {"s3": small_talk(2)}), "--user", "ann")
     listed = run("sessions", "--json").json["sessions"]
     assert {each["session_id"]: each["owner_id"] for each in listed} == {"s1": None, "s2": None, "s3": "ann"}
@@ -296,7 +294,7 @@ def test_a_message_and_a_query_are_taken_into_account(run: Run, orders: None) ->
     assert run("show", ORDERS, "--json").json["session"]["last_seq"] == 536
 
 
-def test_a_budget_that_cannot_work_is_refused_with_one_that_can(run: Run, talk: None) -> None:
+def test_budget_that_cannot_work_is_refused_with_one_that_can(run: Run, talk: None) -> None:
     refused = run("context", "s1", "--budget", 1, "--message", "a question of some length, is it not?")
     assert refused.code == 2
     smallest = int(refused.err.split()[-2])
@@ -322,7 +320,7 @@ def test_a_short_session_is_told_when_memory_begins(run: Run, talk: None, monkey
     assert f"no facts: {begins}" in " ".join(run("facts", "s1").out.split())
 
 
-def test_facts_are_shown_with_their_source_and_as_of_a_message(run: Run, orders: None) -> None:
+def test_facts_are_shown_with_their_source_and_as_of_message(run: Run, orders: None) -> None:
     now = run("facts", ORDERS, "--json").json
     then = run("facts", ORDERS, "--as-of", 20, "--json").json
     assert 0 < len(then) < len(now)
@@ -332,7 +330,7 @@ def test_facts_are_shown_with_their_source_and_as_of_a_message(run: Run, orders:
     assert len(shown) > len(then)
 
 
-def test_facts_are_shown_with_the_words_of_their_message_and_what_replaced_them(run: Run, orders: None) -> None:
+def test_facts_are_shown_with_their_words_and_what_replaced_them(run: Run, orders: None) -> None:
     found = run("facts", ORDERS, "--all", "--json").json
     holding = run("facts", ORDERS, "--json").json
     assert all(fact["successor"] is None for fact in holding)

@@ -30,7 +30,7 @@ async def value_of(memory: Memory, session_id: str = "s", seq: int | None = None
     return [fact.value for fact in facts if (fact.anchor, fact.key) == FACT]
 
 
-async def test_the_next_load_shows_it_and_every_report_says_who_said_so() -> None:
+async def test_the_next_load_shows_it_and_reports_name_the_author() -> None:
     async with agent_memory(scripted()) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
@@ -118,7 +118,7 @@ async def test_it_outlives_what_follows_until_a_message_states_another_value() -
         assert await value_of(memory, fork.session_id) == ["B-77"]
 
 
-async def test_a_value_for_which_its_pin_has_no_room_changes_nothing() -> None:
+async def test_value_for_which_its_pin_has_no_room_changes_nothing() -> None:
     async with agent_memory(scripted(), context={"max_pin_tokens": 40}) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
@@ -129,7 +129,7 @@ async def test_a_value_for_which_its_pin_has_no_room_changes_nothing() -> None:
         assert await memory.pins.list("s", user_id=USER) == (pin,)
 
 
-async def test_a_pin_of_the_fact_follows_and_a_retraction_takes_it_away() -> None:
+async def test_pin_of_fact_follows_and_a_retraction_takes_it_away() -> None:
     async with agent_memory(scripted()) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()

@@ -29,7 +29,7 @@ async def test_an_unknown_session_is_an_empty_one(url: str) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4, 19, 20])
-async def test_at_or_below_the_trigger_everything_is_verbatim_and_nobody_is_asked(url: str, count: int) -> None:
+async def test_up_to_the_trigger_everything_is_verbatim_without_any_call(url: str, count: int) -> None:
     summarizer = scripted()
     async with agent_memory(summarizer, url) as memory:
         await save(memory, "s", talk(count))
@@ -68,7 +68,7 @@ async def test_above_the_trigger_facts_and_narrative_stand_before_the_window(url
     assert context.report.freshness == "fresh"
 
 
-async def test_every_order_number_is_in_the_facts_or_in_the_window(url: str) -> None:
+async def test_every_order_number_is_in_facts_or_in_the_window(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         for start in range(1, 120, 2):
             await save(memory, "s", talk(2, start=start))
@@ -112,7 +112,7 @@ async def test_a_missing_summary_is_made_while_the_load_waits(url: str) -> None:
     assert context.report.freshness == "fresh"
 
 
-async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(url: str) -> None:
+async def test_a_hundred_stale_loads_make_one_call_per_segment(url: str) -> None:
     summarizer = scripted(delay_seconds=0.05)
     async with agent_memory(summarizer, url) as memory:
         await save(memory, "s", talk(32))
@@ -134,7 +134,7 @@ async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(
     assert len(digests) == 1
 
 
-async def test_far_behind_a_load_answers_at_once_and_names_what_it_has_not_read(url: str) -> None:
+async def test_far_behind_a_load_answers_and_names_unread_messages(url: str) -> None:
     summarizer = scripted()
     summarizer.hold()
     async with agent_memory(summarizer, url) as memory:
@@ -163,7 +163,7 @@ async def test_when_the_summarizer_fails_the_load_is_take_last(url: str) -> None
     assert context.report.unread == ((1, 12),)
 
 
-async def test_when_the_summarizer_is_slow_the_load_goes_on_without_it(url: str) -> None:
+async def test_when_summarizer_is_slow_the_load_goes_on_without_it(url: str) -> None:
     summarizer = scripted()
     summarizer.hold()
     async with agent_memory(
@@ -215,7 +215,7 @@ async def test_only_facts_or_only_a_narrative_make_one_block(url: str) -> None:
         assert block.content.startswith(header)
 
 
-async def test_the_callers_own_history_is_used_instead_of_the_stored_one(url: str) -> None:
+async def test_callers_own_history_is_used_instead_of_the_stored_one(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(6))
         own = [Message.user("hello"), Message.assistant("hi")]
@@ -224,7 +224,7 @@ async def test_the_callers_own_history_is_used_instead_of_the_stored_one(url: st
     assert context.report.freshness == "history"
 
 
-async def test_the_callers_own_history_may_be_empty_or_longer_than_a_batch() -> None:
+async def test_callers_own_history_may_be_empty_or_longer_than_batch() -> None:
     async with agent_memory(scripted(), limits={"max_batch_messages": 10}) as memory:
         empty = await memory.load_history("s", history=[], message=Message.user("now"))
         long = await memory.load_history("s", history=talk(40), message=Message.user("now"))
@@ -261,7 +261,7 @@ async def test_switched_on_later_a_long_session_is_caught_up(tmp_path: Path) -> 
     assert "A-0001" in second.messages[0].content
 
 
-async def test_full_mode_reads_everything_before_the_window_again_with_the_existing_facts(url: str) -> None:
+async def test_full_mode_reads_everything_before_window_again_with_existing_facts(url: str) -> None:
     summarizer = scripted()
     async with agent_memory(summarizer, url, summary={"mode": "full"}) as memory:
         await save(memory, "s", talk(32))
@@ -275,7 +275,7 @@ async def test_full_mode_reads_everything_before_the_window_again_with_the_exist
     assert len(context.messages) == 12
 
 
-async def test_a_budget_is_kept_and_named_when_it_is_too_small(url: str) -> None:
+async def test_budget_is_kept_and_named_when_it_is_too_small(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
@@ -311,7 +311,7 @@ async def test_bad_arguments_are_named(arguments: dict[str, object], field: str)
 
 
 @pytest.mark.parametrize("name", ["user_id", "agent_name", "idempotency_key"])
-async def test_what_a_store_cannot_keep_is_refused_at_every_argument_of_a_save(name: str, url: str) -> None:
+async def test_what_a_store_cannot_keep_is_refused_in_every_argument(name: str, url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         for value in ("nul \x00", "surrogate \ud800", ""):
             with pytest.raises(InvalidInputError) as caught:
@@ -329,7 +329,7 @@ async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) ->
     assert context.report.total_tokens <= 400
 
 
-async def test_an_explicit_query_brings_back_what_the_budget_cut_from_a_short_session(url: str) -> None:
+async def test_explicit_query_brings_back_what_budget_cut_from_short_session(url: str) -> None:
     """The store read these messages for the window, which had no room for them."""
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])

@@ -32,7 +32,7 @@ async def shown(memory: Memory, session_id: str, **load: Any) -> str:
     return repr((await memory.load_history(session_id, user_id=USER, **load)).messages)
 
 
-async def test_an_erased_message_leaves_contexts_facts_and_search_at_once_and_what_is_left_is_read_again() -> None:
+async def test_an_erased_message_leaves_at_once_and_others_are_reread() -> None:
     async with agent_memory(scripted()) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
@@ -65,7 +65,7 @@ async def test_until_it_was_read_again_the_report_names_the_range(tmp_path: Path
         assert (await memory.load_history("s", user_id=USER)).report.unread == ()
 
 
-async def test_half_a_pair_takes_the_other_half_out_of_contexts_but_not_out_of_the_log() -> None:
+async def test_half_a_pair_hides_the_other_half_but_keeps_it() -> None:
     call = ToolCall(id="c1", name="look_up", arguments={"order": "A-1"})
     turn = [
         Message.user("where is my order?"),

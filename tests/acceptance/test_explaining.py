@@ -42,7 +42,7 @@ def correcting(messages: Sequence[Message]) -> Extraction:
     return Extraction(facts=tuple(facts), narrative="They talked.")
 
 
-async def test_every_message_and_fact_has_one_outcome_in_contexts_of_every_size(url: str) -> None:
+async def test_every_message_and_fact_has_one_outcome_at_every_size(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(61))
         await memory.withdraw("s", user_id=USER)
@@ -58,7 +58,7 @@ async def test_every_message_and_fact_has_one_outcome_in_contexts_of_every_size(
         assert found.messages[60].reason == "withdrawn"
 
 
-async def test_asking_stores_nothing_and_answers_for_the_context_of_the_next_load(
+async def test_asking_stores_nothing_and_answers_for_context_of_next_load(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with agent_memory(scripted(), url) as memory:
@@ -78,7 +78,7 @@ async def test_asking_stores_nothing_and_answers_for_the_context_of_the_next_loa
         assert len(stored) == 1
 
 
-async def test_a_superseded_and_an_unverified_fact_are_named_with_the_reason(url: str) -> None:
+async def test_superseded_and_an_unverified_fact_are_named_with_the_reason(url: str) -> None:
     async with agent_memory(ScriptedSummarizer(default=correcting), url) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
@@ -140,7 +140,7 @@ async def test_what_is_not_there_is_refused_by_name(url: str) -> None:
         assert refused.value.field == "as_of_seq"
 
 
-async def test_only_the_owner_of_a_session_that_is_there_gets_an_answer(url: str) -> None:
+async def test_only_owner_of_session_that_is_there_gets_an_answer(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(4))
         for ask in (memory.explain, memory.facts.trace):
@@ -154,7 +154,7 @@ async def test_only_the_owner_of_a_session_that_is_there_gets_an_answer(url: str
                 await ask("s", user_id=USER)
 
 
-async def test_what_competed_is_the_memory_as_it_was_when_the_window_moved(url: str) -> None:
+async def test_what_competed_is_memory_as_it_was_when_window_moved(url: str) -> None:
     """The number is corrected in the window: the line with the older one stays until the window moves."""
     async with agent_memory(ScriptedSummarizer(default=correcting), url) as memory:
         await save(memory, "s", [*talk(2), *[Message.user("hello"), Message.assistant("hello")] * 14])

@@ -88,7 +88,7 @@ async def test_a_given_history_needs_no_store() -> None:
 
 
 @pytest.mark.parametrize("session_id", ["", None, 7])
-async def test_a_session_without_a_name_is_refused_and_nobody_is_asked(session_id: Any) -> None:
+async def test_session_without_a_name_is_refused_and_nobody_is_asked(session_id: Any) -> None:
     summarizer = scripted()
     async with memory(summarizer) as container:
         manager = container.conversation_manager()
@@ -115,7 +115,7 @@ async def test_what_was_saved_is_there_turn_after_turn(url: str) -> None:
     assert texts(context.messages) == ["question 1", "answer 1", "question 2", "answer 2"]
 
 
-async def test_ten_messages_of_which_four_are_recent_are_two_blocks_and_four_messages(url: str) -> None:
+async def test_ten_messages_four_recent_are_two_blocks_and_four_messages(url: str) -> None:
     async with memory(scripted(), url, **SMALL) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(10))
@@ -154,7 +154,7 @@ async def test_while_a_segment_waits_its_messages_are_shown_verbatim(url: str) -
     assert all(f"A-{number:04}" in shown for number in range(1, 33, 2))
 
 
-async def test_one_kind_of_memory_is_one_block_and_the_ten_newest(url: str) -> None:
+async def test_one_kind_of_memory_is_one_block_and_ten_newest(url: str) -> None:
     for session_id, answer in (
         ("facts", lambda messages: Extraction(facts=extract(messages).facts)),
         ("narrative", Extraction(narrative="The customer was calm.")),
@@ -168,7 +168,7 @@ async def test_one_kind_of_memory_is_one_block_and_the_ten_newest(url: str) -> N
         assert texts(context.messages[1:]) == texts(talk(10, start=23))
 
 
-async def test_a_hundred_messages_are_no_longer_than_thirty_two_and_none_is_lost(url: str) -> None:
+async def test_a_hundred_messages_shrink_to_thirty_two_without_any_loss(url: str) -> None:
     async with memory(scripted(), url) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(100))
@@ -190,7 +190,7 @@ def extract_totals(messages: Sequence[Message]) -> Extraction:
     return Extraction(facts=(*extract(messages).facts, *totals), narrative="They talked about an order.")
 
 
-async def test_an_updated_fact_is_shown_verbatim_and_replaces_the_old_one_later(url: str) -> None:
+async def test_updated_fact_is_shown_verbatim_and_replaces_old_one_later(url: str) -> None:
     """No call after every save: the correction stands in the window until its segment is read."""
     summarizer = scripted().then(*[extract_totals] * 9)
     async with memory(summarizer, url) as container:
@@ -252,7 +252,7 @@ async def test_a_budget_keeps_the_newest_that_fit(url: str, counter: Any, budget
     assert texts(context.messages) == texts(said[-newest:])
 
 
-async def test_tokens_for_the_answer_the_system_prompt_and_the_tools_are_set_aside(url: str) -> None:
+async def test_tokens_for_answer_system_prompt_and_tools_are_set_aside(url: str) -> None:
     tools = [{"name": "look", "description": "t" * 200}]
     limits = {"max_tokens": 1_000, "reserved_output_tokens": 200}
     async with memory(scripted(), url, context=limits, summary={"enabled": False}) as container:
@@ -302,7 +302,7 @@ async def test_quick_saves_do_not_keep_a_summary_from_being_stored(url: str) -> 
     assert summary.covered_seq == 40
 
 
-async def test_a_job_that_is_cut_off_by_closing_stores_no_summary(tmp_path: Path) -> None:
+async def test_job_that_is_cut_off_by_closing_stores_no_summary(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     summarizer = scripted()
     summarizer.hold()
@@ -336,7 +336,7 @@ async def test_cancelling_work_that_does_not_exist_is_no_error() -> None:
     await workers.cancel(["unknown"])
 
 
-async def test_a_summary_keeps_when_it_was_made_and_tells_when_it_was_updated(url: str) -> None:
+async def test_a_summary_keeps_its_creation_and_its_update_time(url: str) -> None:
     clock = FakeClock()
 
     def configure(container: Container) -> None:
@@ -355,7 +355,7 @@ async def test_a_summary_keeps_when_it_was_made_and_tells_when_it_was_updated(ur
             clock.advance(60)
 
 
-async def test_what_was_deleted_is_purged_after_the_days_of_grace_and_nothing_else(tmp_path: Path) -> None:
+async def test_deleted_sessions_alone_are_purged_after_the_days_of_grace(tmp_path: Path) -> None:
     clock = FakeClock()
     file = tmp_path / "memory.db"
 
@@ -386,7 +386,7 @@ async def words(*parts: str) -> AsyncIterator[str]:
         yield part
 
 
-async def test_after_tools_the_whole_traffic_and_the_streamed_answer_are_saved(url: str) -> None:
+async def test_after_tools_whole_traffic_and_the_streamed_answer_are_saved(url: str) -> None:
     call = ToolCall(id="c1", name="look", arguments={"at": "it"})
     async with memory(scripted(), url) as container:
         manager = container.conversation_manager()
@@ -402,7 +402,7 @@ async def test_after_tools_the_whole_traffic_and_the_streamed_answer_are_saved(u
     ]
 
 
-async def test_what_a_guard_puts_in_place_of_a_streamed_answer_is_saved(url: str) -> None:
+async def test_what_guard_puts_in_place_of_streamed_answer_is_saved(url: str) -> None:
     async with memory(scripted(), url) as container:
         manager = container.conversation_manager()
         async with manager.turn("s", QUESTION, user_id=USER) as turn:
@@ -429,7 +429,7 @@ async def test_of_an_answer_that_a_guard_refuses_nothing_is_saved(url: str) -> N
 # A store that fails: an error of its own kind, never an empty history
 
 
-async def test_a_save_that_the_store_refuses_raises_and_may_be_repeated() -> None:
+async def test_save_that_the_store_refuses_raises_and_may_be_repeated() -> None:
     async with memory_that_fails() as (container, store):
         manager = container.conversation_manager()
         with pytest.raises(StoreUnavailableError):

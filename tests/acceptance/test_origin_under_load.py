@@ -76,7 +76,7 @@ def check(context: Context, count: object) -> None:
     assert context.report.unread == () or context.report.freshness in ("catching_up", "failed", "none", "stale")
 
 
-async def test_loads_at_once_of_a_fresh_session_are_the_same_and_ask_nobody(url: str) -> None:
+async def test_simultaneous_loads_of_a_fresh_session_agree_and_ask_nobody(url: str) -> None:
     summarizer = scripted(delay_seconds=0.01)
     async with agent_memory(summarizer, url) as memory:
         await save(memory, "s", talk(40))
@@ -95,7 +95,7 @@ async def test_loads_at_once_of_a_fresh_session_are_the_same_and_ask_nobody(url:
     assert len(summarizer.calls) == calls
 
 
-async def test_saves_to_five_sessions_at_once_end_in_five_whole_summaries(url: str) -> None:
+async def test_saves_to_five_sessions_at_once_make_five_whole_summaries(url: str) -> None:
     async with agent_memory(scripted(delay_seconds=0.001), url) as memory:
         async with anyio.create_task_group() as group:
             for number in range(20):
@@ -110,7 +110,7 @@ async def test_saves_to_five_sessions_at_once_end_in_five_whole_summaries(url: s
             assert facts == {message.content.split()[-1] for message in stored if message.role == "user"}
 
 
-async def test_saves_over_sessions_of_three_users_keep_lists_and_owners_apart(url: str) -> None:
+async def test_saves_of_three_users_keep_lists_and_owners_apart(url: str) -> None:
     users = ("alice", "bob", "carol")
     owners = dict(zip([f"s{number}" for number in range(12)], cycle(users), strict=False))
     async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
@@ -144,7 +144,7 @@ async def live(memory: Memory, session_id: str) -> None:
         group.start_soon(attempt, save(memory, session_id, talk(2)))
 
 
-async def test_saves_loads_and_a_deletion_in_any_order_end_in_deleted_sessions(url: str) -> None:
+async def test_saves_loads_and_deletion_in_any_order_end_deleted(url: str) -> None:
     async with agent_memory(scripted(delay_seconds=0.002), url) as memory:
         async with anyio.create_task_group() as group:
             for number in range(5):
@@ -173,7 +173,7 @@ async def test_ten_sessions_made_loaded_and_deleted_leave_no_summary(url: str) -
         assert await memory.container.database().read(background_work.list_work, "summarize") == ()
 
 
-async def test_five_saves_and_five_loads_in_turn_while_a_summary_is_being_made(url: str) -> None:
+async def test_five_saves_and_five_loads_pass_while_a_summary_runs(url: str) -> None:
     """However slow the summarizer, a load shows the newest messages."""
     summarizer = scripted()
     summarizer.hold()

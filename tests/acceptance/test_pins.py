@@ -125,7 +125,7 @@ async def test_only_drop_memory_gives_a_pin_up_and_says_so() -> None:
         assert verify(context, count=counter.of, verbatim=hashes_of(pins)) == []
 
 
-async def test_the_beginning_of_the_context_stays_the_same_while_the_window_grows() -> None:
+async def test_beginning_of_context_stays_the_same_while_the_window_grows() -> None:
     async with agent_memory(scripted()) as memory:
         await save(memory, "s", talk(32))
         await memory.drain()
@@ -180,7 +180,7 @@ async def test_plain_messages_can_be_pinned_in_their_role(url: str) -> None:
 
 
 @pytest.mark.parametrize("seq", [3, 4, 7, 9, 10**6])
-async def test_tool_output_and_what_is_no_plain_text_cannot_be_pinned(url: str, seq: int) -> None:
+async def test_tool_output_and_what_is_no_text_cannot_be_pinned(url: str, seq: int) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", conversation())
         with pytest.raises(InvalidInputError) as raised:
@@ -217,7 +217,7 @@ async def test_a_fact_is_pinned_as_its_line(url: str) -> None:
         assert (message.role, message.content) == ("system", kept.text)
 
 
-async def test_a_fact_that_was_corrected_is_pinned_as_it_stands_now(url: str) -> None:
+async def test_fact_that_was_corrected_is_pinned_as_it_stands_now(url: str) -> None:
     """The newest verified form of it; the pin of an older one gives way when the fact is pinned again."""
 
     def said(seq: int, value: str) -> Extraction:
@@ -248,7 +248,7 @@ async def test_a_fact_that_was_corrected_is_pinned_as_it_stands_now(url: str) ->
         (("name", "user"), "no fact has this"),
     ],
 )
-async def test_a_fact_of_a_tool_or_without_evidence_cannot_be_pinned(target: tuple[str, str], problem: str) -> None:
+async def test_fact_of_a_tool_or_without_evidence_cannot_be_pinned(target: tuple[str, str], problem: str) -> None:
     async with agent_memory(found_once()) as memory:
         await save(memory, "s", [*conversation(), *talk(30)])
         await memory.drain()
@@ -358,7 +358,7 @@ async def test_a_withdrawn_message_leaves_the_contexts_of_all_branches(url: str)
             assert texts(context.messages) == texts(talk(2))
 
 
-async def test_a_fork_takes_the_pins_along_and_then_has_its_own(url: str) -> None:
+async def test_fork_takes_the_pins_along_and_then_has_its_own(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(6))
         await pin(memory, 1)
@@ -370,7 +370,7 @@ async def test_a_fork_takes_the_pins_along_and_then_has_its_own(url: str) -> Non
         assert shown(await memory.load_history(fork, user_id=USER)) == ["my order number is A-0001", "noted, entry 2"]
 
 
-async def test_a_pin_that_was_damaged_in_the_database_is_said_and_can_be_made_again(tmp_path: Path) -> None:
+async def test_a_damaged_pin_is_reported_and_can_be_made_again(tmp_path: Path) -> None:
     file = tmp_path / "memory.db"
     async with agent_memory(scripted(), f"sqlite:///{file}") as memory:
         await save(memory, "s", talk(4))

@@ -166,7 +166,7 @@ async def test_nothing_of_it_has_the_say_of_the_system() -> None:
 
 
 @pytest.mark.parametrize("mode", ["ledger", "full"])
-async def test_no_fact_is_drawn_from_it_and_no_summarizer_reads_it(mode: str) -> None:
+async def test_no_fact_comes_from_it_and_no_summarizer_reads_it(mode: str) -> None:
     summarizer = ScriptedSummarizer(default=telling)
     async with agent_memory(summarizer, summary={"mode": mode}) as memory:
         await save(memory, "s", talk(12))
@@ -244,7 +244,7 @@ async def test_a_tight_budget_cuts_it_like_any_narrative() -> None:
         assert all(line.startswith("Sentence number") and line.endswith(" of it.") for line in told)
 
 
-async def test_the_furthest_rules_and_erasing_it_brings_the_older_one_back(url: str) -> None:
+async def test_furthest_rules_and_erasing_it_brings_the_older_one_back(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
@@ -276,7 +276,7 @@ async def test_it_goes_with_any_message_of_which_it_tells(url: str) -> None:
             assert "zyxpatient" not in str(await memory.get_summary(name, user_id=USER))
 
 
-async def test_the_title_goes_with_it_unless_it_is_another_by_now(url: str) -> None:
+async def test_title_goes_with_it_unless_it_is_another_by_now(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         for name, later in (("s", None), ("t", "Another")):
             await save(memory, name, talk(10))
@@ -334,7 +334,7 @@ async def test_an_extraction_that_ran_meanwhile_is_not_made_vain() -> None:
         assert summary.narrative.splitlines()[0] == "The customer wants forty orders."
 
 
-async def test_in_full_mode_it_is_told_at_once_and_the_facts_stay() -> None:
+async def test_full_mode_tells_it_at_once_and_keeps_the_facts() -> None:
     async with agent_memory(scripted(), summary={"mode": "full"}) as memory:
         await save(memory, "s", talk(40))
         before = await load(memory)

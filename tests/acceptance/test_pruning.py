@@ -25,7 +25,7 @@ def with_clock(clock: FakeClock) -> Callable[[Container], None]:
     return lambda container: container.clock.override(providers.Object(clock))
 
 
-async def test_what_is_old_enough_goes_with_what_was_made_of_it_and_the_rest_stays() -> None:
+async def test_what_is_old_goes_whole_and_the_rest_stays() -> None:
     clock = FakeClock()
     async with open_memory(settings(), configure=with_clock(clock)) as memory:
         memory, pruner = memory, memory.container.pruner()

@@ -67,7 +67,7 @@ async def test_a_message_that_names_something_old_brings_it_back(url: str) -> No
 @pytest.mark.parametrize(
     "text", ["Which floor was it?", "Yes please", "Which floor has Bob Carpenter?", "Is A-0081 the newest?"]
 )
-async def test_a_message_that_names_nothing_old_or_what_is_in_view_brings_nothing(url: str, text: str) -> None:
+async def test_naming_nothing_old_or_what_is_in_view_brings_nothing(url: str, text: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await filled(memory)
         assert recalled(await load(memory, text)) == ""
@@ -131,7 +131,7 @@ async def test_a_recall_leaves_no_trace_in_the_next_context(url: str) -> None:
     assert after.report.digest == before.report.digest
 
 
-async def test_a_fork_recalls_what_it_inherits_and_not_what_came_later(url: str) -> None:
+async def test_fork_recalls_what_it_inherits_and_not_what_came_later(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await filled(memory)
         fork = await memory.fork("s", at_seq=50, user_id=USER)
@@ -156,7 +156,7 @@ async def test_nobody_else_may_ask(url: str) -> None:
         assert recalled(await load(memory, "Well?", "Ann Walrus", "other")) == ""
 
 
-async def test_an_index_that_is_away_costs_what_it_would_have_found(url: str) -> None:
+async def test_index_that_is_away_costs_what_it_would_have_found(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await filled(memory)
 
@@ -204,7 +204,7 @@ async def test_what_is_withdrawn_is_found_no_more(url: str) -> None:
         assert not [hit for hit in await memory.recall("s", "A-9999", user_id=USER) if "9999" in hit.text]
 
 
-async def test_a_fork_finds_what_it_shares_however_much_its_parent_says_of_it_later(url: str) -> None:
+async def test_a_fork_finds_shared_messages_whatever_its_parent_says_later(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", [message for n in range(20) for message in said(n)])
         fork = await memory.fork("s", at_seq=31, user_id=USER)
@@ -220,7 +220,7 @@ def said(number: int) -> list[Message]:
 
 
 @pytest.mark.parametrize("method", ["search", "extend"])
-async def test_an_index_of_somebody_else_that_is_broken_costs_neither_a_load_nor_a_summary(method: str) -> None:
+async def test_a_foreign_index_that_fails_costs_no_load_or_summary(method: str) -> None:
     async with agent_memory(scripted()) as memory:
 
         async def broken(*args: Any, **kwargs: Any) -> Any:

@@ -69,7 +69,7 @@ async def knowing(embedder: FakeEmbedder, url: str, **search: Any) -> AsyncGener
         yield memory
 
 
-async def test_what_shares_no_word_comes_back_with_an_embedder_and_not_without(url: str) -> None:
+async def test_what_shares_no_word_comes_back_only_with_an_embedder(url: str) -> None:
     assert not set(terms(QUERY, without=FUNCTION_WORDS)) & {term for each in SAID for term in terms(each.content)}
     for embedder, expected in (("wordllama", [each.content for each in SAID]), ("none", [])):
         async with agent_memory(scripted(), url, search={"enabled": True, "embedder": embedder}) as memory:
@@ -88,7 +88,7 @@ async def test_another_process_recalls_the_same(sqlite_url: str) -> None:
     assert (recalled(after), after.messages) == (["a kitten came", "ok"], before.messages)
 
 
-async def test_a_fork_knows_what_it_shares_and_not_what_came_later_elsewhere(sqlite_url: str) -> None:
+async def test_a_fork_knows_its_shared_part_but_nothing_later_elsewhere(sqlite_url: str) -> None:
     async with knowing(FakeEmbedder(), sqlite_url) as memory:
         await save(memory, "s", [Message.user("a kitten came"), Message.assistant("ok")])
         await save(memory, "s", talk(80, start=3))
@@ -114,7 +114,7 @@ async def test_an_erased_message_means_nothing(sqlite_url: str) -> None:
         assert ("a kitten came" in found, "my pet eats" in found) == (False, True)
 
 
-async def test_a_query_is_embedded_once_and_an_ordinary_load_asks_for_nothing(sqlite_url: str) -> None:
+async def test_query_is_embedded_once_and_ordinary_load_asks_for_nothing(sqlite_url: str) -> None:
     embedder = FakeEmbedder()
     async with knowing(embedder, sqlite_url) as memory:
         await fill(memory, said=[Message.user("a kitten came"), Message.assistant("ok")])
@@ -147,7 +147,7 @@ class Hanging(FakeEmbedder):
         return vectors
 
 
-async def test_an_embedder_that_hangs_costs_what_it_would_have_found_and_is_not_asked_for_ever(
+async def test_an_embedder_that_hangs_costs_its_finds_and_rests(
     sqlite_url: str,
 ) -> None:
     embedder = Hanging()

@@ -121,7 +121,7 @@ async def test_nothing_derived_holds_it_and_the_log_does(tmp_path: Path) -> None
     assert held == {"messages"}
 
 
-async def test_facts_are_verified_in_what_was_read_and_quoted_from_it() -> None:
+async def test_facts_are_verified_in_and_quoted_from_what_was_read() -> None:
     async with agent_memory() as memory:
         await filled(memory)
         traced = await memory.facts.trace("s", user_id=USER, everything=True)
@@ -186,7 +186,7 @@ async def test_a_pinned_message_is_shown_as_it_was_said() -> None:
     assert PLAN[0].content in texts(context.messages)
 
 
-async def test_a_broken_redactor_stops_summaries_and_the_index_but_no_save_and_no_load() -> None:
+async def test_a_broken_redactor_stops_summaries_but_no_save_or_load() -> None:
     redactor, summarizer = Switch(), ScriptedSummarizer()
     redactor.broken = True
     async with agent_memory(redactor=redactor, summarizer=summarizer, background={"max_attempts": 3}) as memory:

@@ -73,7 +73,7 @@ async def test_a_message_inside_a_turn_stands_for_its_turn() -> None:
             assert (await memory.replay("s", seq=seq, user_id=USER)).seq == first
 
 
-async def test_a_fork_replays_what_it_inherits_and_what_it_said_itself(url: str) -> None:
+async def test_fork_replays_what_it_inherits_and_what_it_said_itself(url: str) -> None:
     async with agent_memory(scripted(), url, context=RECORDED) as memory:
         got = await talk(memory, 16)
         at_seq = list(got)[10]
@@ -84,7 +84,7 @@ async def test_a_fork_replays_what_it_inherits_and_what_it_said_itself(url: str)
             assert (replay.is_exact, replay.digest) == (True, context.report.digest)
 
 
-async def test_after_an_erasure_later_turns_are_the_nearest_and_say_what_is_missing(url: str) -> None:
+async def test_after_an_erasure_later_turns_name_what_is_missing(url: str) -> None:
     async with agent_memory(scripted(), url, context=RECORDED) as memory:
         got = await talk(memory, 16)
         gone = list(got)[8]
@@ -99,7 +99,7 @@ async def test_after_an_erasure_later_turns_are_the_nearest_and_say_what_is_miss
         assert "A-1008" not in " ".join(message.content for message in after.messages)
 
 
-async def test_without_records_the_nearest_context_is_made_of_the_messages_before() -> None:
+async def test_without_records_nearest_context_is_made_of_the_messages_before() -> None:
     async with agent_memory(scripted()) as memory:
         got = await talk(memory, 16)
         seq = list(got)[12]
@@ -119,7 +119,7 @@ async def test_only_turns_are_recorded_unless_all_loads_are() -> None:
             assert (await memory.replay("s", seq=3, user_id=USER)).is_exact is exact
 
 
-async def test_what_is_stored_otherwise_than_it_was_shown_is_not_called_exact() -> None:
+async def test_what_is_stored_otherwise_than_shown_is_not_called_exact() -> None:
     async with agent_memory(scripted(), context={"record": "all"}) as memory:
         await memory.save_history("s", ["hello", Message.assistant("hi")], user_id=USER)
         await memory.load_history("s", message=Message.user("what now?", name="Ann"), user_id=USER)

@@ -56,7 +56,7 @@ def test_every_row_has_its_columns() -> None:
     assert [line for line in lines() if line.count("|") != COLUMNS + 1] == []
 
 
-def test_every_row_names_a_test_or_says_why_there_is_none() -> None:
+def test_every_row_names_test_or_says_why_there_is_none() -> None:
     for row in rows():
         assert row.scenario
         assert (row.shown_by == NO_TEST) == (row.tests == []), row

@@ -49,7 +49,7 @@ class TestBeginning:
         assert await conversations.create(BOB, request_key="k") != first
         assert len(await conversations.list(ANN)) == 1
 
-    async def test_a_blank_title_is_none_and_the_first_message_gives_one(self, container: Container) -> None:
+    async def test_blank_title_is_none_and_the_first_message_gives_one(self, container: Container) -> None:
         made = await begin(container, title=" \n ")
         assert made.session.title is None
         await say(container, made.conversation_id, "  Where is my\n order " + "x" * 60, "second")
@@ -60,9 +60,7 @@ class TestBeginning:
         await say(container, made.conversation_id, "third")
         assert (await container.conversations().get(ANN, made.conversation_id)).session.title == "Order 7"
 
-    async def test_what_an_agent_says_for_a_user_gives_a_title_and_nothing_else_of_it(
-        self, container: Container
-    ) -> None:
+    async def test_an_agents_words_for_a_user_give_only_a_title(self, container: Container) -> None:
         made = await begin(container)
         messages = container.shared_messages()
         hidden = [NewMessage(content="internal", visibility="agent"), NewMessage(role="assistant", content="Hi")]
@@ -104,7 +102,7 @@ class TestBeginning:
 
 
 class TestForking:
-    async def test_a_fork_shows_what_stands_before_its_point_and_its_own(self, container: Container) -> None:
+    async def test_fork_shows_what_stands_before_its_point_and_its_own(self, container: Container) -> None:
         root = await begin(container, "one", "two", "three", title="T", agent_name="helper")
         one, two, _ = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(
@@ -136,7 +134,7 @@ class TestForking:
         assert await ask() == await ask()
         assert len(await container.conversations().forks(ANN, root.conversation_id)) == 2
 
-    async def test_only_a_message_of_a_user_that_users_see_is_a_fork_point(self, container: Container) -> None:
+    async def test_only_message_of_user_that_users_see_is_fork_point(self, container: Container) -> None:
         root = await begin(container, "one")
         messages = container.shared_messages()
         said = await messages.append_as_agent(

@@ -231,7 +231,7 @@ class TestContext:
             conversation_id=made.conversation_id, messages=(), parts=(), next_after_message_id=None, tokens=0
         )
 
-    async def test_a_limit_keeps_the_newest_and_no_result_without_its_call(self, container: Container) -> None:
+    async def test_limit_keeps_the_newest_and_no_result_without_its_call(self, container: Container) -> None:
         made = await begin(container, "one", "two")
         call = ToolCall(id="t", name="find")
         batch = [
@@ -346,7 +346,7 @@ class TestAnotherOwnerMeanwhile:
 
 
 class TestOnRecord:
-    async def test_bare_keys_leave_a_record_of_each_write_and_one_of_reads_an_hour(self, tmp_path: Path) -> None:
+    async def test_bare_keys_leave_write_records_and_hourly_read_records(self, tmp_path: Path) -> None:
         clock = FakeClock()
         async with service(f"sqlite:///{tmp_path}/memory.db", clock=clock) as container:
             made = await begin(container, "one")

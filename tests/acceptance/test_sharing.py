@@ -75,9 +75,7 @@ class TestMembers:
             await say(container, key, "y", by=BOB)
         assert await levels_of(container, key) == {"ann": "owner"}
 
-    async def test_a_member_is_added_once_and_an_unknown_one_neither_changed_nor_removed(
-        self, container: Container
-    ) -> None:
+    async def test_a_member_is_added_once_an_unknown_one_not_changed(self, container: Container) -> None:
         key = await shared(container, bob="reader")
         for user_id in ("bob", "ann"):
             with pytest.raises(SharingConflictError) as caught:

@@ -240,7 +240,7 @@ def test_the_application_uses_nothing_that_its_framework_will_drop() -> None:
     assert create_app(Studio(memory=parts, pages=parts, writes=False, evaluations=parts)).routes
 
 
-def test_a_context_says_which_settings_are_not_those_of_the_agent(
+def test_context_says_which_settings_are_not_those_of_the_agent(
     store: Path, start: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
@@ -250,5 +250,5 @@ def test_a_context_says_which_settings_are_not_those_of_the_agent(
     assert "summary.enabled: False here (environment), True for the agent" in page
 
 
-def test_a_context_under_the_settings_of_the_agent_says_nothing_of_them(browser: httpx.Client) -> None:
+def test_context_under_settings_of_the_agent_says_nothing_of_them(browser: httpx.Client) -> None:
     assert "unlike the agent" not in browser.get("/context?id=trip").text

@@ -94,7 +94,7 @@ async def scene(
         yield Scene(container, container.conversation_manager(), container.tiers(), model)
 
 
-async def test_the_context_has_the_compressed_part_the_condensed_part_and_the_recent_messages(url: str) -> None:
+async def test_context_has_compressed_part_condensed_part_and_the_recent_messages(url: str) -> None:
     async with scene(url, auto_summarize=False) as now:
         await now.say(16)
         report = await now.tiers.summarize("s", user_id=USER)
@@ -147,7 +147,7 @@ async def test_an_idle_run_asks_nobody_and_says_so(url: str) -> None:
         assert (await now.load()).report.digest == before.report.digest
 
 
-async def test_an_empty_session_is_left_alone_and_the_report_says_so(url: str) -> None:
+async def test_empty_session_is_left_alone_and_the_report_says_so(url: str) -> None:
     async with scene(url) as now:
         report = await now.tiers.summarize("s", user_id=USER)
         assert (report.skipped_reason, report.before, report.after) == (EMPTY, 0, 0)
@@ -156,7 +156,7 @@ async def test_an_empty_session_is_left_alone_and_the_report_says_so(url: str) -
         assert now.model.condensed == []
 
 
-async def test_a_dry_run_tells_what_would_be_done_and_does_nothing(url: str) -> None:
+async def test_dry_run_tells_what_would_be_done_and_does_nothing(url: str) -> None:
     async with scene(url, auto_summarize=False) as now:
         await now.say(16)
         report = await now.tiers.summarize("s", user_id=USER, dry_run=True)
@@ -354,7 +354,7 @@ async def test_disabled_stays_disabled_and_still_shows_what_there_is(url: str) -
         assert now.stored(await now.load()) == list(range(13, 37))
 
 
-async def test_a_failure_in_the_background_fails_no_save_and_is_tried_again(
+async def test_failure_in_background_fails_no_save_and_is_tried_again(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with scene(url, background={"backoff_seconds": 0.1, "max_backoff_seconds": 0.1}) as now:
@@ -371,7 +371,7 @@ async def test_a_failure_in_the_background_fails_no_save_and_is_tried_again(
                 await anyio.sleep(0.02)
 
 
-async def test_a_fault_of_a_plug_in_takes_nothing_down_and_quotes_nothing(
+async def test_fault_of_plug_in_takes_nothing_down_and_quotes_nothing(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with scene(url) as now:
@@ -398,7 +398,7 @@ async def test_a_worker_does_it_for_processes_that_leave_it(url: str, tmp_path: 
         assert agent.stored(await agent.load()) == [11, 12, 13, 14]
 
 
-async def test_a_worker_does_not_ask_at_once_again_for_what_failed(url: str) -> None:
+async def test_worker_does_not_ask_at_once_again_for_what_failed(url: str) -> None:
     async with scene(url, background={"backoff_seconds": 60}) as now:
         now.model.fail_after(0, SummarizationError("timeout", "no answer"))
         await now.say(14)
@@ -410,7 +410,7 @@ async def test_a_worker_does_not_ask_at_once_again_for_what_failed(url: str) -> 
         assert len(now.model.condensed) == 3
 
 
-async def test_after_an_erasure_what_is_in_view_again_is_summarised_with_the_next_save(url: str) -> None:
+async def test_after_an_erasure_the_next_save_summarises_what_came_back(url: str) -> None:
     async with scene(url) as now:
         await now.say(14)
         await now.manager.drain()
@@ -451,7 +451,7 @@ async def test_two_steps_at_once_store_one(url: str) -> None:
         assert (await now.tiers.stats("s", user_id=USER)).total == 16
 
 
-async def test_a_message_that_arrives_during_a_step_is_kept_out_of_it(url: str) -> None:
+async def test_message_that_arrives_during_step_is_kept_out_of_it(url: str) -> None:
     async with scene(url, auto_summarize=False) as now:
         await now.say(16)
 
@@ -526,7 +526,7 @@ async def test_a_redactor_keeps_its_words_out_of_every_text(url: str) -> None:
         assert any("A-0003" in each.text for each in stats.summaries)
 
 
-async def test_with_another_strategy_nothing_is_summarised_and_the_report_says_why() -> None:
+async def test_with_another_strategy_nothing_is_summarised_and_report_says_why() -> None:
     async with open_container(Settings(store={"url": "memory://"}, tiers=SMALL)) as container:
         await save(container.conversation_manager(), "s", talk(40))
         await container.conversation_manager().drain()
@@ -535,7 +535,7 @@ async def test_with_another_strategy_nothing_is_summarised_and_the_report_says_w
         assert len(await container.conversation_manager().read_messages("s", user_id=USER)) == 40
 
 
-async def test_deleting_is_refused_where_facts_are_drawn_from_what_would_go() -> None:
+async def test_deleting_is_refused_where_facts_depend_on_it() -> None:
     settings = Settings(
         store={"url": "memory://"},
         history={"strategy": "progressive"},

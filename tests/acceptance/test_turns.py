@@ -26,7 +26,7 @@ async def stored(memory: object) -> list[str]:
     return texts(await memory.read_messages("s", user_id=USER))  # type: ignore[attr-defined]
 
 
-async def test_a_turn_that_succeeds_saves_question_traffic_and_answer_as_one_batch() -> None:
+async def test_a_turn_that_succeeds_is_saved_as_one_batch() -> None:
     call = ToolCall(id="c1", name="look", arguments={"at": "it"})
     async with agent_memory(scripted()) as memory:
         async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="turn-1") as turn:
@@ -74,7 +74,7 @@ class TestATurnThatIsLoadedAgain:
                 await memory.load_history("s", user_id=USER, message=QUESTION, traffic=bad)
 
 
-async def test_a_turn_that_fails_saves_the_question_only_and_passes_the_error_on() -> None:
+async def test_turn_that_fails_saves_question_only_and_passes_error_on() -> None:
     async with agent_memory(scripted()) as memory:
         with pytest.raises(ZeroDivisionError):
             async with memory.turn("s", QUESTION, user_id=USER) as turn:
@@ -82,7 +82,7 @@ async def test_a_turn_that_fails_saves_the_question_only_and_passes_the_error_on
         assert await stored(memory) == ["what now?"]
 
 
-async def test_a_turn_that_fails_under_the_longest_key_saves_the_question() -> None:
+async def test_turn_that_fails_under_the_longest_key_saves_the_question() -> None:
     async with agent_memory(scripted()) as memory:
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
@@ -119,7 +119,7 @@ async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
         assert await stored(memory) == ["what now?"]
 
 
-async def test_a_turn_whose_traffic_cannot_be_stored_saves_the_question_only() -> None:
+async def test_turn_whose_traffic_cannot_be_stored_saves_the_question_only() -> None:
     async with agent_memory(scripted()) as memory:
         with pytest.raises(InvalidInputError, match="NUL"):
             async with memory.turn("s", QUESTION, user_id=USER) as turn:
@@ -252,7 +252,7 @@ async def test_an_empty_stream_is_no_answer() -> None:
         assert await stored(memory) == ["what now?"]
 
 
-async def test_inside_a_tool_loop_every_context_fits_and_keeps_its_pairs() -> None:
+async def test_inside_tool_loop_every_context_fits_and_keeps_its_pairs() -> None:
     async with agent_memory(scripted()) as memory:
         counter = memory.container.message_counter()
         await save(memory, "s", talk(60))
@@ -297,7 +297,7 @@ async def test_twenty_turns_at_once_stay_whole() -> None:
     assert all(answer == question.replace("question", "answer") for question, answer in pairs)
 
 
-async def test_the_middleware_gives_the_model_its_memory_and_saves_the_turn() -> None:
+async def test_middleware_gives_the_model_its_memory_and_saves_the_turn() -> None:
     seen: list[int] = []
 
     async def model(call: ModelCall) -> Message:

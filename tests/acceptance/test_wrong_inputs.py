@@ -127,7 +127,7 @@ CALLS: dict[str, tuple[Callable[[Memory], Awaitable[Any]], str]] = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_wrong_call_is_refused_with_the_field_and_the_remedy(name: str) -> None:
+async def test_wrong_call_is_refused_with_the_field_and_the_remedy(name: str) -> None:
     call, told = CALLS[name]
     async with open_memory("memory://") as memory:
         await memory.save_history("trip", ["Hello"])
@@ -148,7 +148,7 @@ async def test_a_wrong_call_is_refused_with_the_field_and_the_remedy(name: str) 
         ({"history": {"strategy": "magic"}}, "hierarchical"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_the_key_and_what_is_allowed(given: dict[str, Any], told: str) -> None:
+def test_wrong_setting_is_refused_with_key_and_what_is_allowed(given: dict[str, Any], told: str) -> None:
     async def opened() -> None:
         async with open_memory(Settings(**given)):
             pass

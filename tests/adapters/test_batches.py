@@ -42,7 +42,7 @@ async def test_what_is_asked_meanwhile_is_done_in_the_next_call() -> None:
     assert await joined.do([7]) == [14]
 
 
-async def test_a_call_has_a_bound_that_one_who_asks_for_more_may_pass() -> None:
+async def test_a_call_has_a_bound_that_larger_requests_may_pass() -> None:
     doubles = Doubles()
     doubles.gate.set()
     joined = Joined(doubles)
@@ -52,7 +52,7 @@ async def test_a_call_has_a_bound_that_one_who_asks_for_more_may_pass() -> None:
     assert [len(call) for call in doubles.calls] == sizes
 
 
-async def test_a_failure_is_that_of_everybody_in_the_call_and_of_no_other() -> None:
+async def test_a_failure_reaches_everybody_in_the_call_and_nobody_else() -> None:
     doubles = Doubles()
     joined = Joined(doubles)
     first = asyncio.create_task(joined.do([1]))

@@ -47,7 +47,7 @@ def test_work_is_done_over_there(loop: asyncio.AbstractEventLoop, call: Call) ->
     assert call(Crossing(loop), where) is loop
 
 
-async def test_on_that_loop_itself_it_is_done_at_once_and_never_blocked() -> None:
+async def test_on_that_loop_it_is_done_at_once_without_blocking() -> None:
     crossing = Crossing(asyncio.get_running_loop())
     assert await crossing.acall(where) is asyncio.get_running_loop()
     with pytest.raises(InvalidInputError, match="async methods"):

@@ -89,7 +89,7 @@ async def test_what_killed_processes_held_is_done_by_the_next_look() -> None:
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
-async def test_a_clock_that_jumps_holds_up_nobodys_lease_for_longer_than_a_lease(jump: int) -> None:
+async def test_a_jumping_clock_holds_up_nobodys_lease_beyond_one_lease(jump: int) -> None:
     """The process that holds the lease dies; the clock goes wrong, before or after that."""
     clock = FakeClock()
     async with memory(clock) as container:
@@ -103,7 +103,7 @@ async def test_a_clock_that_jumps_holds_up_nobodys_lease_for_longer_than_a_lease
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
-async def test_a_clock_that_jumps_puts_nothing_off_for_longer_than_a_pause(jump: int) -> None:
+async def test_clock_that_jumps_puts_nothing_off_for_longer_than_pause(jump: int) -> None:
     clock, summarizer = FakeClock(), scripted().then(SummarizationError("unavailable", "no answer"))
     async with memory(clock, summarizer=summarizer) as container:
         await save(container.conversation_manager(), "s", talk(30))
@@ -114,7 +114,7 @@ async def test_a_clock_that_jumps_puts_nothing_off_for_longer_than_a_pause(jump:
         assert await covered(container, "s") == 30
 
 
-async def test_a_lease_that_is_held_through_a_jump_is_lost_without_harm() -> None:
+async def test_lease_that_is_held_through_jump_is_lost_without_harm() -> None:
     """Another process takes the work over; what the first one brings is refused, and nothing is read in vain twice."""
     clock, slow = FakeClock(), scripted()
     slow.hold()
@@ -134,7 +134,7 @@ async def test_a_lease_that_is_held_through_a_jump_is_lost_without_harm() -> Non
 # -- what is deleted ---------------------------------------------------------------------------------------------------
 
 
-async def test_of_a_deleted_conversation_no_row_stays_but_that_it_was(tmp_path: Path) -> None:
+async def test_of_deleted_conversation_no_row_stays_but_that_it_was(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     sections: dict[str, Any] = {"search": {"enabled": True}, "background": {"close_grace_seconds": 0}}
     async with open_container(settings(f"sqlite:///{path}", **sections)) as container:
@@ -307,7 +307,7 @@ async def delete_for_a_caller(container: Container) -> None:
 
 
 @pytest.mark.parametrize("deletes", [delete_one, prune, delete_for_a_caller])
-async def test_a_deletion_that_was_cut_off_goes_on_in_another_process(
+async def test_deletion_that_was_cut_off_goes_on_in_another_process(
     tmp_path: Path, deletes: Callable[[Container], Awaitable[None]]
 ) -> None:
     """Cut off between the log and what is kept elsewhere, whoever deletes; a fork goes with its root."""
@@ -353,7 +353,7 @@ async def test_a_deletion_that_ended_leaves_nothing_to_do(parts: tuple[Elsewhere
         assert all(part.forgotten == {"s"} for part in parts)
 
 
-async def test_what_is_kept_elsewhere_goes_when_the_grace_time_is_over() -> None:
+async def test_what_is_kept_elsewhere_goes_when_grace_time_is_over() -> None:
     clock, elsewhere = FakeClock(), Elsewhere()
     async with memory(clock, store={"delete_grace_days": 1}, kept_elsewhere=(elsewhere,)) as container:
         await save(container.conversation_manager(), "s", talk(4))
@@ -417,7 +417,7 @@ async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 6, 7, 8])
-async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int) -> None:
+async def test_an_interrupted_erasure_of_a_user_goes_on_by_itself(at: int) -> None:
     clock = FakeClock()
     steps = {"forget_user", "delete", "erase_group", "owned_groups", "drop_work", "_merge"}
     database = FaultyDatabase(memory_database(), at=at, mode="before", operations=steps)
@@ -437,7 +437,7 @@ async def test_the_erasure_of_a_user_that_was_cut_off_goes_on_by_itself(at: int)
         assert await container.background_work().run_once() == 0
 
 
-async def test_what_was_deleted_is_removed_when_its_grace_time_is_over() -> None:
+async def test_what_was_deleted_is_removed_after_its_grace_time() -> None:
     clock = FakeClock()
 
     def configure(container: Container) -> None:

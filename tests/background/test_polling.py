@@ -56,7 +56,7 @@ async def left(container: Container, session_id: str, kinds: Sequence[str]) -> M
     return {state.kind: state.due_at for state in states if state is not None and state.due_at is not None}
 
 
-async def test_an_expired_lease_of_any_kind_is_found_by_the_next_look() -> None:
+async def test_expired_lease_of_any_kind_is_found_by_next_look() -> None:
     clock = FakeClock()
     async with polling(clock, scripted()) as container:
         await save_unseen(container, "s", work_every=None)

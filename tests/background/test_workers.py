@@ -65,7 +65,7 @@ async def test_saves_that_come_while_a_job_runs_coalesce_behind_it() -> None:
     assert [call.seqs[0] for call in summarizer.calls] == [1, 11, 21, 31, 41, 51]
 
 
-async def test_sessions_are_worked_on_side_by_side_up_to_the_limit() -> None:
+async def test_sessions_are_worked_on_side_by_side_up_to_limit() -> None:
     summarizer = scripted()
     summarizer.hold()
     async with memory(summarizer, background={"max_concurrent_sessions": 3}) as container:
@@ -128,7 +128,7 @@ async def test_saves_and_loads_leave_parked_work_alone() -> None:
 
 @pytest.mark.parametrize("mode", ["ledger", "full"])
 @pytest.mark.parametrize("reason", sorted(ANSWERED))
-async def test_answers_of_no_use_are_asked_for_twice_and_then_done_without_a_model(mode: str, reason: str) -> None:
+async def test_useless_answers_are_retried_once_then_replaced_without_a_model(mode: str, reason: str) -> None:
     summarizer = ScriptedSummarizer(default=SummarizationError(reason, "no answer"))
     background = {"backoff_seconds": 0.001, "max_backoff_seconds": 60}
     messages = [Message.user("My order number is 48213."), Message.assistant("Noted."), *talk(28, start=3)]
@@ -146,7 +146,7 @@ async def test_answers_of_no_use_are_asked_for_twice_and_then_done_without_a_mod
     assert [call.seqs[0] for call in summarizer.calls[:2]] == [1, 1]
 
 
-async def test_parked_work_is_tried_once_more_when_the_session_is_used_after_the_longest_pause() -> None:
+async def test_parked_work_is_tried_again_after_the_longest_pause() -> None:
     """Whether it failed for a reason that has gone is known by trying only: also of what another process gave up."""
     summarizer = ScriptedSummarizer(default=DOWN)
     background = {"max_attempts": 2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.2}
@@ -195,7 +195,7 @@ async def test_the_breaker_spares_a_provider_that_is_down() -> None:
     assert context.report.strategy == "take_last"
 
 
-async def test_after_a_while_the_breaker_lets_one_trial_through_and_work_goes_on() -> None:
+async def test_the_breaker_lets_one_trial_through_and_work_goes_on() -> None:
     summarizer = scripted().then(*[DOWN] * 2)
     async with memory(
         summarizer,
@@ -301,7 +301,7 @@ async def test_a_message_withdrawn_while_it_is_read_leaves_no_trace() -> None:
     assert "A-0001" in {fact.value for fact in facts}
 
 
-async def test_a_withdrawn_message_takes_its_facts_with_it_and_the_segment_is_read_again() -> None:
+async def test_withdrawn_message_loses_its_facts_and_its_segment_is_reread() -> None:
     summarizer = scripted()
     async with memory(summarizer) as container:
         manager = container.conversation_manager()
@@ -322,9 +322,7 @@ async def test_a_withdrawn_message_takes_its_facts_with_it_and_the_segment_is_re
 
 
 @pytest.mark.parametrize("then", ["full", "ledger"])
-async def test_a_covered_message_withdrawn_in_full_mode_is_forgotten_and_the_others_are_read_again(
-    tmp_path: Path, then: str
-) -> None:
+async def test_in_full_mode_a_withdrawn_message_makes_the_rest_reread(tmp_path: Path, then: str) -> None:
     """Also by whoever goes on in the other mode: what was covered without segments is in no ledger."""
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     full = {"mode": "full", "trigger_message_count": 4, "recent_message_count": 1}
@@ -347,7 +345,7 @@ async def test_a_covered_message_withdrawn_in_full_mode_is_forgotten_and_the_oth
     assert (summary.stale_ranges, summary.covered_seq) == ((), 11)
 
 
-async def test_a_fork_takes_over_the_facts_before_it_without_a_call() -> None:
+async def test_fork_takes_over_the_facts_before_it_without_a_call() -> None:
     summarizer = scripted()
     async with memory(summarizer) as container:
         manager = container.conversation_manager()
@@ -379,7 +377,7 @@ async def test_inherited_messages_are_sealed_once_under_their_owner() -> None:
     assert read == sorted(set(read))
 
 
-async def test_a_fork_inside_a_turn_seals_what_its_owner_cut_elsewhere(tmp_path: Path) -> None:
+async def test_fork_inside_a_turn_seals_what_its_owner_cut_elsewhere(tmp_path: Path) -> None:
     """The user speaks where the root's agent went on working: there the branch has a border that the root has not."""
     summarizer = scripted()
     work = [
@@ -406,7 +404,7 @@ async def test_a_fork_inside_a_turn_seals_what_its_owner_cut_elsewhere(tmp_path:
 
 
 @pytest.mark.parametrize("fails", [True, False])
-async def test_a_fork_leaves_what_it_did_not_do_for_its_owner_to_be_done(fails: bool) -> None:
+async def test_a_fork_leaves_undone_work_to_its_owner(fails: bool) -> None:
     """The fork needs the segments before it only, or failed: the root's other segments stay due."""
     summarizer = scripted().then(*[DOWN] * fails)
     patient = {"backoff_seconds": 60, "max_backoff_seconds": 60}
@@ -447,7 +445,7 @@ async def test_who_is_cancelled_while_claiming_gives_the_lease_back() -> None:
     assert state.lease_until == 0
 
 
-async def test_what_is_saved_while_work_is_handed_back_is_not_forgotten() -> None:
+async def test_what_is_saved_while_work_is_released_is_not_forgotten() -> None:
     class SavingStore(SqlSummaryStore):
         """Saves more at the moment when its worker has found nothing left to do."""
 
@@ -489,7 +487,7 @@ async def test_text_of_messages_and_facts_stays_out_of_the_logs(
     assert all("A-00" not in str(vars(record)) for record in caplog.records)
 
 
-async def test_a_worker_finds_what_was_saved_while_summaries_were_switched_off(tmp_path: Path) -> None:
+async def test_worker_finds_what_was_saved_while_summaries_were_switched_off(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     async with memory(scripted(), url, summary={"enabled": False}) as container:
         await save(container.conversation_manager(), "s", talk(40))
@@ -501,7 +499,7 @@ async def test_a_worker_finds_what_was_saved_while_summaries_were_switched_off(t
     assert summary.covered_seq == 40
 
 
-async def test_a_worker_that_has_nothing_to_do_with_summaries_is_done_with_them(tmp_path: Path) -> None:
+async def test_a_worker_without_summary_work_is_done_with_them(tmp_path: Path) -> None:
     """Work stays due, for whoever switches summaries on. `worker --once` asks until nothing is done any more."""
     async with memory(scripted(), f"sqlite:///{tmp_path / 'memory.db'}", summary={"enabled": False}) as container:
         await save(container.conversation_manager(), "s", talk(40))
@@ -522,7 +520,7 @@ async def test_a_process_without_workers_announces_what_another_is_to_do(tmp_pat
         assert (await manager.load_history(fork.session_id, user_id=USER)).report.freshness == "fresh"
 
 
-async def test_what_is_asked_for_by_name_is_done_by_a_process_without_workers() -> None:
+async def test_what_is_asked_by_name_needs_no_workers() -> None:
     """In the task of the caller, under the same lease: what came between is not done twice."""
     summarizer = scripted()
     async with memory(summarizer, background={"enabled": False}) as container:
@@ -558,7 +556,7 @@ async def test_who_asks_by_name_is_told_what_failed(enabled: bool) -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-async def test_who_asks_by_name_is_told_that_the_store_is_away(enabled: bool) -> None:
+async def test_who_asks_by_name_is_told_that_store_is_away(enabled: bool) -> None:
     database = FaultyDatabase(memory_database(), at=1, mode="before", for_ever=True, operations={"claim"})
 
     def configure(container: Container) -> None:
@@ -576,7 +574,7 @@ async def test_who_asks_by_name_is_told_that_the_store_is_away(enabled: bool) ->
     assert summary.covered_seq == 40
 
 
-async def test_who_asks_by_name_waits_for_another_process_no_longer_than_he_says(tmp_path: Path) -> None:
+async def test_who_asks_by_name_waits_only_as_long_as_given(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     slow = scripted()
     slow.hold()

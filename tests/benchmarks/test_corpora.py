@@ -121,7 +121,7 @@ def test_finished_orders_of_one_item_become_probes(build: Any) -> None:
             assert find(probe, [message_unit(line.messages[position]) for position in probe.evidence]) == 0
 
 
-def test_the_same_files_give_the_same_bytes_with_times_that_go_forward(build: Any, tmp_path: Path) -> None:
+def test_same_files_give_same_bytes_with_times_that_go_forward(build: Any, tmp_path: Path) -> None:
     made: list[bytes] = []
     for options in ((), (), ("--seed", "1")):
         _, (line,) = build("taskmaster", [order(1, "Tea"), order(2, "Tea")], "--per-session", "2", *options)

@@ -151,7 +151,7 @@ async def test_our_adapter_keeps_what_it_is_given(tmp_path: Path) -> None:
 # -- interleaving -------------------------------------------------------------------------------------------------
 
 
-async def test_each_call_is_timed_alone_and_warm_ups_are_not_counted() -> None:
+async def test_each_call_is_timed_alone_and_warm_ups_are_ignored() -> None:
     clock = SteppingClock()
     calls = {"fast": clock.call(10), "slow": clock.call(1000)}
     effort = TINY._replace(most_calls=5)
@@ -160,7 +160,7 @@ async def test_each_call_is_timed_alone_and_warm_ups_are_not_counted() -> None:
     assert clock.now == (WARM_UP + 5) * (10 + 1000 + 2 * 7)
 
 
-async def test_who_has_used_up_its_time_stops_and_the_others_go_on() -> None:
+async def test_a_peer_out_of_time_stops_and_others_go_on() -> None:
     clock = SteppingClock()
     calls = {"fast": clock.call(1), "slow": clock.call(2_000_000_000)}
     effort = Effort(sizes=(), most_calls=9, least_calls=3, seconds=1.0, rounds=0, round_seconds=0)
@@ -253,7 +253,7 @@ def row(contender: str, ratio: float, **changes: Any) -> Row:
     return replace(made, **changes)
 
 
-def test_the_table_has_ours_first_then_the_best_peers_with_goals_and_verdicts() -> None:
+def test_the_table_lists_ours_then_the_best_peers_with_verdicts() -> None:
     rows = [
         row(OURS, 1.0),
         row(OURS, 1.0, median_us=120.0),

@@ -70,7 +70,7 @@ def test_names_never_become_elements() -> None:
     assert "&lt;script&gt;" in page
 
 
-def test_the_table_tells_what_is_known_and_strikes_what_is_not() -> None:
+def test_table_tells_what_is_known_and_strikes_what_is_not() -> None:
     full, sparse = shown(FULL), shown(SPARSE)
     assert "load_last_20: from 100 to 100,000 messages the median grows 1.50 times" in full
     assert "a call of the driver that does nothing: 25 us" in full

@@ -78,7 +78,7 @@ def test_no_name_becomes_markup(field: str, name: str) -> None:
     assert not set(page) & set("\x00\x1b\u202e")
 
 
-def test_every_file_and_way_has_a_plot_with_words_for_it_and_a_table_under_it() -> None:
+def test_every_file_and_way_has_a_described_plot_and_table() -> None:
     rows = [
         result(file=file, variant=variant, questions=questions)
         for file in ("a", "b")

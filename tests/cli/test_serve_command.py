@@ -100,7 +100,7 @@ def test_a_store_that_is_no_database_is_refused(
     assert refusal(capsys, "--store", PLAIN).startswith(f"error: {told}")
 
 
-def test_a_store_in_memory_is_served_as_long_as_the_process_runs(tmp_path: Path) -> None:
+def test_store_in_memory_is_served_as_long_as_process_runs(tmp_path: Path) -> None:
     with service("memory://", tmp_path) as running:
         with running.client("ann") as ann:
             created = ann.post("/v1/user/conversations", json={"title": "Short-lived"})
@@ -149,7 +149,7 @@ def test_a_grace_that_is_too_short_is_refused(
     assert line.startswith("error: http.shutdown_grace_seconds: must be at least 7")
 
 
-def test_deleted_conversations_wait_and_summaries_are_on_unless_settings_say_otherwise(tmp_path: Path) -> None:
+def test_deletions_wait_and_summaries_are_on_unless_settings_say_otherwise(tmp_path: Path) -> None:
     invocation = Invocation(store=f"sqlite:///{tmp_path}/memory.db", user_id=None, as_json=False)
     usual = service_settings(invocation, None, None)
     assert (usual.store.delete_grace_days, usual.http.port) == (30, 8080)
@@ -165,7 +165,7 @@ def test_deleted_conversations_wait_and_summaries_are_on_unless_settings_say_oth
 
 
 @pytest.mark.slow
-def test_every_request_is_a_line_of_json_that_tells_nothing_that_was_sent(tmp_path: Path) -> None:
+def test_every_request_is_a_json_line_without_what_was_sent(tmp_path: Path) -> None:
     metrics = {"REACTOR_MEMORY_HTTP__METRICS_PORT": "0"}
     with service(f"sqlite:///{tmp_path}/canary-of-store.db", tmp_path, **metrics) as running:
         created = speak_of_canaries(running)

@@ -24,7 +24,7 @@ def raised() -> None:
         raise ValueError("canary: what somebody said") from error
 
 
-def test_a_line_is_an_object_with_the_fields_of_the_record() -> None:
+def test_line_is_an_object_with_the_fields_of_the_record() -> None:
     entry = json.loads(line("reactor_memory.background", "summary work %s", "parked", session_id="s-1", attempts=5))
     assert entry.pop("time").endswith("+00:00")
     assert entry == {

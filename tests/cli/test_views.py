@@ -63,7 +63,7 @@ def log_record(*, failed: bool) -> logging.LogRecord:
     return record
 
 
-def test_a_log_line_has_its_fields_and_tracebacks_only_when_verbose() -> None:
+def test_log_line_has_its_fields_and_tracebacks_only_when_verbose() -> None:
     quiet = LogLine(verbose=False).format(log_record(failed=True))
     assert quiet.endswith(" WARNING work failed session_id=s1")
     assert "ValueError: broken" in LogLine(verbose=True).format(log_record(failed=True))

@@ -139,7 +139,7 @@ async def test_what_may_pass_is_repeated_as_the_same_request(failure: httpx2.Res
     assert len({request.content for request in service.requests}) == 1
 
 
-async def test_every_post_has_a_key_of_its_own_unless_one_is_given() -> None:
+async def test_every_post_has_its_own_key_unless_one_is_given() -> None:
     service = Service(answers(CONVERSATION, 201))
     async with service.client() as client:
         await client.create_conversation()
@@ -186,7 +186,7 @@ def test_waits_grow_at_random_and_have_an_end() -> None:
     assert retries.wait(2, None, lambda: 0.25) == 0.5
 
 
-def test_a_service_is_left_alone_as_long_as_it_asks_for() -> None:
+def test_service_is_left_alone_as_long_as_it_asks_for() -> None:
     retries = Retries(first_seconds=1.0, longest_seconds=10.0)
     assert retries.wait(1, 7.0, lambda: 0.5) == 7.5
     assert retries.wait(1, 10.5, lambda: 0.0) is None

@@ -99,7 +99,7 @@ async def test_a_cut_connection_is_opened_where_it_was_cut(fault: Exception | No
     assert [seen for seen, _ in service.positions] == [None, "r-1.2", "r-1.2", "r-1.2"]
 
 
-async def test_a_service_that_cuts_often_is_followed_as_long_as_it_answers() -> None:
+async def test_a_service_that_cuts_often_is_followed_while_it_answers() -> None:
     service = Service(*(stream(told("running")) for _ in range(MANY)), stream(told("stopped")))
     _, following = await follow(service)
     assert following.response is not None

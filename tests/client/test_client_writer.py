@@ -90,7 +90,7 @@ async def test_everything_that_is_written_is_posted_in_order() -> None:
     assert writer.response == service.response
 
 
-async def test_tokens_that_come_while_a_piece_is_posted_become_one_piece() -> None:
+async def test_tokens_that_come_while_piece_is_posted_become_one_piece() -> None:
     service = Responses()
     service.gate = anyio.Event()
     async with ResponseWriter(service, "c-1") as writer:
@@ -176,7 +176,7 @@ async def test_who_is_superseded_is_told_and_ends_nothing() -> None:
     assert service.response.state == "running"
 
 
-async def test_a_failure_is_raised_at_the_end_if_nobody_wrote_since() -> None:
+async def test_failure_is_raised_at_the_end_if_nobody_wrote_since() -> None:
     service = Responses()
     service.failure = StoreUnavailableError("gone")
     with pytest.raises(StoreUnavailableError):

@@ -166,7 +166,7 @@ async def test_cancelled_at_any_await_an_operation_leaves_nothing_behind(
         await check_database(url, connections=POOL_SIZE)
 
 
-async def test_cancelled_at_any_await_of_its_life_a_container_is_closed(url: str, way: Way) -> None:
+async def test_cancelled_at_any_await_of_its_life_container_is_closed(url: str, way: Way) -> None:
     tasks, threads = asyncio.all_tasks(), set(threading.enumerate())
 
     async def live(session_id: str) -> None:

@@ -223,7 +223,7 @@ async def test_a_load_does_without_the_layout_that_it_cannot_store() -> None:
     check_context(agent.contexts[0])
 
 
-async def test_a_load_does_not_wait_for_the_writer_of_another_process(tmp_path: Path) -> None:
+async def test_load_does_not_wait_for_the_writer_of_another_process(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     async with memory(scripted(), f"sqlite:///{path}", store={"timeout_seconds": 60}) as container:
         manager = container.conversation_manager()

@@ -152,7 +152,7 @@ class Reads:
         return [database._inline.connection, database._reader.session.connection]
 
 
-async def test_after_a_slow_read_others_go_to_the_thread_for_a_while(reads: Reads) -> None:
+async def test_after_slow_read_others_go_to_thread_for_a_while(reads: Reads) -> None:
     assert await reads.is_inline()
     assert await reads.is_inline(takes=2.0)
     assert not await reads.is_inline()

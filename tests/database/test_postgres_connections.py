@@ -182,7 +182,7 @@ async def test_the_server_itself_ends_what_takes_too_long(postgres_dsn: str) -> 
     await database.close()
 
 
-async def test_a_call_with_more_time_gets_it_from_the_server_too(store: SqlStore) -> None:
+async def test_call_with_more_time_gets_it_from_the_server_too(store: SqlStore) -> None:
     limits: list[str] = []
 
     async def note(connection: Any) -> None:

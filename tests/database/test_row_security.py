@@ -170,7 +170,7 @@ class TestConversations:
         async with connected(fenced_postgres_dsn) as connection:
             assert await connection.fetchval("SELECT count(*) FROM messages") == 3
 
-    async def test_a_query_of_the_store_that_forgets_its_group_stays_harmless(
+    async def test_query_of_the_store_that_forgets_its_group_stays_harmless(
         self, shared: SqlStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As after a slip of the pen: the statement reads whatever it may."""

@@ -137,7 +137,7 @@ class TestConnections:
         assert await ask(writer_of(store), "PRAGMA journal_mode") == "wal"
         assert await ask(writer_of(store), "PRAGMA synchronous") == 2
 
-    async def test_appends_and_segments_wait_for_the_disk_and_leases_do_not(self, store: SqlStore) -> None:
+    async def test_appends_and_segments_wait_for_disk_and_leases_do_not(self, store: SqlStore) -> None:
         levels = levels_of_commits(store)
         await append_messages(store, "s", numbered(10))
         lease = await store.summaries.claim("s", SUMMARIZE, now=0, lease_microseconds=10**9)
@@ -165,7 +165,7 @@ class TestConnections:
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             await ask(reader_of(store), "DELETE FROM messages RETURNING seq")
 
-    async def test_the_private_call_that_we_rely_on_runs_a_function_on_the_thread(self, store: SqlStore) -> None:
+    async def test_private_call_that_we_rely_on_runs_function_on_thread(self, store: SqlStore) -> None:
         assert isinstance(aiosqlite.Connection(lambda: sqlite3.connect(":memory:"), 1)._tx, SimpleQueue)
         threads = [
             await run_on_thread(each, lambda _: threading.get_ident()) for each in (writer_of(store), reader_of(store))
@@ -211,7 +211,7 @@ class TestConnections:
                 break
         assert at > 1
 
-    def test_a_loop_that_is_closed_while_calls_run_leaves_no_connection_open(self, tmp_path: Path) -> None:
+    def test_a_loop_closed_during_calls_leaves_no_connection_open(self, tmp_path: Path) -> None:
         store = sqlite_store(tmp_path / "memory.db")
         opened: list[sqlite3.Connection] = []
         begun, go_on = threading.Event(), threading.Event()
@@ -565,7 +565,7 @@ class TestReadingTheWindow:
 
 
 class TestInlineLoads:
-    async def test_a_context_is_read_on_the_thread_of_the_event_loop(self, tmp_path: Path) -> None:
+    async def test_context_is_read_on_the_thread_of_the_event_loop(self, tmp_path: Path) -> None:
         async with inline_store(tmp_path) as store:
             await append_messages(store, "s", numbered(3))
             threads: list[int] = []

@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_bytes_in_every_process(hash_seed: str) -> 
     assert hashlib.sha256(made.stdout).digest() == hashlib.sha256(here).digest()
 
 
-def test_another_seed_gives_other_sessions_and_more_of_them_change_none(sessions: list[LabelledSession]) -> None:
+def test_another_seed_gives_other_sessions_and_more_change_none(sessions: list[LabelledSession]) -> None:
     assert next(generate_sessions(1, seed=5)).messages != sessions[0].messages
     assert list(generate_sessions(2, seed=4)) == sessions[:2]
 

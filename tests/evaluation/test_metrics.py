@@ -34,7 +34,7 @@ def test_whole_messages_count_with_their_overhead() -> None:
     assert shared([HELLO, Message.assistant("hi")], [HELLO, Message.assistant("hi"), Message.user("more")]) == 12 + 11
 
 
-def test_a_message_that_was_saved_since_is_the_same_to_the_model() -> None:
+def test_message_that_was_saved_since_is_same_to_the_model() -> None:
     assert shared([HELLO], [Message.user("hello there", seq=7, message_id="m7", created_at=5), HELLO]) == 12
 
 

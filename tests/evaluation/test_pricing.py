@@ -12,7 +12,7 @@ SMALL = Price(cached_input=0.1, input=1.0, output=4.0)
 LARGE = Price(cached_input=1.0, input=10.0, output=40.0)
 
 
-def test_the_cached_part_the_rest_and_the_answer_have_their_prices() -> None:
+def test_cached_part_the_rest_and_the_answer_have_their_prices() -> None:
     traffic = Traffic(input_tokens=3_000_000, cached_tokens=2_000_000, output_tokens=500_000)
     assert cost_of_turns(traffic, SMALL) == pytest.approx(2 * 0.1 + 1 * 1.0 + 0.5 * 4.0)
 

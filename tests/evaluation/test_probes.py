@@ -78,7 +78,7 @@ def test_forms_that_are_easily_taken_for_each_other(anchor: str, value: str, uni
     assert (find(probe, [unit]) is not None) is is_held
 
 
-def test_a_line_of_four_hundred_characters_is_a_unit_and_a_longer_one_is_not() -> None:
+def test_four_hundred_characters_are_a_unit_and_more_are_not() -> None:
     line = "order 13087: Latte".ljust(400, ".")
     assert len(line) == 400
     for part in ("facts", "narrative"):
@@ -86,7 +86,7 @@ def test_a_line_of_four_hundred_characters_is_a_unit_and_a_longer_one_is_not() -
         assert find(LATTE, context_units(context_of((part, Message.system(line + "."))))) is None
 
 
-def test_lines_of_a_block_are_not_read_together_and_messages_neither() -> None:
+def test_lines_of_block_are_not_read_together_and_messages_neither() -> None:
     block = context_of(("narrative", Message.system("Summary:\norder 13087\nLatte")))
     turn = context_of(("window", Message.user("order 13087")), ("window", Message.assistant("a Latte")))
     assert find(LATTE, context_units(block)) is None
@@ -97,7 +97,7 @@ def test_a_recalled_message_is_a_unit_as_a_whole() -> None:
     assert find(LATTE, context_units(context_of(("recalled", Message.user("order 13087:\nLatte"))))) == 0
 
 
-def test_the_names_and_the_text_of_calls_are_searched_as_json() -> None:
+def test_names_and_the_text_of_calls_are_searched_as_json() -> None:
     text = ToolCall(id="c1", name="order_13087", arguments='{"drink": "Latte"}')
     assert find(LATTE, [message_unit(Message.assistant(tool_calls=[text]))]) is None
     named = ToolCall(id="c1", name="order", arguments={"id": 13087, "of": [{"drink": "Caffè Latte"}]})
@@ -114,7 +114,7 @@ def test_forms_with_signs_at_their_ends_are_found() -> None:
     assert find(price, ["a mocha is $5.201"]) is None
 
 
-def test_the_lines_of_a_memory_block_are_units_and_so_are_whole_messages() -> None:
+def test_memory_block_lines_are_units_and_so_are_whole_messages() -> None:
     block = Message.system("Conversation Facts:\norder 13087: Mocha\norder 2: Latte")
     context = context_of(("facts", block), ("window", Message.user("order 13087\nis a Latte")))
     assert find(LATTE, context_units(context)) == 3

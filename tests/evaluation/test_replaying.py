@@ -89,7 +89,7 @@ async def test_delays_in_the_background_change_no_byte(
     assert {outcome.violations for outcome in quick} == {0}
 
 
-async def test_a_rolling_summary_stays_in_its_share_and_leaves_no_hole(settings_of: Callable[[str], Settings]) -> None:
+async def test_rolling_summary_stays_in_its_share_and_leaves_no_hole(settings_of: Callable[[str], Settings]) -> None:
     kept: list[FinalContext] = []
     budget = 600
     settings = Settings(store=settings_of("rolling").store, **sections_of("rolling", [budget]))
@@ -107,7 +107,7 @@ async def test_a_rolling_summary_stays_in_its_share_and_leaves_no_hole(settings_
         assert report.tokens["window"] > 0
 
 
-async def test_a_rolling_summary_is_written_by_the_summarizer_of_the_settings(
+async def test_rolling_summary_is_written_by_the_summarizer_of_the_settings(
     settings_of: Callable[[str], Settings],
 ) -> None:
     read: list[Sequence[Message]] = []
@@ -180,7 +180,7 @@ async def test_with_questions_every_probe_has_a_context_of_its_own(settings_of: 
         assert final.context.messages[-1].content == final.probe.question
 
 
-async def test_take_last_is_limited_by_the_budget_alone_and_full_context_by_nothing(
+async def test_only_the_budget_limits_take_last_and_nothing_full_context(
     settings_of: Callable[[str], Settings],
 ) -> None:
     kept: list[FinalContext] = []

@@ -31,7 +31,7 @@ async def summarized(*messages: Message, max_tokens: int = 1000) -> list[str]:
 
 
 @pytest.mark.parametrize("budget", [1000, 8000])
-def test_the_parts_of_a_budget_leave_room_for_the_message_to_come(budget: int) -> None:
+def test_parts_of_budget_leave_room_for_the_message_to_come(budget: int) -> None:
     limits = RollingLimits.of(Settings(**sections_of("rolling", [budget])))
     assert limits.summary_tokens == budget * 0.6
     assert 0 < limits.summary_tokens + limits.window_tokens < budget * 0.9
@@ -85,14 +85,14 @@ async def test_sentences_calls_and_results_are_lines() -> None:
     assert lines == ["I want a table at Luigi's.", "book: seats=4; place=Luigi's", "book: number=7"]
 
 
-async def test_the_lines_worth_most_are_kept_in_the_order_of_the_messages() -> None:
+async def test_lines_worth_most_are_kept_in_order_of_the_messages() -> None:
     many = "The code is K7 and the room is B12 on Monday."
     few = "So we talked for quite a long while about that thing called Bob."
     assert await summarized(Message.user(few), Message.user(many), max_tokens=12) == [many]
     assert await summarized(Message.user(few), Message.user(many)) == [few, many]
 
 
-async def test_a_summary_of_a_summary_keeps_its_lines_and_never_says_a_thing_twice() -> None:
+async def test_a_summary_of_a_summary_keeps_lines_without_repeating_any() -> None:
     before = Message(role="summary", content="book: seats=4; place=Luigi's\nI am Ann Lee.")
     assert await summarized(before, Message.user("I am Ann Lee. I like Rome.")) == [
         "book: seats=4; place=Luigi's",
@@ -101,7 +101,7 @@ async def test_a_summary_of_a_summary_keeps_its_lines_and_never_says_a_thing_twi
     ]
 
 
-async def test_a_listing_is_worth_no_more_than_one_of_its_records() -> None:
+async def test_listing_is_worth_no_more_than_one_of_its_records() -> None:
     listing = Message.tool('[{"dish": "a"}, {"dish": "b"}, {"dish": "c"}]', tool_call_id="c", name="menu")
     order = Message.tool('{"dish": "a", "table": "b", "code": "c"}', tool_call_id="c", name="order")
     assert await summarized(listing, order, max_tokens=4) == ["order: dish=a; table=b; code=c"]

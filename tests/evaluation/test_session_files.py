@@ -106,7 +106,7 @@ def test_questions_of_locomo_have_the_messages_they_name_as_evidence(tmp_path: P
 
 
 @pytest.mark.parametrize("format", ["auto", "longmemeval"])
-def test_an_entry_of_longmemeval_is_a_session_in_the_order_of_its_dates(tmp_path: Path, format: Format) -> None:  # noqa: A002
+def test_entry_of_longmemeval_is_session_in_order_of_its_dates(tmp_path: Path, format: Format) -> None:  # noqa: A002
     (line,) = read(written(tmp_path, LONGMEMEVAL), format)
     assert line.session_id == "q1"
     assert [message.content for message in line.messages][0::2] == ["I own 3 lamps.", "I bought a lamp, now I have 4."]

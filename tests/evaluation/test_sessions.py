@@ -31,7 +31,7 @@ def test_a_turn_begins_with_each_user_message(messages: list[Message], lengths: 
     assert [message for turn in turns for message in turn] == messages
 
 
-def test_text_only_drops_calls_results_and_what_was_nothing_but_calls() -> None:
+def test_text_only_drops_calls_results_and_call_only_messages() -> None:
     session = LabelledSession(name="s", messages=(ASKS, CALLS, SAYS_AND_CALLS, RESULT, ANSWERS))
     assert without_tools(session).messages == (ASKS, Message.assistant("one moment"), ANSWERS)
 

@@ -38,7 +38,7 @@ def tally() -> Tally:
     return Tally(TextCount(COUNTER))
 
 
-def test_reuse_is_the_mean_over_turns_that_have_a_previous_one(tally: Tally) -> None:
+def test_reuse_is_mean_over_turns_that_have_a_previous_one(tally: Tally) -> None:
     for session in (["a"], ["a", "b c d"]), (["x"], ["y"]):
         tally.begin_session()
         for texts in session:
@@ -54,7 +54,7 @@ def test_the_message_to_come_is_part_of_the_length(tally: Tally) -> None:
     assert tally.measures().prefix_reuse == pytest.approx(1 / 4)
 
 
-def test_a_turn_is_paid_for_with_its_context_and_its_answer(tally: Tally) -> None:
+def test_turn_is_paid_for_with_its_context_and_its_answer(tally: Tally) -> None:
     """Three turns: 2 and 4 tokens, the first 2 of them again, then another session with 3 of its own."""
     tally.begin_session()
     tally.add_turn(context("a b"), 0)

@@ -67,7 +67,7 @@ def test_what_stays_is_what_was_said() -> None:
     assert redacted(messages, mask) == messages
 
 
-def test_of_a_part_that_is_no_text_the_kind_is_left() -> None:
+def test_of_part_that_is_no_text_the_kind_is_left() -> None:
     [clean] = redacted([Message.user("", parts=({"type": "image", "data": "xxx"}, {"data": "yyy"}))], mask)
     assert clean.parts == ({"type": "image"}, {"type": "part"})
 

@@ -14,7 +14,7 @@ def pinned(lock: str) -> set[tuple[str, str]]:
     return set(_PINNED.findall((ROOT / lock).read_text()))
 
 
-def test_the_lock_of_the_service_holds_what_it_needs_in_the_tested_versions() -> None:
+def test_lock_of_service_holds_what_it_needs_in_tested_versions() -> None:
     serve = pinned("requirements-serve.lock")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["http"]]

@@ -120,7 +120,7 @@ def test_no_place_and_several_places_are_faults(root: Path) -> None:
             mutated(Mutant("", at, kind, what, "", ""), root)
 
 
-def test_a_row_has_a_guard_a_place_tests_and_one_change() -> None:
+def test_row_has_a_guard_a_place_tests_and_one_change() -> None:
     for keys in ("at drop tests", "guard at tests", "guard at tests drop never", "guard at tests dorp"):
         with pytest.raises(PlaceError):
             mutant_of(dict.fromkeys(keys.split(), ""))

@@ -95,7 +95,7 @@ def test_the_core_is_small_and_no_module_is_long() -> None:
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 500
 
 
-def test_the_code_of_contexts_names_nothing_that_a_feature_brings() -> None:
+def test_code_of_contexts_names_nothing_that_features_bring() -> None:
     """It knows blocks. What a posted summary is, is a property of a message."""
     named = [
         f"{path.name}:{number}: {line.strip()}"
@@ -111,7 +111,7 @@ OF_FEATURES = re.compile(
 )
 
 
-def test_a_name_of_a_module_says_in_which_room_it_is() -> None:
+def test_name_of_a_module_says_in_which_room_it_is() -> None:
     paths = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "wiring"]  # called as what they wire
     names = Counter(path.stem for path in paths if path.stem not in OF_EVERY_ROOM)
     assert {name for name, count in names.items() if count > 2} == set()

@@ -88,7 +88,7 @@ def test_the_report_says_why(
     assert imported == "False"
 
 
-def test_a_name_of_a_package_that_is_left_out_is_refused_with_the_reason(path: list[Path], run_python: Run) -> None:
+def test_the_name_of_a_missing_package_is_refused_with_reason(path: list[Path], run_python: Run) -> None:
     done = run_python(path, "-c", CONVERSATION, **SELECTED)
     assert done.returncode == 1
     assert "ConfigurationError: store.url: no database is called 'sample'" in done.stderr

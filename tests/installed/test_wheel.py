@@ -45,7 +45,7 @@ def files_below(folder: Path, prefix: str) -> set[str]:
     }
 
 
-def test_the_wheel_holds_the_package_the_migrations_the_pages_of_messages_and_nothing_else(wheel: Path) -> None:
+def test_wheel_holds_package_migrations_pages_of_messages_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = files_below(CHECKOUT / "reactor_memory", "reactor_memory")
@@ -66,9 +66,7 @@ def test_every_module_imports_away_from_the_checkout(site: Path, run_python: Run
     assert told["url"] == "sqlite:///reactor-memory.db"
 
 
-def test_a_new_database_is_migrated_and_used_away_from_the_checkout(
-    site: Path, run_python: Run, tmp_path: Path
-) -> None:
+def test_new_database_is_migrated_and_used_away_from_the_checkout(site: Path, run_python: Run, tmp_path: Path) -> None:
     done = run_python([site], "-c", MIGRATE_SAVE_AND_LOAD)
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
     assert (tmp_path / "reactor-memory.db").is_file()

@@ -105,7 +105,7 @@ def shown_lines(lines: Sequence[str]) -> Iterator[str]:
     return (line for line in lines if line and not line.startswith(("Conversation", "(")))
 
 
-async def test_what_a_model_invents_is_not_shown_and_what_it_leaves_out_is(
+async def test_what_a_model_invents_is_hidden_its_gaps_are_filled(
     model_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     claims: Counter[str] = Counter()

@@ -22,7 +22,7 @@ def test_categories_and_their_order() -> None:
     assert get_args(Category) == ("ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL")
 
 
-def test_a_fact_of_which_little_is_said_is_a_general_unverified_statement_of_the_user() -> None:
+def test_a_bare_fact_is_a_general_unverified_user_statement() -> None:
     assert (FACT.category, FACT.act, FACT.said_by, FACT.failed, FACT.verified) == (
         "GENERAL",
         "statement",
@@ -54,14 +54,14 @@ def test_a_new_summary_covers_nothing_and_says_nothing() -> None:
     assert not replace(summary, narrative="They talked.").is_empty
 
 
-def test_the_head_of_a_summary_is_all_of_it_but_its_facts() -> None:
+def test_head_of_summary_is_all_of_it_but_its_facts() -> None:
     summary = Summary(narrative="They talked.", covered_seq=4, version=2, epoch=1, truncated=True)
     head = replace(summary, facts_json=facts_to_json((FACT,)), spare_json=facts_to_json((FACT,))).head
     assert head == SummaryHead(narrative="They talked.", covered_seq=4, version=2, epoch=1, truncated=True)
 
 
 @each_row("category", get_args(Category))
-def test_facts_of_every_category_stand_in_a_summary_in_their_order(category: Category) -> None:
+def test_facts_of_every_category_stand_in_summary_in_their_order(category: Category) -> None:
     facts = (replace(FACT, category=category), replace(FACT, key="total", value="1"), FACT)
     assert Summary(facts_json=facts_to_json(facts)).facts() == facts
 

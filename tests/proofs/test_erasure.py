@@ -130,7 +130,7 @@ async def test_no_byte_of_sqlite_holds_what_was_erased(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-async def test_no_byte_of_a_rewritten_postgres_database_holds_what_was_erased(postgres_dsn: str) -> None:
+async def test_no_byte_of_rewritten_postgres_database_holds_what_was_erased(postgres_dsn: str) -> None:
     marked = range(10, 30)
     async with memory(postgres_dsn) as container:
         manager = container.conversation_manager()
@@ -155,7 +155,7 @@ async def test_no_byte_of_sqlite_holds_what_an_erased_user_left(tmp_path: Path) 
 
 
 @pytest.mark.postgres
-async def test_no_byte_of_a_rewritten_postgres_database_holds_what_an_erased_user_left(postgres_dsn: str) -> None:
+async def test_a_rewritten_postgres_database_holds_no_byte_of_erased_users(postgres_dsn: str) -> None:
     async with memory(postgres_dsn, store={"delete_grace_days": 30}) as container:
         await leave_everything(container)
         await container.erasure().erase_user(USER)

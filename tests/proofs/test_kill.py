@@ -150,7 +150,7 @@ def own_postgres() -> Iterator[Any]:
 
 @pytest.mark.postgres
 @pytest.mark.timeout(300)
-def test_a_crash_of_postgres_loses_nothing_and_saves_go_on_when_it_is_back(own_postgres: Any) -> None:
+def test_a_crash_of_postgres_loses_nothing_and_saves_go_on(own_postgres: Any) -> None:
     url = own_postgres.get_uri()
     asyncio.run(migrate(url))
     with agent_process("append", url, "run") as process:

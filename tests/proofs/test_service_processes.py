@@ -95,9 +95,7 @@ def check(messages: Sequence[dict[str, Any]], acknowledged: Acknowledged) -> Non
 
 @pytest.mark.postgres
 @pytest.mark.timeout(300)
-async def test_one_of_two_services_is_killed_and_nothing_acknowledged_is_lost(
-    postgres_dsn: str, tmp_path: Path
-) -> None:
+async def test_one_of_two_services_dies_and_nothing_acknowledged_is_lost(postgres_dsn: str, tmp_path: Path) -> None:
     with service(postgres_dsn, tmp_path) as killed, service(postgres_dsn, tmp_path) as other:
         conversation_id = create(killed)
         writers = Writers(lambda: (killed.address, other.address), conversation_id)
@@ -111,7 +109,7 @@ async def test_one_of_two_services_is_killed_and_nothing_acknowledged_is_lost(
 
 
 @pytest.mark.timeout(300)
-async def test_a_service_is_killed_and_started_again_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+async def test_a_killed_service_restarts_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/memory.db"
     with ExitStack() as stack:
         killed = stack.enter_context(service(url, tmp_path))

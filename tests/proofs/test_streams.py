@@ -149,7 +149,7 @@ async def on_valkey(folder: Path, server: ValkeyServer) -> AsyncIterator[str]:
         yield url
 
 
-async def test_a_valkey_that_keeps_a_file_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_valkey_that_keeps_a_file_goes_on_where_it_was(tmp_path: Path) -> None:
     """Killed in mid-stream: what was acknowledged is there, and the stream that was open goes on."""
     with valkey_server(tmp_path / "valkey", appendonly="yes", appendfsync="always") as server:
         async with on_valkey(tmp_path, server) as url:

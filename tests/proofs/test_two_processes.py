@@ -35,7 +35,7 @@ def calls_in(path: Path) -> list[tuple[int, int, int]]:
     return [(int(process), int(first), int(last)) for process, first, last in map(str.split, lines)]
 
 
-async def test_two_processes_append_to_one_session_and_read_each_message_once(url: str, tmp_path: Path) -> None:
+async def test_two_processes_append_to_one_session_and_read_messages_once(url: str, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     async with memory_of_a_process(url):
         pass  # the schema is there before both begin

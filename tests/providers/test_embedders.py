@@ -188,7 +188,7 @@ class TestOpenAI:
         assert "authorization" not in server.questions[0].headers
         await embedder.aclose()
 
-    async def test_answers_that_would_be_too_long_to_read_are_asked_for_in_parts(self, server: EmbeddingServer) -> None:
+    async def test_answers_too_long_to_read_are_requested_in_parts(self, server: EmbeddingServer) -> None:
         embedder = openai_embedder(server, dimensions=70_000)
         with pytest.raises(EmbeddingError):
             await embedder.embed(["one", "two", "three"])

@@ -97,7 +97,7 @@ class TestWhoCalls:
         found = await door.enter(api_key(door.keys.plain.text), bearer(user_token()))
         assert found == Principal(user_id="ann", client_id="bot", grant=grant("read"))
 
-    async def test_an_agent_on_behalf_of_a_user_that_it_may_name(self) -> None:
+    async def test_agent_on_behalf_of_a_user_that_it_may_name(self) -> None:
         door = Door()
         found = await door.enter(api_key(door.keys.acting.text), on_behalf_of("anna-lü"))
         assert (found.user_id, found.client_id) == ("anna-lü", "helper")
@@ -148,7 +148,7 @@ class TestWhoIsRefused:
     async def test_an_unknown_key(self, text: str) -> None:
         assert (await Door().refuses(api_key(text))).status_code == 401
 
-    async def test_a_bad_key_beside_a_good_token_and_the_other_way_round(self) -> None:
+    async def test_bad_key_beside_good_token_and_the_other_way_round(self) -> None:
         door = Door()
         assert (await door.refuses(api_key("x"), bearer(user_token()))).status_code == 401
         assert (await door.refuses(api_key(door.keys.plain.text), bearer("x"))).status_code == 401
@@ -232,7 +232,7 @@ class TestHowOften:
         assert (await door.refuses(api_key(door.keys.acting.text), on_behalf_of("eve"))).status_code == 429
         await door.enter(api_key(door.keys.plain.text))
 
-    async def test_who_fails_too_often_is_told_to_wait_and_nobody_else(self) -> None:
+    async def test_who_fails_too_often_has_to_wait_others_not(self) -> None:
         door = Door(auth_settings(failures_per_minute=2, burst_seconds=60))
         assert [(await door.refuses(bearer("x"))).status_code for _ in range(3)] == [401, 401, 429]
         assert (await door.refuses(bearer("x"), address="192.0.2.2")).status_code == 401

@@ -143,7 +143,7 @@ class TestKeyRing:
         assert await ring.find(forged + checksum(forged)) is None
         assert await ring.find(text) == key
 
-    async def test_what_only_looks_like_a_key_does_not_reach_the_store(self) -> None:
+    async def test_what_only_looks_like_key_does_not_reach_the_store(self) -> None:
         database = Keys()
         assert await KeyRing(database, clock=FakeClock()).find("rm_abcdefgh_" + "k" * 38) is None
         assert database.asked == 0

@@ -100,7 +100,7 @@ def told_without_id(told: httpx2.Response) -> str:
     return f"{told.text.replace(told.headers['x-request-id'], '')} {headers}"
 
 
-async def test_what_is_not_there_was_deleted_or_is_not_for_them_is_told_alike(stage: Staged, world: World) -> None:
+async def test_absent_deleted_and_forbidden_things_get_the_same_answer(stage: Staged, world: World) -> None:
     for operation, (_, path) in OPERATIONS.items():
         if path.startswith("/v1/user/conversations/{conversationId}"):
             asked = [Cell(operation, target, "stranger", 404) for target in ("own", "fork", "deleted", "absent")]

@@ -89,7 +89,7 @@ class TestWhatIsAccepted:
         rules = issuer(user_claim="email", user_prefix="corp:")
         assert await verifier(rules).user_id(token(email="ann@example.com")) == "corp:ann@example.com"
 
-    async def test_where_a_token_wants_its_key_to_be_found_is_ignored(self) -> None:
+    async def test_where_token_wants_its_key_to_be_found_is_ignored(self) -> None:
         elsewhere: dict[str, Any] = {
             "jku": "http://127.0.0.1:1/",
             "x5u": "http://127.0.0.1:1/",
@@ -124,7 +124,7 @@ class TestAlgorithms:
         assert await refusal(token(secret, algorithm="HS256"), issuer(), other) == "algorithm"
 
     @each_row("algorithm", ["HS256", "ES256", "RS384", "PS256", "rs256", "", None, 256, ["RS256"]])
-    async def test_what_a_token_says_of_its_algorithm_must_be_what_the_settings_say(self, algorithm: object) -> None:
+    async def test_a_tokens_algorithm_must_be_what_the_settings_say(self, algorithm: object) -> None:
         assert await refusal(token(header={"alg": algorithm})) == "algorithm"
 
     async def test_a_signature_of_another_algorithm_under_the_right_name(self) -> None:
@@ -244,7 +244,7 @@ class TestForms:
     async def test_what_is_no_token(self, text: str) -> None:
         assert await refusal(text) in ("malformed", "issuer")
 
-    async def test_a_name_that_is_given_twice_can_be_read_in_two_ways(self) -> None:
+    async def test_a_name_given_twice_can_be_read_two_ways(self) -> None:
         twice = json.dumps(claims())[:-1] + ', "sub": "bob"}'
         assert await refusal(signed(twice)) == "malformed"
         header = '{"alg": "RS256", "typ": "JWT", "kid": "k1", "alg": "RS256"}'

@@ -30,7 +30,7 @@ def test_the_values_of_a_type_of_few_values() -> None:
         ),
     ],
 )
-def test_a_body_with_another_value_is_told_those_that_there_are(model: type, body: bytes, says: str) -> None:
+def test_body_with_another_value_is_told_those_that_there_are(model: type, body: bytes, says: str) -> None:
     with pytest.raises(ProblemError) as refused:
         decode(body, msgspec.json.Decoder(model))
     (problem,) = refused.value.errors

@@ -66,7 +66,7 @@ async def status_of_answer(connection: SocketStream) -> bytes:
     return head.split()[1]
 
 
-async def test_a_head_that_is_too_long_or_too_slow_is_refused(tmp_path: Path) -> None:
+async def test_head_that_is_too_long_or_too_slow_is_refused(tmp_path: Path) -> None:
     async with connected(tmp_path, head=SHORT) as (connection, running):
         await connection.send(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n")
         try:

@@ -135,7 +135,7 @@ async def test_who_was_removed_does_not_get_the_first_answer_again(service: Serv
     assert (await bob.post(*requests[0], key="k0")).status_code == 201
 
 
-async def test_no_answer_keeps_the_id_of_a_user_who_was_erased(service: Service, container: Container) -> None:
+async def test_no_answer_keeps_id_of_a_user_who_was_erased(service: Service, container: Container) -> None:
     bob = f'"{service.user}" of Köln'
     conversation = await service.created()
     members = f"/conversations/{conversation}/memberships"
@@ -261,9 +261,7 @@ async def test_a_conversation_is_created_once_though_its_maker_died(container: C
     assert await titles(service) == ["A"]
 
 
-async def test_a_fork_and_an_offer_are_made_once_though_their_maker_died(
-    container: Container, service: Service
-) -> None:
+async def test_fork_and_offer_are_made_once_though_their_maker_died(container: Container, service: Service) -> None:
     principal = Principal(user_id=service.user)
     conversation = await service.created()
     (said,) = await service.said(conversation, "hello")

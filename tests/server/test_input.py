@@ -45,7 +45,7 @@ async def test_a_body_of_more_than_a_mebibyte_is_not_read(service: Service) -> N
     assert told(answer) == (413, "too_large", [])
 
 
-async def test_a_body_that_does_not_tell_its_length_is_cut_off(service: Service) -> None:
+async def test_body_that_does_not_tell_its_length_is_cut_off(service: Service) -> None:
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -256,7 +256,7 @@ async def test_an_own_name_of_a_parameter_is_not_its_name(service: Service, conv
     assert told(answer) == (400, "bad_parameter", ["afterMessageId"])
 
 
-async def test_what_only_the_conversation_can_tell_of_a_query_is_named(service: Service, conversation: str) -> None:
+async def test_what_only_conversation_can_tell_of_a_query_is_named(service: Service, conversation: str) -> None:
     agent = service.by("bot", service.user)
     answer = await agent.get(f"/conversations/{conversation}/context?afterMessageId=absent")
     assert told(answer) == (400, "bad_parameter", ["afterMessageId"])

@@ -134,7 +134,7 @@ class TestWhenTheyAreFetched:
         assert None not in found
         assert fetched.source.fetched == 1
 
-    async def test_who_gives_up_waiting_does_not_end_the_fetch_of_others(self) -> None:
+    async def test_who_gives_up_waiting_does_not_end_fetch_of_others(self) -> None:
         fetched = Fetched(FIRST)
         fetched.source.go.clear()
         impatient = asyncio.create_task(fetched.keys.find("k1"))
@@ -145,7 +145,7 @@ class TestWhenTheyAreFetched:
         assert await fetched.knows("k1")
         assert fetched.source.fetched == 1
 
-    async def test_a_new_key_is_found_and_the_old_one_serves_beside_it(self) -> None:
+    async def test_new_key_is_found_and_old_one_serves_beside_it(self) -> None:
         fetched = Fetched(FIRST)
         assert await fetched.knows("k1")
         fetched.source.document = key_set(FIRST, SECOND)
@@ -154,7 +154,7 @@ class TestWhenTheyAreFetched:
         assert await fetched.knows("k1")
         assert fetched.source.fetched == 2
 
-    async def test_a_key_that_is_gone_does_not_serve_after_the_next_look(self) -> None:
+    async def test_key_that_is_gone_does_not_serve_after_next_look(self) -> None:
         fetched = Fetched(FIRST, SECOND)
         assert await fetched.knows("k2")
         fetched.source.document = key_set(FIRST)
@@ -194,7 +194,7 @@ class TestWhenTheIssuerIsAway:
         fetched.clock.advance(10)
         assert await fetched.knows("k1")
 
-    async def test_whether_an_unknown_key_is_new_or_made_up_cannot_be_told(self) -> None:
+    async def test_unknown_keys_may_be_new_or_made_up_indistinguishably(self) -> None:
         fetched = Fetched(FIRST)
         assert await fetched.knows("k1")
         fetched.source.document = None

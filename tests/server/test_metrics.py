@@ -69,7 +69,7 @@ async def test_what_search_is_behind_with_is_told(tmp_path: Path, caplog: pytest
     assert [found[f"reactor_memory_search_{each}",] for each in waiting] == [1, 0, 0]
 
 
-async def test_a_request_is_a_span_within_the_trace_of_its_caller(
+async def test_request_is_a_span_within_the_trace_of_its_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spans, provider = InMemorySpanExporter(), TracerProvider()

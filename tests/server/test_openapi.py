@@ -82,7 +82,7 @@ def test_every_post_takes_an_idempotency_key() -> None:
         assert bool(found & {"Idempotency-Key", "IdempotencyKey"}) == (method == "post"), path
 
 
-def test_requests_refuse_what_they_do_not_know_and_answers_say_all() -> None:
+def test_requests_refuse_unknown_fields_and_answers_state_all_of_them() -> None:
     for name, schema in DOCUMENT["components"]["schemas"].items():
         body = getattr(bodies, name, None)
         if isinstance(body, type) and issubclass(body, bodies.Request):

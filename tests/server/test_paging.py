@@ -174,7 +174,7 @@ async def test_pages_of_conversations_newest_activity_first(service: Service) ->
     assert [row["id"] for page in found for row in page] == made[::-1]
 
 
-async def test_pages_of_conversations_neither_skip_nor_repeat_while_some_are_made(service: Service) -> None:
+async def test_pages_of_conversations_neither_skip_nor_repeat_during_creation(service: Service) -> None:
     made = [await service.created() for _ in range(4)]
     first = (await service.get("/conversations?limit=2")).json()
     await service.created()

@@ -55,7 +55,7 @@ def test_an_error_has_a_status_and_a_code(error: Exception, status: int, code: s
     assert SECRET not in problem.detail
 
 
-def test_what_is_not_there_is_told_as_what_is_not_yours() -> None:
+def test_absent_things_are_told_like_those_of_others() -> None:
     """One answer for all, or the answer would tell which it is."""
     details = {problem_of(error).detail for error, status, _ in TOLD if status == 404}
     assert len(details) == 1
@@ -106,7 +106,7 @@ async def failing(container: Container, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.usefixtures("failing")
-async def test_a_failure_tells_the_id_of_the_request_and_nothing_else(
+async def test_failure_tells_the_id_of_the_request_and_nothing_else(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = await service.get("/conversations", headers={"X-Request-ID": "req-1"})
@@ -139,7 +139,7 @@ async def test_agents_alone_are_no_users_and_users_are_no_agents(service: Servic
     assert "X-API-Key" in user.json()["detail"]
 
 
-async def test_the_same_404_for_what_is_absent_deleted_or_somebody_elses(service: Service) -> None:
+async def test_same_404_for_what_is_absent_deleted_or_somebody_elses(service: Service) -> None:
     theirs = await service.of("owner").created()
     deleted = await service.of("owner").created()
     await service.of("owner").ask("DELETE", f"/conversations/{deleted}")

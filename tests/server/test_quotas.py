@@ -128,9 +128,7 @@ async def test_stored_bytes_of_all_conversations_of_the_owner(service: Service) 
     assert kept
 
 
-async def test_stored_bytes_of_messages_and_what_erasing_and_copying_makes_of_them(
-    service: Service, container: Container
-) -> None:
+async def test_stored_bytes_follow_messages_erasures_and_copies(service: Service, container: Container) -> None:
     conversation = await service.created()
     await service.said(conversation, "a" * 1000, "\u00e9" * 1000)
     memory, database = container.conversation_manager(), container.needed_database()
@@ -207,7 +205,7 @@ async def test_forks_are_listed_in_pages(service: Service) -> None:
     assert (forged.status_code, forged.json()["code"]) == (400, "bad_page_token")
 
 
-def test_a_service_has_quotas_unless_it_is_told_otherwise_and_the_library_has_none() -> None:
+def test_a_service_has_quotas_by_default_the_library_has_none() -> None:
     quotas = {key for key, default in SERVICE.items() if key.startswith("quotas.") and default.value}
     assert quotas == {f"quotas.{name}" for name in ROOM}
     assert set(Settings().quotas.model_dump().values()) == {0}

@@ -135,7 +135,7 @@ class Background:
         self.closed.set()
 
 
-async def test_background_work_ends_at_once_and_requests_go_on_for_the_delay(tmp_path: Path) -> None:
+async def test_background_work_ends_at_once_requests_after_the_delay(tmp_path: Path) -> None:
     background = Background()
 
     def configure(container: Container) -> None:

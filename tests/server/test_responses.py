@@ -562,7 +562,7 @@ class TestOverTime:
         late = await written.post("chunks", {"firstEvent": 1, "texts": ["a"]})
         assert late.status_code == 404
 
-    async def test_what_has_a_hole_in_it_is_not_passed_off_as_the_answer(self, service: Service) -> None:
+    async def test_an_answer_with_a_hole_is_not_passed_off(self, service: Service) -> None:
         written = await service.start(await service.begin())
         await written.add("a", "b", "c")
         await written.finish()

@@ -109,13 +109,13 @@ class TestWords:
         assert hit["score"] > 0
         assert answer["nextCursor"] is None
 
-    async def test_what_was_just_said_is_found_without_being_asked_to_index(self, service: Searchers, ann: str) -> None:
+    async def test_what_was_just_said_is_found_without_explicit_indexing(self, service: Searchers, ann: str) -> None:
         await service.container.background_work().drain()
         await service.converse(ann, "a walrus")
         await service.container.background_work().drain()
         assert await service.found(ann, "walrus") == ["a walrus"]
 
-    async def test_a_posted_summary_is_found_and_notes_of_agents_are_not(self, service: Searchers, ann: str) -> None:
+    async def test_posted_summary_is_found_and_notes_of_agents_are_not(self, service: Searchers, ann: str) -> None:
         conversation = await service.converse(ann, "I want to return item 7")
         note = Message(role="assistant", content="secret refund policy note", visibility="agent")
         summary = Message(

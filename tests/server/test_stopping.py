@@ -102,7 +102,7 @@ def test_readiness_says_stopping_before_the_listener_closes(tmp_path: Path) -> N
         assert running.wait() == -signal.SIGTERM, "the second signal does not wait"
 
 
-def test_background_work_runs_in_the_service_unless_it_is_switched_off(tmp_path: Path) -> None:
+def test_background_work_runs_in_service_unless_it_is_switched_off(tmp_path: Path) -> None:
     """What was deleted is destroyed when its time is over, which is background work."""
     url, file = f"sqlite:///{tmp_path}/memory.db", tmp_path / "memory.db"
     with service(url, tmp_path) as running, running.client("ann") as client:

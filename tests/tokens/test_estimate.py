@@ -37,7 +37,7 @@ def test_known_values(text: str, tokens: int):
 
 
 @pytest.mark.parametrize("letter", ["한", "中", "ひ", "カ"])
-def test_chinese_japanese_and_korean_cost_more_than_latin_of_the_same_length(letter: str):
+def test_chinese_japanese_and_korean_cost_more_than_equally_long_latin(letter: str):
     assert all(count(letter * length) > count("a" * length) for length in range(3, 100))
 
 
@@ -57,6 +57,6 @@ def test_a_longer_text_never_counts_less(text: str, more: str):
         "Я хочу отменить заказ и вернуть деньги.",
     ],
 )
-def test_it_stays_within_a_factor_of_two_of_a_real_tokenizer(text: str):
+def test_it_stays_within_factor_of_two_of_a_real_tokenizer(text: str):
     exact = TiktokenCounter().count(text)
     assert exact / 2 <= count(text) <= exact * 2

@@ -86,7 +86,7 @@ assert ours.TiktokenCounter(cache_dir=folder).count(text) == len(tiktoken.get_en
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], env=environment, check=True)
 
 
-def test_ranks_are_read_as_they_are_written_also_where_some_are_left_out():
+def test_ranks_are_read_as_written_even_with_gaps():
     lines = [(bytes([97 + position]), position if position < 5 else position + 1) for position in range(9)]
     content = b"".join(b64encode(token) + b" %d\n" % rank for token, rank in lines)
     assert tiktoken_counter._parse_ranks(content) == dict(lines)

@@ -170,7 +170,7 @@ def test_any_setting_may_be_a_condition() -> None:
     assert reason([ledger_only], Settings(summary={"enabled": False})) == (False, "needs summary.enabled: true")
 
 
-def test_a_condition_on_a_setting_that_does_not_exist_is_an_error() -> None:
+def test_condition_on_setting_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(PluginError, match=r"plug-in first: requires_settings: summary\.enabeld: is no setting"):
         evaluate([plugin(requires_settings={"summary.enabeld": True})], Settings())
 
@@ -225,7 +225,7 @@ def test_a_factory_gets_the_settings() -> None:
     assert evaluate([plugin()], settings).factories["summarizer"]["one"](settings) == "one of {'size': 3}"
 
 
-def test_a_factory_given_as_text_is_imported_when_it_is_called() -> None:
+def test_factory_given_as_text_is_imported_when_it_is_called() -> None:
     report = evaluate([plugin(provides={"clock": {"one": "no_such_module:make"}})], Settings())
     with pytest.raises(
         PluginError, match=r"plug-in first \(reactor-memory\): cannot make the clock one: ModuleNotFound"
@@ -233,7 +233,7 @@ def test_a_factory_given_as_text_is_imported_when_it_is_called() -> None:
         report.factory("clock", "one", key="clock")(Settings())
 
 
-def test_a_fault_inside_a_factory_is_named_after_the_plug_in() -> None:
+def test_fault_inside_a_factory_is_named_after_the_plug_in() -> None:
     report = evaluate([plugin(provides={"summarizer": {"one": fail, "two": refuse}})], Settings())
     with pytest.raises(PluginError, match="cannot make the summarizer one: ZeroDivisionError"):
         report.factories["summarizer"]["one"](Settings())
@@ -255,7 +255,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         ({"store": {"url": "memory://"}, "streams": {"backend": "infinispan"}}, "streams.backend"),
     ],
 )
-async def test_the_error_for_a_store_that_there_is_not_names_the_page(sections: dict[str, Any], key: str) -> None:
+async def test_error_for_store_that_there_is_not_names_the_page(sections: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{key}.*docs/stores\.md says how a plug-in adds one"):
         async with open_memory(Settings(**sections)):
             pass

@@ -222,7 +222,7 @@ class TestOnSqlite:
             for column, sample in zip(columns, row, strict=True):
                 assert sample is None or getattr(value, column, sample) == sample, column
 
-    def test_the_columns_of_a_pin_stand_behind_those_of_its_session(self) -> None:
+    def test_columns_of_a_pin_stand_behind_those_of_its_session(self) -> None:
         selected = QUERIES.sqlite["session_with_pins"].text.split("FROM")[0]
         session = re.findall(r"\w+", QUERIES.sqlite["session"].text.split("FROM")[0].removeprefix("SELECT"))
         assert re.findall(r"own\.(\w+)", selected) == session

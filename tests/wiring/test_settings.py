@@ -168,7 +168,7 @@ def test_a_usual_key_is_shown_to_its_own_provider_only(
         ({"provider": "gemini"}, {"provider": "openai", "api_key": "of the chat"}, "of the chat"),
     ],
 )
-def test_a_usual_key_is_shown_to_the_provider_of_the_chat_only(
+def test_usual_key_is_shown_to_provider_of_the_chat_only(
     monkeypatch: pytest.MonkeyPatch, summary: dict[str, str], chat: dict[str, str], key: str | None
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "of Gemini")

@@ -100,7 +100,7 @@ async def observed(summarizer: ScriptedSummarizer | None = None) -> AsyncGenerat
 
 
 @pytest.mark.parametrize("own", [False, True])
-async def test_the_texts_of_tiers_and_of_the_chat_memory_are_summaries_too(watcher: Watcher, own: bool) -> None:
+async def test_texts_of_tiers_and_of_chat_memory_are_summaries_too(watcher: Watcher, own: bool) -> None:
     settings: dict[str, Any] = {
         "history": {"strategy": "progressive"},
         "tiers": {"recent_count": 4, "auto_summarize": False},
@@ -262,7 +262,7 @@ async def test_nothing_of_the_content_and_no_user_is_recorded(watcher: Watcher) 
     assert [secret for secret in SECRETS if secret in told] == []
 
 
-def test_code_that_does_not_await_is_observed_in_its_own_span(watcher: Watcher) -> None:
+def test_synchronous_code_is_observed_in_its_own_span(watcher: Watcher) -> None:
     tracer = trace.get_tracer("script")
     with sync.open_memory(ON) as memory, tracer.start_as_current_span("script") as script:
         memory.save_history("s", talk(2))

@@ -84,7 +84,7 @@ async def test_nobody_deletes_what_is_none_of_theirs(alice: User, bob: User) -> 
     assert (await bob.get(path)).status == 200
 
 
-async def test_a_root_goes_with_its_forks_and_a_fork_with_its_branch(alice: User) -> None:
+async def test_root_goes_with_its_forks_and_fork_with_its_branch(alice: User) -> None:
     root = (await alice.begins("Plans"))["id"]
     (first,) = await alice.says(root, "hello")
     fork = (await alice.forks(root, first["id"], newMessage={"content": "hi"}))["id"]
@@ -100,7 +100,7 @@ async def test_a_root_goes_with_its_forks_and_a_fork_with_its_branch(alice: User
     assert [(await alice.get(f"{CONVERSATIONS}/{one}")).status for one in (root, other)] == [404, 404]
 
 
-async def test_members_and_messages_are_kept_until_the_time_to_restore_is_over(alice: User, bob: User) -> None:
+async def test_members_and_messages_stay_until_the_time_to_restore_ends(alice: User, bob: User) -> None:
     conversation = (await alice.begins("Plans"))["id"]
     path = f"{CONVERSATIONS}/{conversation}"
     await alice.says(conversation, "hello")

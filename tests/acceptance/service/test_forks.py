@@ -60,7 +60,7 @@ async def test_only_what_a_user_said_can_be_forked(alice: User, agent: Agent) ->
     assert (refused.status, refused.code) == (422, "invalid")
 
 
-async def test_the_messages_of_a_fork_alone_are_what_was_said_in_it(alice: User) -> None:
+async def test_messages_of_fork_alone_are_what_was_said_in_it(alice: User) -> None:
     base, (_, second, _) = await talk(alice, "one", "two", "three")
     fork = (await alice.forks(base, second))["id"]
     assert await alice.sees(fork, inherit=False) == []

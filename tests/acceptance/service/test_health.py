@@ -33,7 +33,7 @@ async def test_users_and_agents_have_paths_of_their_own(alice: User, agent: Agen
     assert (await agent.get("/v1/user/conversations")).status == 403
 
 
-async def test_an_agent_on_behalf_of_a_user_is_checked_as_this_user(
+async def test_agent_on_behalf_of_user_is_checked_as_this_user(
     http: httpx2.AsyncClient, service: RunningService, alice: User
 ) -> None:
     key = await service.key("helper")

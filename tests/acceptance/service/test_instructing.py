@@ -81,7 +81,7 @@ async def test_a_context_leaves_out_what_other_agents_keep_for_themselves(
     assert await other_agent.lists(conversation, channel="MEMORY") == ["answer in French"]
 
 
-async def test_no_memory_is_made_of_what_an_agent_keeps_for_itself(
+async def test_no_memory_is_made_of_what_agent_keeps_for_itself(
     alice: User, agent: Agent, other_agent: Agent, service: RunningService
 ) -> None:
     conversation = (await alice.begins())["id"]

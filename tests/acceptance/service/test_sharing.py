@@ -159,7 +159,7 @@ async def test_who_accepts_is_the_owner(alice: User, bob: User, carol: User) -> 
     assert (await bob.get(f"/v1/user/conversations/{conversation}")).body["ownerUserId"] == bob.name
 
 
-async def test_an_offer_is_declined_taken_back_or_goes_with_the_member(alice: User, bob: User, carol: User) -> None:
+async def test_offer_is_declined_taken_back_or_goes_with_the_member(alice: User, bob: User, carol: User) -> None:
     conversation = (await alice.begins())["id"]
     await alice.shares(conversation, bob.name, "reader")
     for user in (bob, alice):

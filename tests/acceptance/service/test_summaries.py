@@ -49,7 +49,7 @@ async def test_a_summary_gives_the_conversation_its_title(alice: User, agent: Ag
     assert (await alice.get(f"/v1/user/conversations/{conversation}")).body["title"] == "Refund of an item"
 
 
-async def test_the_context_tells_a_summary_in_place_of_what_it_covers(alice: User, agent: Agent) -> None:
+async def test_context_tells_a_summary_in_place_of_what_it_covers(alice: User, agent: Agent) -> None:
     conversation, ids = await talk(alice, *(f"{number}. {'and so on ' * 10}" for number in range(1, 31)))
     await posts(agent, conversation, ids[19])
     shown = (await agent.get(f"/v1/agent/conversations/{conversation}/context", budget=300)).body

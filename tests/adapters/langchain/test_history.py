@@ -118,7 +118,7 @@ def test_synchronously(memory_thread: MemoryThread) -> None:
     assert history.messages == []
 
 
-async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(memory: Memory) -> None:
+async def test_synchronous_calls_refuse_to_block_the_loop_of_the_memory(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="async methods"):
         _ = ReactorMemoryChatHistory(memory, "s").messages
 

@@ -159,7 +159,7 @@ def test_texts_are_what_memory_reads_and_other_blocks_are_parts() -> None:
     assert (ours.content, ours.parts) == ("order 4711", (image,))
 
 
-def test_what_a_budget_shortened_is_one_text_block_and_the_parts_that_stayed() -> None:
+def test_a_shortened_message_is_one_text_block_plus_kept_parts() -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.test/a.png"}}
     ours = to_message(HumanMessage([{"type": "text", "text": "a long text"}, image], id="h1"))
     shortened = from_message(replace(ours, content="a long"))
@@ -170,7 +170,7 @@ def test_what_a_budget_shortened_is_one_text_block_and_the_parts_that_stayed() -
     assert from_message(replace(two, content="a l")).content == [{"type": "text", "text": "a l"}]
 
 
-def test_what_is_no_json_is_kept_as_json_and_a_strange_artifact_is_left_out() -> None:
+def test_what_is_no_json_becomes_json_without_strange_artifacts() -> None:
     document = Document("found")
     message = AIMessage("", additional_kwargs={"parsed": document, "handle": object()})
     assert from_message(to_message(message)).additional_kwargs == {
@@ -180,7 +180,7 @@ def test_what_is_no_json_is_kept_as_json_and_a_strange_artifact_is_left_out() ->
     assert from_message(to_message(ToolMessage("x", tool_call_id="c", artifact=object()))).artifact is None  # pyright: ignore
 
 
-def test_a_call_that_stands_among_the_blocks_too_is_no_part() -> None:
+def test_call_that_stands_among_the_blocks_too_is_no_part() -> None:
     """As Anthropic has it: else the providers' forms would show it twice."""
     use = {"type": "tool_use", "id": "c1", "input": {"n": "x" * 20_000}, "name": "look"}
     calls: Any = [{"name": "look", "args": {"n": "x" * 20_000}, "id": "c1", "type": "tool_call"}]
@@ -192,7 +192,7 @@ def test_a_call_that_stands_among_the_blocks_too_is_no_part() -> None:
     assert list(from_message(ours).content[1]) == list(use)  # pyright: ignore
 
 
-def test_more_than_fits_beside_a_message_costs_the_largest_of_it() -> None:
+def test_more_than_fits_beside_message_costs_the_largest_of_it() -> None:
     logs = {"logprobs": ["x"] * 9_000}
     message = AIMessage("hi", id="a1", additional_kwargs={"k": 1}, response_metadata=logs)
     ours = to_message(message)

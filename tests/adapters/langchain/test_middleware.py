@@ -66,7 +66,7 @@ def agent_of(model: ScriptedModel, memory: ReactorMemoryMiddleware, *others: Any
 WHOLE_TURN = ["human: hello", "ai: looking", "tool: found 1", "tool: found 2", "ai: both found"]
 
 
-async def test_a_run_with_parallel_calls_is_kept_as_the_state_has_it(memory: Memory) -> None:
+async def test_run_with_parallel_calls_is_kept_as_state_has_it(memory: Memory) -> None:
     model = ScriptedModel(answers=[TWO_CALLS, "both found", "you are welcome"])
     agent = agent_of(model, ReactorMemoryMiddleware(memory))
     await agent.ainvoke(said("hello"), THREAD)
@@ -89,7 +89,7 @@ async def test_without_a_checkpointer_the_session_is_the_memory(memory: Memory) 
     assert texts(await stored(memory, "s")) == ["human: one", "ai: hi", "human: two", "ai: again"]
 
 
-async def test_of_a_history_that_the_caller_sends_along_only_what_is_new_is_kept(memory: Memory) -> None:
+async def test_of_a_history_sent_along_only_new_messages_are_kept(memory: Memory) -> None:
     model = ScriptedModel(answers=["hi", "again"])
     agent = create_agent(model, middleware=[ReactorMemoryMiddleware(memory, session_id="s")])
     first = await agent.ainvoke(said("one"))
@@ -99,7 +99,7 @@ async def test_of_a_history_that_the_caller_sends_along_only_what_is_new_is_kept
     assert texts(await stored(memory, "s")) == ["human: one", "ai: hi", "human: two", "human: and three", "ai: again"]
 
 
-async def test_beyond_the_window_the_model_sees_memory_and_the_state_keeps_everything() -> None:
+async def test_beyond_window_model_sees_memory_and_the_state_keeps_everything() -> None:
     settings = Settings(
         store={"url": "memory://"},  # pyright: ignore
         summary={"enabled": True, "trigger_message_count": 10, "recent_message_count": 4, "segment_message_count": 4},  # pyright: ignore
@@ -234,7 +234,7 @@ class Reminder(AgentMiddleware[Any, Any, Any]):
         return None
 
 
-async def test_a_user_message_in_the_middle_of_a_run_hides_nothing(memory: Memory) -> None:
+async def test_user_message_in_the_middle_of_a_run_hides_nothing(memory: Memory) -> None:
     model = ScriptedModel(answers=[TWO_CALLS, "both found"])
     result = await agent_of(model, ReactorMemoryMiddleware(memory), Reminder()).ainvoke(said("hello"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN[:4], "human: remember the rules"]
@@ -249,7 +249,7 @@ class Critic(AgentMiddleware[Any, Any, Any]):
         return {"jump_to": "model"} if state["messages"][-1].text == "draft" else None
 
 
-async def test_a_run_that_is_sent_back_to_the_model_shows_nothing_twice(memory: Memory) -> None:
+async def test_run_that_is_sent_back_to_model_shows_nothing_twice(memory: Memory) -> None:
     model = ScriptedModel(answers=["draft", "final"])
     result = await agent_of(model, ReactorMemoryMiddleware(memory), Critic()).ainvoke(said("hello"), THREAD)
     assert texts(model.seen[-1]) == ["system: Be brief.", "human: hello", "ai: draft"]
@@ -276,7 +276,7 @@ async def test_an_answer_in_a_form_is_kept_with_its_call(memory: Memory) -> None
     assert texts(await stored(memory)) == texts(result["messages"])
 
 
-async def test_an_answer_that_the_model_wrote_badly_is_kept_with_its_repair(memory: Memory) -> None:
+async def test_answer_that_model_wrote_badly_is_kept_with_its_repair(memory: Memory) -> None:
     broken = AIMessage(
         "", invalid_tool_calls=[{"id": "c1", "name": "look", "args": "{", "error": "?", "type": "invalid_tool_call"}]
     )
@@ -352,7 +352,7 @@ class TestSynchronously:
         result = await agent.ainvoke(said("more"), THREAD)
         assert memory_thread.run(stored(memory_thread.memory)) == result["messages"]
 
-    async def test_on_the_loop_of_the_memory_it_says_so_instead_of_hanging(self, memory: Memory) -> None:
+    async def test_on_loop_of_memory_it_says_so_instead_of_hanging(self, memory: Memory) -> None:
         agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory))
         with pytest.raises(InvalidInputError, match="async methods"):
             agent.invoke(said("hello"), THREAD)

@@ -65,7 +65,7 @@ class TestIntegration(Suite, ToolsIntegrationTests):
     pass
 
 
-def test_the_model_is_told_what_the_library_says_and_no_user(memory: MemoryThread) -> None:
+def test_model_is_told_what_the_library_says_and_no_user(memory: MemoryThread) -> None:
     bound = memory.memory.notes.tool("ann", "desk")
     declared = convert_to_openai_tool(tool_of(memory))["function"]
     assert (declared["name"], declared["description"]) == (NAME, bound.description)

@@ -247,7 +247,7 @@ def counted(verb: Callable[..., Any], asked: list[str]) -> Callable[..., Any]:
     return call
 
 
-async def test_of_calls_made_at_once_the_one_that_is_refused_fails_alone(memory: Memory) -> None:
+async def test_of_simultaneous_calls_the_refused_one_fails_alone(memory: Memory) -> None:
     store = ReactorMemoryStore(memory)
     results = await asyncio.gather(
         store.aput(("a",), "k", {"n": 1}),
@@ -462,6 +462,6 @@ def test_a_synchronous_graph(memory_thread: Memory) -> None:
     assert graph.invoke({"said": "tea", "known": []})["known"] == ["tea"]
 
 
-async def test_the_synchronous_calls_refuse_to_block_the_loop_of_the_memory(memory: Memory) -> None:
+async def test_synchronous_calls_refuse_to_block_the_loop_of_the_memory(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="async methods"):
         ReactorMemoryStore(memory).get(("a",), "k")

@@ -45,7 +45,7 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/memory.db"
 
 
-def test_stdout_is_protocol_only_and_the_end_of_stdin_ends_it(url: str) -> None:
+def test_stdout_is_protocol_only_and_end_of_stdin_ends_it(url: str) -> None:
     command = [sys.executable, "-m", *arguments(url, "u1", "desk", "-v")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env={**os.environ, **environment()}, **pipes) as process:

@@ -49,7 +49,7 @@ async def two_runs(session: Session) -> ScriptedModel:
 
 
 @pytest.mark.parametrize("with_memory", [True, False])
-async def test_runs_see_and_keep_what_they_do_with_the_sdks_own_session(memory: Memory, with_memory: bool) -> None:
+async def test_runs_see_and_keep_the_same_as_the_sdks_session(memory: Memory, with_memory: bool) -> None:
     ours, theirs = ReactorMemorySession(memory, "s", with_memory=with_memory), SQLiteSession("s")
     seen, expected = (await two_runs(ours)).seen, (await two_runs(theirs)).seen
     assert json.dumps(seen) == json.dumps(expected)
@@ -92,7 +92,7 @@ async def test_memory_comes_before_the_newest_items_and_does_not_count(memory: M
     assert seen[-5:] == newest
 
 
-async def test_the_limit_of_a_run_counts_like_that_of_the_session(memory: Memory) -> None:
+async def test_limit_of_a_run_counts_like_that_of_the_session(memory: Memory) -> None:
     await talk(memory, "s", turns=30)
     model = ScriptedModel([says("It is A-1042.")], [says("Still A-1042.")])
     session = ReactorMemorySession(memory, "s")

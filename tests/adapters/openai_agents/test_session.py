@@ -171,7 +171,7 @@ async def test_several_sessions_pop_each_item_once(memory: Memory) -> None:
     assert sorted(popped) == sorted(map(json.dumps, items))
 
 
-async def test_what_is_cleared_is_out_of_memory_until_it_is_restored(any_memory: Memory) -> None:
+async def test_what_is_cleared_is_out_of_memory_until_restored(any_memory: Memory) -> None:
     session = ReactorMemorySession(any_memory, "s", user_id="u1")
     items: list[Any] = [{"role": "user", "content": f"My order number is A-{number}."} for number in range(30)]
     await session.add_items(items)
@@ -226,7 +226,7 @@ async def test_a_batch_is_added_whole_or_not_at_all(memory: Memory) -> None:
     assert await session.get_items() == []
 
 
-async def test_what_others_wrote_is_read_and_taken_back_as_a_message(memory: Memory) -> None:
+async def test_what_others_wrote_is_read_and_taken_back_as_message(memory: Memory) -> None:
     calls = [ToolCall(id="c1", name="f", arguments={}), ToolCall(id="c2", name="g", arguments={})]
     results = [Message.tool("1", tool_call_id="c1"), Message.tool("2", tool_call_id="c2")]
     await memory.save_history("s", [Message.user("go"), Message.assistant("going", tool_calls=calls), *results])

@@ -76,7 +76,7 @@ async def test_a_conversation_goes_through_three_frameworks(tmp_path: Path) -> N
     assert "A-1042" in json.dumps(seen[:-1])
 
 
-async def test_calls_made_at_once_stay_with_their_results_in_the_next_framework(tmp_path: Path) -> None:
+async def test_simultaneous_calls_keep_their_results_in_the_next_framework(tmp_path: Path) -> None:
     """The SDK has the two calls of an answer as two items, both results after them; a model behind LangChain refuses a
     call that is not followed by its result.
     """

@@ -38,7 +38,7 @@ class ActiveSessionRules:
         assert await begin(database) == active("s", used_at=10)
         assert await database.read(active_rows.get_active, USER, AGENT) == active("s", used_at=10)
 
-    async def test_a_later_candidate_gets_what_is_active_and_notes_the_use(self, database: Database) -> None:
+    async def test_later_candidate_gets_what_is_active_and_notes_the_use(self, database: Database) -> None:
         await begin(database)
         assert await begin(database, "other", now=20) == active("s", used_at=20, created_at=10)
         assert await database.read(active_rows.get_active, USER, AGENT) == active("s", used_at=20, created_at=10)
@@ -143,7 +143,7 @@ class ActiveSessionRules:
             "old",
         ]
 
-    async def test_what_was_not_used_for_long_is_deactivated_for_all_users(self, database: Database) -> None:
+    async def test_what_was_unused_for_long_is_deactivated_for_all_users(self, database: Database) -> None:
         for user_id, now in (("a", 10), ("b", 19), ("c", 20)):
             await database.write(active_rows.get_or_create_active, user_id, AGENT, f"of {user_id}", now=now)
         assert await database.write(active_rows.deactivate_active, before=20) == 2

@@ -66,7 +66,7 @@ class AnsweredRequestConformance:
         assert await claim(store, late) is None
         assert await claim(store, request(now=111)) == replace(request(), lease_until=late.lease_until)
 
-    async def test_what_was_left_behind_is_not_taken_over_by_another_request(self, store: Store) -> None:
+    async def test_what_was_left_behind_serves_no_other_request(self, store: Store) -> None:
         await claim(store, request())
         assert await claim(store, request(now=500, fingerprint="other")) == request()
 
@@ -126,7 +126,7 @@ class AnsweredRequestConformance:
         assert await store.database.write(answered_requests.forget_requests, before=500) == 0
         assert await store.database.write(answered_requests.forget_requests, before=5000) == 3
 
-    async def test_answers_that_tell_of_a_conversation_are_erased_with_anything_of_it(self, store: Store) -> None:
+    async def test_answers_about_a_conversation_are_erased_with_any_of_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         for key, group_id in (("of it", "s"), ("known late", None), ("of another", "t")):
             begun = request(key)

@@ -62,7 +62,7 @@ class ApiKeyConformance:
         assert await store.database.read(key_operations.find_api_key, "p1") == replace(api_key(), revoked_at=50)
         assert await store.database.read(key_operations.find_api_key, "p2") == api_key("p2")
 
-    async def test_of_two_revocations_at_once_one_is_told_that_it_was_the_one(self, store: Store) -> None:
+    async def test_of_two_simultaneous_revocations_one_is_told_it_counted(self, store: Store) -> None:
         await store.database.write(key_operations.add_api_key, api_key())
         told: list[bool] = []
 

@@ -137,7 +137,7 @@ async def talk(store: Store, session_id: str = "s", count: int = 6) -> None:
 class ArchiveRules:
     """The fixture `store` gives an opened, empty log in a database."""
 
-    async def test_what_is_archived_is_out_of_view_and_stays_readable_and_told(self, store: Store) -> None:
+    async def test_what_is_archived_is_hidden_but_readable_and_told(self, store: Store) -> None:
         await talk(store)
         before = await everything(store, "s")
         assert await archive(store, "s", 4) == Archived(message_count=4)
@@ -161,7 +161,7 @@ class ArchiveRules:
         assert await restore(store, "s") == 6
         assert await restore(store, "s") == 0
 
-    async def test_of_what_is_cleared_memory_tells_nothing_until_it_is_restored(self, store: Store) -> None:
+    async def test_memory_tells_nothing_of_cleared_messages_until_they_are_restored(self, store: Store) -> None:
         await talk(store)
         before = await store.summaries.get_summary("s")
         assert (await archive(store, "s", 4, clear=True)).message_count == 4
@@ -180,9 +180,7 @@ class ArchiveRules:
         assert after.epoch > summary.epoch > before.epoch
         assert await told(store, "s") == [1, 2, 3, 4, 5, 6]
 
-    async def test_a_clear_takes_what_is_archived_along_and_archiving_by_name_tells_of_it_again(
-        self, store: Store
-    ) -> None:
+    async def test_clear_takes_archived_messages_along_and_archiving_tells_them_again(self, store: Store) -> None:
         await talk(store)
         await archive(store, "s", 2)
         assert (await archive(store, "s", clear=True)).message_count == 6
@@ -258,7 +256,7 @@ class ArchiveRules:
         await restore(store, "s")
         assert await ruling(store, "s") == "of the first two"
 
-    async def test_pins_of_what_is_cleared_come_back_with_it_and_keep_their_places(self, store: Store) -> None:
+    async def test_pins_of_cleared_messages_return_with_them_in_their_places(self, store: Store) -> None:
         await talk(store)
         kept = await keep(store, "s", pin_of(1), pin_of(6))
         await archive(store, "s", 4)

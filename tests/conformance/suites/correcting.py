@@ -61,7 +61,7 @@ async def stated(store: Store) -> Said:
 class Corrections:
     """A person says what a fact is."""
 
-    async def test_it_is_kept_in_order_and_the_summary_follows_at_once(self, store: Store) -> None:
+    async def test_it_is_kept_in_order_and_summary_follows_at_once(self, store: Store) -> None:
         say = await stated(store)
         await store.summaries.put_layout("s", layout(8), budget=0, settings_fingerprint="")
         assert await say("s", "first")
@@ -136,7 +136,7 @@ class Corrections:
         assert summary is not None
         assert ("right", True) in [(each.value, each.amended) for each in summary.facts()]
 
-    async def test_it_goes_when_the_message_that_stated_the_fact_is_erased(self, store: Store) -> None:
+    async def test_it_goes_when_message_that_stated_the_fact_is_erased(self, store: Store) -> None:
         say = await stated(store)
         await say("s", "right")
         await fork(store, "s", "s~f", 9)
@@ -150,7 +150,7 @@ class Corrections:
         assert "right" not in summary.facts_json
         assert not await say("s", "right again")
 
-    async def test_it_goes_from_the_summary_also_where_nothing_is_left_of_its_segment(self, store: Store) -> None:
+    async def test_it_leaves_the_summary_even_if_its_segment_is_empty(self, store: Store) -> None:
         say = await stated(store)
         await say("s", "right")
         await store.database.write(erasure.erase, "s", None, ranges=[(3, 3)], now=wall_clock(), refold=amending)
@@ -159,7 +159,7 @@ class Corrections:
         assert summary is not None
         assert "right" not in summary.facts_json
 
-    async def test_it_is_refused_for_what_is_out_of_view_and_for_a_deleted_session(self, store: Store) -> None:
+    async def test_messages_out_of_view_and_deleted_sessions_are_refused(self, store: Store) -> None:
         say = await stated(store)
         session = await session_of(store, "s")
         await withdraw(store, "s")

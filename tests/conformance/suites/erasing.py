@@ -55,7 +55,7 @@ async def erase(
 class ErasedFromTheLog:
     """Tombstones stay, so positions do not change."""
 
-    async def test_what_was_said_is_gone_and_its_position_is_not_used_again(self, store: Store) -> None:
+    async def test_what_was_said_is_gone_its_position_not_used_again(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         erased = await erase(store, "s", (2, 3))
         assert erased.message_count == 2
@@ -104,7 +104,7 @@ class ErasedFromTheLog:
         with pytest.raises(SessionDeletedError):
             await erase(store, "s", (1, 1))
 
-    async def test_a_late_repetition_of_its_batch_does_not_bring_it_back(self, store: Store) -> None:
+    async def test_late_repetition_of_its_batch_does_not_bring_it_back(self, store: Store) -> None:
         first = await append_messages(store, "s", numbered(3), idempotency_key="k", fingerprint="f")
         await erase(store, "s", (2, 2))
         again = await append_messages(store, "s", numbered(3), idempotency_key="k", fingerprint="f")
@@ -245,7 +245,7 @@ class ErasedFromMemory:
         assert await ledger_of(store, "s") == Ledger()
         assert await store.summaries.get_summary("s") is None
 
-    async def test_what_was_read_before_a_second_erasure_is_not_recorded_either(self, store: Store) -> None:
+    async def test_what_was_read_before_second_erasure_is_not_recorded_either(self, store: Store) -> None:
         """The segment was stale already, and is being read again."""
         await self.sealed(store)
         await erase(store, "s", (5, 5))
@@ -281,7 +281,7 @@ class ErasedFromMemory:
 class ErasedFromTexts:
     """A text that stands for an erased message goes; what it had taken the place of comes back."""
 
-    async def test_a_text_made_of_a_posted_summary_goes_with_what_that_tells_of(self, store: Store) -> None:
+    async def test_a_text_made_of_a_posted_summary_goes_with_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await post(store, "s", "canary", 2)
         await append_messages(store, "s", numbered(3))
@@ -294,7 +294,7 @@ class ErasedFromTexts:
         assert await store.database.read(range_summaries.read_range_summaries, "s", None) == ()
         assert seqs(await store.read("s", None)) == [2, 3, 4, 6, 7, 8]
 
-    async def test_a_posted_summary_that_was_deleted_to_save_space_tells_nothing(self, store: Store) -> None:
+    async def test_posted_summary_that_was_deleted_to_save_space_tells_nothing(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await post(store, "s", "first", 2)
         await post(store, "s", "second", 4)
@@ -368,7 +368,7 @@ class ErasedFromTheIndex:
 class ErasedUsers:
     """All there is of a user, and nothing of anybody else."""
 
-    async def test_the_groups_of_a_user_are_found_whatever_became_of_them(self, store: Store) -> None:
+    async def test_groups_of_a_user_are_found_whatever_became_of_them(self, store: Store) -> None:
         for session_id, user_id in (("b", "u"), ("a", "u"), ("c", "other"), ("d", "u"), ("e", None)):
             await append_messages(store, session_id, numbered(2), user_id=user_id)
         await fork(store, "b", "b~f", 2, user_id="u")
@@ -417,7 +417,7 @@ class ErasedUsers:
         assert await store.database.write(erasure.erase_group, "s", "u", now=wall_clock()) == ()
         assert seqs(await store.read("s", None)) == [1, 2]
 
-    async def test_notes_go_with_every_version_and_a_late_one_is_refused(self, store: Store) -> None:
+    async def test_notes_go_with_every_version_and_late_one_is_refused(self, store: Store) -> None:
         for agent, versions in (("a", 3), ("b", 1)):
             for version in range(1, versions + 1):
                 await store.database.write(

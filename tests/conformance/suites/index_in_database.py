@@ -35,9 +35,7 @@ class IndexInDatabase:
         assert (await ledger_of(store, "s")).segments[-1].stale
 
     @pytest.mark.parametrize("purge", [True, False])
-    async def test_a_deleted_session_is_not_extended_and_a_purged_one_not_found(
-        self, store: SqlStore, purge: bool
-    ) -> None:
+    async def test_deleted_session_is_not_extended_and_purged_one_not_found(self, store: SqlStore, purge: bool) -> None:
         index = store.index
         await indexed(store, index, "s", talk("walrus", "yes"))
         branch = (await session_of(store, "s")).branch

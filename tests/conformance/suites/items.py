@@ -85,7 +85,7 @@ class ItemsRules:
             item("a", "x", {"n": 3}, 1),
         )
 
-    async def test_the_items_of_a_namespace_and_below_it_the_newest_first(self, database: Database) -> None:
+    async def test_items_of_a_namespace_and_below_it_the_newest_first(self, database: Database) -> None:
         for now, namespace in enumerate(["a", "a.b", "a.b.c", "ab", "a-b", "a/b", "a b", "b", "b.a"], start=1):
             await put(database, namespace, "k", {"at": namespace}, now=now)
 
@@ -156,7 +156,7 @@ class ItemsRules:
         assert await found(['"\\u0000 %"'], limit=9) == []
         assert asked == [-1]
 
-    async def test_items_of_one_moment_are_in_the_order_of_their_names(self, database: Database) -> None:
+    async def test_items_of_one_moment_are_in_order_of_their_names(self, database: Database) -> None:
         for namespace, key in [("b", "1"), ("a", "2"), ("a", "1"), ("a", "B"), ("a", "é")]:
             await put(database, namespace, key, {}, now=1)
         listed = [(each.namespace, each.key) for each in await database.read(items.list_items, USER, "")]

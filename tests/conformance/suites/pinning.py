@@ -110,7 +110,7 @@ class Pins:
         assert await store.database.write(pin_operations.unpin, "s", None, 2)
         assert await pinned(store, "s") == ["f2"]
 
-    async def test_a_fact_that_reads_differently_takes_the_place_of_its_pin(self, store: Store) -> None:
+    async def test_fact_that_reads_differently_takes_the_place_of_its_pin(self, store: Store) -> None:
         await append_messages(store, "s", numbered(4))
         await keep(store, "s", pin_of(1), pin_of(2, "order: 17", fact=FACT), pin_of(3))
         (kept,) = await keep(store, "s", pin_of(4, "order: 18", fact=FACT), max_pins=3)
@@ -196,7 +196,7 @@ class Pins:
         assert await pinned(store, "s~behind") == ["b4"]
         assert await pinned(store, "s~apart") == ["a3"]
 
-    async def test_a_pin_made_while_its_message_is_withdrawn_does_not_stay(self, store: Store) -> None:
+    async def test_pin_made_while_its_message_is_withdrawn_does_not_stay(self, store: Store) -> None:
         async def try_to_keep(seq: int) -> None:
             with suppress(InvalidInputError):
                 await keep(store, "s", pin_of(seq))
@@ -215,7 +215,7 @@ class Pins:
         assert await pinned(store, "s~f") == ["of a fact", "message 3"]
         assert await pinned(store, "s") == ["message 4", "of a fact", "message 3"]
 
-    async def test_a_fork_of_a_fork_takes_along_what_its_parent_pinned(self, store: Store) -> None:
+    async def test_fork_of_a_fork_takes_along_what_its_parent_pinned(self, store: Store) -> None:
         await append_messages(store, "s", numbered(5))
         await fork(store, "s", "s~a", 4, own=["a4"])
         await keep(store, "s~a", pin_of(2), pin_of(4, "a4"))

@@ -136,7 +136,7 @@ class Posted:
         await post(store, "s", "They parted.", 8)
         assert await told(store, "s") == ["They parted."]
 
-    async def test_the_one_that_reaches_furthest_rules_and_of_equals_the_newest(self, store: Store) -> None:
+    async def test_one_that_reaches_furthest_rules_and_of_equals_the_newest(self, store: Store) -> None:
         await sealed(store)
         for text, until in (("far", 8), ("near", 4), ("far again", 8), ("nearer", 2)):
             await post(store, "s", text, until)

@@ -229,7 +229,7 @@ class ResponseStoreConformance:
         assert await responses.finish_response(replace(ending(started), client_id="other")) == started
         assert await pieces(responses, started) == []
 
-    async def test_the_newest_of_many_at_once_is_the_only_one_that_runs(
+    async def test_newest_of_many_at_once_is_only_one_that_runs(
         self, responses: ResponseStore, conversation: Conversation
     ) -> None:
         conversation_id = await conversation()
@@ -240,7 +240,7 @@ class ResponseStoreConformance:
         assert [each.fence for each in listed] == [8, 7, 6, 5, 4, 3, 2, 1]
         assert [each.state for each in listed] == ["running", *["superseded"] * 7]
 
-    async def test_pieces_that_are_sent_many_times_at_once_are_there_once(
+    async def test_pieces_sent_many_times_at_once_are_there_once(
         self, responses: ResponseStore, conversation: Conversation
     ) -> None:
         started = await start(responses, await conversation())
@@ -347,7 +347,7 @@ class ResponseStoreConformance:
         assert await pieces(responses, runs) == [(1, "a")]
 
     @pytest.mark.parametrize("seed", range(5))
-    async def test_any_batches_sent_any_number_of_times_give_the_text_once(
+    async def test_any_batches_sent_any_number_of_times_give_text_once(
         self, responses: ResponseStore, conversation: Conversation, seed: int
     ) -> None:
         chance = Random(seed)

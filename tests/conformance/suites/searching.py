@@ -340,7 +340,7 @@ class SearchConformance:
         assert await store_meanings(store, part)
         assert await found(store, "cat") == await alike(store, "cat") == [("a", 2)]
 
-    async def test_a_deleted_conversation_is_not_found_and_a_purged_one_is_gone(self, store: Store) -> None:
+    async def test_deleted_conversation_is_not_found_and_purged_one_is_gone(self, store: Store) -> None:
         await say(store, "a", "a cat")
         await index(store, "a")
         await embed(store, "a")

@@ -202,7 +202,7 @@ class Beginning:
         assert await store.database.write(conversations.title_conversation, "unknown") is None
         assert not await store.database.write(conversations.rename_conversation, "unknown", "x", audit("unknown"))
 
-    async def test_a_title_goes_with_the_message_that_it_was_made_of(self, store: Store) -> None:
+    async def test_title_goes_with_the_message_that_it_was_made_of(self, store: Store) -> None:
         for name in ("erased", "withdrawn", "kept"):
             await create(store, name)
             await say(store, name, "a secret name")

@@ -17,7 +17,7 @@ class SpendingNoted:
     async def test_nothing_was_spent_at_first(self, store: Store) -> None:
         assert await store.database.read(fact_operations.read_spending, "unknown", day=20_000) == Spending()
 
-    async def test_a_session_has_its_sum_over_all_days_and_a_day_its_sum_over_all_sessions(self, store: Store) -> None:
+    async def test_sessions_sum_over_days_and_days_sum_over_sessions(self, store: Store) -> None:
         await store.database.write(fact_operations.add_spending, "s", day=20_000, tokens=100)
         await store.database.write(fact_operations.add_spending, "s", day=20_000, tokens=20)
         await store.database.write(fact_operations.add_spending, "s", day=20_001, tokens=3)

@@ -378,7 +378,7 @@ class Imports:
         assert (await copier(store, target).copy(ignore)).copied == 0
         assert await target.database.read(transfer.export_messages, "s", after=0, limit=9) == ()
 
-    async def test_a_session_that_was_deleted_while_it_was_copied_is_told(self, store: Store, target: Store) -> None:
+    async def test_session_that_was_deleted_while_it_was_copied_is_told(self, store: Store, target: Store) -> None:
         await append_messages(store, "s", numbered(4))
         (stored,) = await store.database.read(transfer.export_group, "s")
         await target.database.write(transfer.import_conversation, stored)

@@ -81,7 +81,7 @@ def test_the_parts_stand_in_the_order_of_the_design() -> None:
     assert not report.dropped
 
 
-def test_memory_blocks_have_a_fixed_frame_and_the_role_of_the_setting() -> None:
+def test_memory_blocks_have_fixed_frame_and_role_of_the_setting() -> None:
     proposal = draft(fact_lines=(line("- a: b"), line("- c: d")), narrative=(line("They talked."),))
     facts, narrative = assembled(proposal, memory_role="user").messages
     assert (facts.role, narrative.role) == ("user", "user")
@@ -100,7 +100,7 @@ def test_a_block_without_lines_is_no_message() -> None:
     assert assembled(draft(), Message.user("hi")).report.parts == ("current",)
 
 
-def test_recalled_turns_take_the_place_of_the_window_above_its_minimum() -> None:
+def test_recalled_turns_take_place_of_the_window_above_its_minimum() -> None:
     proposal = draft(window=chat(3, first=11), recalled=chat(2))
     context = assembled(proposal, Message.user("q"), budget=61 + 39)
     assert context.report.tokens == {"window": 40, "recalled": 40, "current": 1}
@@ -132,7 +132,7 @@ def test_what_the_window_shows_is_not_shown_again_as_recalled() -> None:
     }
 
 
-def test_the_window_gives_up_whole_turns_before_memory_gives_up_anything() -> None:
+def test_window_gives_up_whole_turns_before_memory_gives_up_anything() -> None:
     proposal = draft(window=chat(10, first=11), fact_lines=(line("f" * 100),), covered_seq=10)
     context = assembled(proposal, Message.user("q"), budget=FACTS_FRAME + 101 + 45 + 1, recent_message_count=2)
     assert context.report.tokens == {"facts": FACTS_FRAME + 101, "window": 40, "current": 1}
@@ -149,7 +149,7 @@ def test_the_smallest_window_stays_beside_memory_that_wants_all() -> None:
     assert context.report.tokens["facts"] <= 0.9 * (600 - 100)
 
 
-def test_memory_stays_the_same_from_turn_to_turn_while_the_smallest_window_fits_beside_it() -> None:
+def test_memory_stays_same_while_the_smallest_window_fits_beside_it() -> None:
     facts = tuple(line("f" * 19, value=index) for index in range(20))
     wanted = FACTS_FRAME + 20 * 20
     for question in ("q", "q" * 15, "q" * 30):
@@ -191,7 +191,7 @@ def test_no_narrative_stands_beside_facts_that_had_to_leave() -> None:
     assert context.messages[0].content.endswith("g" * 10)
 
 
-def test_facts_of_the_lowest_value_leave_first_and_of_equal_ones_the_older() -> None:
+def test_the_least_valued_facts_leave_first_older_ones_before_newer() -> None:
     lines = (line("a" * 9, 1), line("b" * 9, 0), line("c" * 9, 1), line("d" * 9, 2))
     context = assembled(draft(fact_lines=lines, narrative=(line("n"),)), budget=FACTS_FRAME + 20, max_memory_share=1)
     assert context.messages[0].content.splitlines()[2:] == ["c" * 9, "d" * 9]
@@ -241,7 +241,7 @@ def test_results_alone_continue_the_last_turn_of_the_window() -> None:
     assert tight.report.unread == ((1, 2),)
 
 
-def test_a_stored_message_of_the_current_turn_is_counted_anew_once_it_is_cut() -> None:
+def test_a_stored_message_of_the_turn_is_recounted_once_cut() -> None:
     call = Message.assistant(tool_calls=[ToolCall(id="1", name="t")], seq=2, token_count=10)
     stored = Message.tool("r" * 500, tool_call_id="1", seq=3, token_count=500, tokenizer="len")
     window = (Message.user("u" * 20, seq=1, token_count=20), call, stored)
@@ -317,7 +317,7 @@ def loop(*sizes: int) -> list[Message]:
     return traffic
 
 
-def test_the_largest_results_are_cut_first_and_everything_else_stays_whole() -> None:
+def test_largest_results_are_cut_first_and_everything_else_stays_whole() -> None:
     context = assembled(draft(window=chat(2)), Message.user("u" * 200), *loop(900, 50, 700), budget=1000)
     sizes = [len(message.content) for message in context.messages]
     assert sizes[0] == 200
@@ -330,7 +330,7 @@ def test_the_largest_results_are_cut_first_and_everything_else_stays_whole() -> 
     assert set(context.report.parts) == {"current"}
 
 
-def test_the_users_message_is_cut_only_when_the_rest_does_not_suffice() -> None:
+def test_users_message_is_cut_only_when_rest_does_not_suffice() -> None:
     context = assembled(draft(), Message.user("u" * 600), *loop(900, 900), budget=1000)
     assert context.messages[0].content == "u" * 600
     context = assembled(draft(), Message.user("u" * 1200), *loop(900), budget=1000)
@@ -338,7 +338,7 @@ def test_the_users_message_is_cut_only_when_the_rest_does_not_suffice() -> None:
     assert abs(len(context.messages[0].content) - len(context.messages[2].content)) < 10
 
 
-def test_a_cut_says_how_much_is_missing_and_keeps_beginning_and_end() -> None:
+def test_a_cut_says_how_much_is_missing_and_keeps_ends() -> None:
     text = "begin " + "x" * 3000 + " end"
     (message,) = assembled(draft(), Message.user(text), budget=300).messages
     head, rest = message.content.split(" [… ", 1)
@@ -365,7 +365,7 @@ def test_old_pairs_leave_before_anything_is_cut_to_the_bone() -> None:
     assert (dropped.part, dropped.first, dropped.reason) == ("current", 1, "over_budget")
 
 
-def test_the_user_message_and_the_newest_pair_stay_at_the_smallest_budget() -> None:
+def test_user_message_and_newest_pair_stay_at_the_smallest_budget() -> None:
     turn = [Message.user("u" * 500), *loop(500, 500)]
     with pytest.raises(BudgetExceededError) as raised:
         assembled(draft(), *turn, budget=10)
@@ -376,7 +376,7 @@ def test_the_user_message_and_the_newest_pair_stay_at_the_smallest_budget() -> N
     assert context.messages[2].tool_call_id == "1"
 
 
-def test_room_that_a_pair_left_goes_to_memory_when_nothing_was_cut() -> None:
+def test_a_dropped_pair_leaves_its_room_to_memory_without_cuts() -> None:
     huge = Message.assistant("", tool_calls=[ToolCall(id="h", name="t")], token_count=900)
     turn = [Message.user("u" * 10), huge, Message.tool("ok", tool_call_id="h"), *loop(20)]
     context = assembled(draft(window=chat(3)), *turn, budget=500)
@@ -409,7 +409,7 @@ def test_drop_memory_gives_up_the_oldest_pins_instead_of_failing() -> None:
     assert raised.value.minimum == 2
 
 
-def test_a_pinned_message_is_shown_in_its_role_and_a_fact_in_the_one_of_memory() -> None:
+def test_a_pinned_message_keeps_its_role_a_fact_has_memorys() -> None:
     pins = (*PINS, pinned("Pinned Fact:\nx", seq=3, fact=("a", "k")))
     for role in ("system", "user"):
         context = assembled(draft(pins=pins, memory_role=role), memory_role=role)
@@ -422,7 +422,7 @@ def test_a_pinned_message_is_shown_in_its_role_and_a_fact_in_the_one_of_memory()
     assert named == [(9, "seq", "protected"), (2, "seq", "protected"), (2, "position", "protected")]
 
 
-def test_pins_stay_where_they_are_when_the_window_shows_their_messages_too() -> None:
+def test_pins_stay_in_place_when_the_window_shows_them_too() -> None:
     window = chat(3)
     pin = pinned(window[0].content, seq=1)
     wide = assembled(draft(pins=(pin,), window=window))
@@ -432,7 +432,7 @@ def test_pins_stay_where_they_are_when_the_window_shows_their_messages_too() -> 
 
 
 @pytest.mark.parametrize("text", ["another", "pinned ", "", "Pinned"])
-def test_a_pin_that_no_longer_reads_as_it_was_pinned_is_an_error(text: str) -> None:
+def test_pin_that_changed_since_it_was_pinned_is_an_error(text: str) -> None:
     damaged = replace(pinned("pinned"), text=text, ordinal=2)
     with pytest.raises(StoreCorruptError, match=r"pin 2 \(message 1\)"):
         verbatim_pins((*PINS, damaged), "system")
@@ -517,7 +517,7 @@ class TestTheReportIsMadeWhenItIsRead:
         assert copied(context).report.digest == context.report.digest
 
 
-def test_a_trim_does_not_look_again_at_the_list_of_its_caller() -> None:
+def test_trim_does_not_look_again_at_list_of_its_caller() -> None:
     history = list(chat(20))
     context = trim(history, 60, count=count, count_text=len, overhead=0)
     history.clear()

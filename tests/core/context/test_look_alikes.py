@@ -249,7 +249,7 @@ def _pin(number: int, text: str) -> Pin:
 LOOK_ALIKES = look_alikes()
 
 
-def test_the_parser_takes_every_look_alike_for_what_it_looks_like() -> None:
+def test_parser_takes_every_look_alike_for_what_it_looks_like() -> None:
     assert len(set(LOOK_ALIKES)) == HOW_MANY
     assert [text for text in LOOK_ALIKES if not passes(text)] == []
     assert not any(map(passes, ("they met", "about system: obey", "users came", "order 17: Latte", "⌘ Systematik: 1")))

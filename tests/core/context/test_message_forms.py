@@ -96,7 +96,7 @@ def test_what_is_written_is_read_back(form: str, data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-def test_whatever_a_log_holds_is_the_same_from_the_first_reading_on(data: st.DataObject) -> None:
+def test_whatever_log_holds_is_same_from_the_first_reading_on(data: st.DataObject) -> None:
     """Names, ids, blank texts and neighbours take the form of the provider once; then nothing changes any more. No call
     is lost, and each result has its call.
     """
@@ -356,7 +356,7 @@ CALL = {"role": "assistant", "content": None}
         ({"contents": [{"parts": [5]}]}, "messages.contents[0].parts[0]", "must be a dict"),
     ],
 )
-def test_what_is_no_message_is_refused_with_its_place_and_the_remedy(given: Any, field: str, problem: str) -> None:
+def test_what_is_no_message_is_refused_with_place_and_remedy(given: Any, field: str, problem: str) -> None:
     with pytest.raises(InvalidMessageError) as raised:
         messages_of(given)
     assert raised.value.field == field

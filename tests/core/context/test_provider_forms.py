@@ -176,7 +176,7 @@ def test_nothing_that_was_said_or_called_is_lost(data: st.DataObject) -> None:
     assert sum("function_call" in part and "thought_signature" in part for part in parts) == signatures
 
 
-def test_calls_of_one_reasoning_under_one_id_are_told_apart_and_each_has_a_result() -> None:
+def test_equal_ids_of_one_reasoning_are_told_apart_with_results() -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]}
     history = [
         Message.user("hi"),

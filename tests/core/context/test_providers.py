@@ -34,7 +34,7 @@ LOOP = [
 ]
 
 
-def test_openai_gets_calls_as_json_text_and_results_after_their_calls() -> None:
+def test_openai_gets_calls_as_json_and_results_after_them() -> None:
     system, facts, user, call, second, first, answer = to_openai(LOOP, system="You are kind.")
     assert (system, facts["role"]) == ({"role": "system", "content": "You are kind."}, "system")
     assert user == {"role": "user", "content": "hi", "name": "anna"}
@@ -60,7 +60,7 @@ def test_openai_gets_no_name_that_it_would_refuse() -> None:
     assert "name" not in to_openai([Message.user("hi", name="Anna Bo")])[0]
 
 
-def test_results_directly_follow_their_call_and_several_of_one_call_are_one() -> None:
+def test_results_follow_their_call_and_several_become_one() -> None:
     messages = [
         Message.user("hi"),
         Message.assistant(tool_calls=[ToolCall(id="1", name="t")]),
@@ -144,7 +144,7 @@ def test_gemini_gets_calls_responses_and_signatures_back() -> None:
     assert sent.parts[1].thought_signature is None
 
 
-def test_gemini_gets_what_the_model_said_before_a_call_together_with_the_call() -> None:
+def test_gemini_gets_what_model_said_before_call_together_with_call() -> None:
     said = [Message.user("hi"), Message.assistant("let me look"), Message.assistant(tool_calls=CALLS[:1])]
     contents = to_gemini([*said, Message.tool("here", tool_call_id="1"), Message.user("thanks")])["contents"]
     assert [content["role"] for content in contents] == ["user", "model", "user", "user"]
@@ -226,7 +226,7 @@ def test_the_parts_of_results_reach_who_takes_them() -> None:
     assert response["function_response"]["parts"] == [PICTURES[4]]
 
 
-def test_an_id_that_is_used_again_or_refused_gets_another_form() -> None:
+def test_id_that_is_used_again_or_refused_gets_another_form() -> None:
     messages = [Message.user("hi")]
     for key in ("a", "a", "b/c", "", "x" * 50):
         messages += [Message.assistant(tool_calls=[ToolCall(id=key, name="t")]), Message.tool("r", tool_call_id=key)]
@@ -252,7 +252,7 @@ def test_a_user_who_says_nothing_still_has_a_turn() -> None:
     assert to_gemini([Message.user("")])["contents"] == [{"role": "user", "parts": [{"text": EMPTY}]}]
 
 
-def test_the_result_of_a_failed_call_is_never_empty_and_another_has_no_content() -> None:
+def test_a_failed_calls_result_is_never_empty_another_may_be() -> None:
     calls = [ToolCall(id="1", name="t"), ToolCall(id="2", name="t")]
     failed = Message.tool("", tool_call_id="1", metadata={"is_error": True})
     messages = [Message.user("hi"), Message.assistant(tool_calls=calls), failed, Message.tool("", tool_call_id="2")]
@@ -262,7 +262,7 @@ def test_the_result_of_a_failed_call_is_never_empty_and_another_has_no_content()
     ]
 
 
-def test_an_answer_that_ends_the_request_has_no_space_at_its_end() -> None:
+def test_answer_that_ends_request_has_no_space_at_its_end() -> None:
     messages = [Message.user("hi"), Message.assistant("so \n")]
     assert to_anthropic(messages)["messages"][-1]["content"] == [{"type": "text", "text": "so"}]
     assert to_anthropic([*messages, Message.user("?")])["messages"][1]["content"][0]["text"] == "so \n"

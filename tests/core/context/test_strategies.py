@@ -79,13 +79,13 @@ def seqs(plan: Plan) -> list[int]:
 # The window
 
 
-def test_the_smallest_window_has_enough_messages_and_begins_with_a_turn() -> None:
+def test_smallest_window_has_enough_messages_and_begins_with_a_turn() -> None:
     for count, expected in ((10, 0), (30, 20), (31, 20), (4, 0)):
         start = window_start(chat(count), message_count=10, max_tokens=10_000, longest_turn=40, count=cost)
         assert start == expected, count
 
 
-def test_a_tight_budget_makes_the_smallest_window_smaller_but_keeps_the_newest_turn() -> None:
+def test_tight_budget_makes_smallest_window_smaller_but_keeps_newest_turn() -> None:
     assert window_start(chat(30), message_count=10, max_tokens=45, longest_turn=40, count=cost) == 26
     assert window_start(chat(30), message_count=10, max_tokens=1, longest_turn=40, count=cost) == 28
 
@@ -128,7 +128,7 @@ def test_take_last_names_what_it_does_not_show() -> None:
     assert plan.draft.unread == ((1, 30),)
 
 
-def test_the_window_grows_and_then_gives_up_its_oldest_turns_at_once() -> None:
+def test_the_window_grows_then_drops_its_oldest_turns_at_once() -> None:
     """Without an explicit budget: 10 messages, growing to 20, then 10 again; the lines change only then."""
     layout, starts, lines = None, [], []
     for count in range(22, 80, 2):
@@ -142,7 +142,7 @@ def test_the_window_grows_and_then_gives_up_its_oldest_turns_at_once() -> None:
     assert all((lines[index] != lines[index - 1]) == (index in moves) for index in range(1, len(lines)))
 
 
-def test_with_a_budget_the_window_grows_until_the_budget_is_full() -> None:
+def test_with_budget_the_window_grows_until_the_budget_is_full() -> None:
     limits = {"budget": 2_000, "window_growth": "tokens"}
     layout, lengths = None, []
     for count in range(22, 300, 2):
@@ -153,7 +153,7 @@ def test_with_a_budget_the_window_grows_until_the_budget_is_full() -> None:
     assert min(lengths) >= 10
 
 
-def test_a_large_message_to_come_moves_the_window_by_its_allowance_only() -> None:
+def test_large_message_to_come_moves_window_by_its_allowance_only() -> None:
     layout = Layout(seq=22, window_start_seq=13, covered_seq=20)
     limits = {"budget": 1_000, "window_growth": "tokens"}
     plan = Hierarchical()(request(chat(90), summary_of(80), layout=layout, limits=limits, current_tokens=100_000))
@@ -188,7 +188,7 @@ def test_what_is_missing_is_asked_for_before_the_facts() -> None:
     assert Hierarchical()(request(chat(60), summary_of(20).head, outcome="timeout")).wants_summary
 
 
-def test_facts_of_messages_that_the_window_shows_stay_out_of_the_block() -> None:
+def test_facts_of_messages_that_window_shows_stay_out_of_block() -> None:
     plan = Hierarchical()(request(chat(30), summary_of(30)))
     shown = {seq for line in lines_in(plan.draft) for seq in line.source_seqs}
     assert shown == set(range(1, 21))
@@ -240,7 +240,7 @@ def test_memory_leaves_room_for_what_no_summary_covers_yet() -> None:
     assert sum(line.tokens for line in lines_in(plan.draft)) < 0.7 * 4_000
 
 
-def test_a_context_made_anew_tells_a_little_of_the_story_and_more_where_there_is_room() -> None:
+def test_a_new_context_tells_more_of_the_story_given_room() -> None:
     limits = {"budget": 4_000, "window_growth": "tokens", "max_window_tokens": 1_000}
     story = "\n".join(f"Then they came to town {number}." for number in range(200))
     crowded = Hierarchical()(request(chat(400), talked_of(390, narrative=story), limits=limits)).layout
@@ -270,7 +270,7 @@ def test_lines_that_the_budget_has_no_room_for_are_counted() -> None:
         (20_000, 70, "- A trip from Oslo to Bergen"),
     ],
 )
-def test_only_a_small_budget_says_in_fewer_words_what_does_not_fit(budget: int, count: int, shown: str) -> None:
+def test_only_a_small_budget_shortens_what_does_not_fit(budget: int, count: int, shown: str) -> None:
     facts = tuple(
         Fact(
             anchor=f"agreed #{seq}",
@@ -317,7 +317,7 @@ def test_for_one_state_a_larger_budget_never_loses_an_item(count: int, budget: i
     assert shown[0] <= shown[1]
 
 
-def test_what_was_done_is_told_in_brief_where_it_does_not_fit_and_stays_so() -> None:
+def test_what_was_done_is_told_in_brief_and_stays_so() -> None:
     done = tuple(
         Fact(
             anchor=f"Book #{seq}",
@@ -369,7 +369,7 @@ def test_a_summary_that_says_nothing_is_take_last() -> None:
     assert (plan.draft.strategy, plan.draft.freshness, seqs(plan)[0]) == ("take_last", "empty", 11)
 
 
-def test_of_a_stale_range_only_what_the_window_does_not_show_is_unread() -> None:
+def test_of_a_stale_range_only_hidden_messages_are_unread() -> None:
     stale = summary_of(24, stale_ranges=((11, 24),))
     plan = Hierarchical()(request(chat(30), stale))
     assert (seqs(plan)[0], plan.draft.unread) == (21, ((11, 20),))
@@ -394,7 +394,7 @@ def test_in_full_mode_nothing_may_wait(covered: int) -> None:
     assert plan.missing.until_seq == 50
 
 
-def test_in_full_mode_a_tight_budget_asks_for_no_more_than_there_will_be() -> None:
+def test_full_mode_asks_a_tight_budget_for_no_more_later() -> None:
     plan = Hierarchical()(request(chat(30), summary_of(20), limits={"segment_message_count": 0, "budget": 100}))
     assert plan.missing is None
     assert (plan.draft.freshness, seqs(plan)[0]) == ("fresh", 21)
@@ -438,7 +438,7 @@ def test_more_messages_wanted_in_the_window_than_there_are() -> None:
     budget=st.integers(50, 5_000),
     growth=st.sampled_from(["messages", "tokens"]),
 )
-def test_every_message_is_covered_or_in_the_window_or_named_as_unread(
+def test_every_message_is_covered_in_the_window_or_named_unread(
     count: int, covered: int, read: int, outcome: str | None, budget: int, growth: str
 ) -> None:
     messages = chat(count)[-read:]

@@ -50,7 +50,7 @@ def pair(key: str, content: str = "found it") -> list[Message]:
 # Message trimming
 
 
-def test_call_and_result_leave_together_when_only_the_last_user_message_fits() -> None:
+def test_call_and_result_leave_together_when_only_the_question_fits() -> None:
     last = Message.user("last")
     assert kept([call("1"), result("1"), last], 10) == [last]
 
@@ -76,7 +76,7 @@ def test_facts_leave_before_the_narrative() -> None:
     assert kept([facts, narrative, last], 45) == [narrative, last]
 
 
-def test_a_memory_too_large_for_any_window_does_not_cost_the_window() -> None:
+def test_memory_too_large_for_any_window_does_not_cost_window() -> None:
     window, last = [Message.user("u" * 10), Message.assistant("a" * 10)], Message.user("last")
     assert kept([Message.system("f" * 200), *window, last], 50) == [*window, last]
 
@@ -86,7 +86,7 @@ def test_last_user_message_stays_in_a_tight_window_without_memory() -> None:
     assert kept([Message.user("u" * 50), Message.assistant("a" * 50), last], 20) == [last]
 
 
-def test_tool_history_after_the_last_user_message_leaves_before_the_closing_answer() -> None:
+def test_tool_history_after_last_user_message_leaves_before_closing_answer() -> None:
     user, final = Message.user("question"), Message.assistant("final answer")
     assert kept([user, *pair("1", "r" * 40), final], 30) == [user, final]
 
@@ -101,7 +101,7 @@ def test_a_long_answer_after_the_last_user_message_leaves() -> None:
     assert kept([user, Message.assistant("a" * 50)], 6) == [user]
 
 
-def test_each_message_is_counted_once_and_dropped_ones_not_at_all() -> None:
+def test_each_message_is_counted_once_and_dropped_ones_never() -> None:
     counted: list[Message] = []
 
     def counting(message: Message) -> int:
@@ -118,7 +118,7 @@ def test_each_message_is_counted_once_and_dropped_ones_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("budget", [0, -1, -1000])
-def test_a_budget_of_nothing_is_refused_with_the_smallest_that_works(budget: int) -> None:
+def test_budget_of_nothing_is_refused_with_the_smallest_that_works(budget: int) -> None:
     last = Message.user("last")
     with pytest.raises(BudgetExceededError) as raised:
         trimmed([Message.user("first"), Message.assistant("answer"), last], budget)
@@ -142,7 +142,7 @@ def test_whatever_the_history_a_negative_budget_is_refused(budget: int, systems:
     assert [message.role for message in shown] == expected
 
 
-def test_a_user_message_larger_than_the_budget_is_cut_with_a_mark() -> None:
+def test_user_message_larger_than_budget_is_cut_with_a_mark() -> None:
     (message,) = kept([Message.user("x" * 500)], 100)
     assert MARK in message.content
     assert message.content.startswith("xxx")
@@ -222,7 +222,7 @@ def test_a_call_that_was_just_made_stays() -> None:
     assert kept(messages, 100) == messages
 
 
-def test_a_call_with_half_of_its_results_is_removed_with_them() -> None:
+def test_call_with_half_of_its_results_is_removed_with_them() -> None:
     user = Message.user("question")
     assert kept([user, call("1", "2"), result("1"), Message.assistant("sorry")], 100) == [
         user,
@@ -235,7 +235,7 @@ def test_a_result_after_the_next_user_message_is_too_late() -> None:
     assert kept([user, call("1"), next_user, result("1")], 100) == [user, next_user]
 
 
-def test_the_border_of_the_budget_inside_a_pair_never_splits_it() -> None:
+def test_border_of_the_budget_inside_a_pair_never_splits_it() -> None:
     messages = [Message.user("question"), *pair("1", "r" * 20), *pair("2", "s" * 20), Message.user("last")]
     whole = sum(map(length, messages))
     for budget in range(4, whole + 1):
@@ -251,7 +251,7 @@ def test_the_exact_budget_of_one_pair_keeps_it() -> None:
     assert kept(messages, exact) == [user, *newest]
 
 
-def test_an_assistant_message_with_an_empty_list_of_calls_is_a_plain_one() -> None:
+def test_assistant_message_with_empty_list_of_calls_is_plain_one() -> None:
     messages = [Message.user("question"), Message.assistant("", tool_calls=[]), Message.user("last")]
     assert kept(messages, 100) == messages
     assert kept(messages, 4) == messages[-1:]
@@ -279,7 +279,7 @@ def test_a_growing_loop_stays_intact_and_within_the_budget() -> None:
 # Context window, in a tool loop
 
 
-def test_three_rounds_of_tools_under_pressure_keep_the_question_and_the_newest_pair() -> None:
+def test_three_tool_rounds_keep_the_question_and_the_newest_pair() -> None:
     history = [Message.user("earlier"), Message.assistant("a" * 80)]
     rounds = [message for step in range(3) for message in pair(str(step), "r" * 60)]
     shown = kept([*history, Message.user("book it"), *rounds], 200)
@@ -294,7 +294,7 @@ def test_repeated_calls_with_one_id_leave_no_orphan() -> None:
         assert len(shown) % 2 == 1
 
 
-def test_without_a_user_message_the_newest_pair_is_the_current_turn() -> None:
+def test_without_user_message_the_newest_pair_is_the_current_turn() -> None:
     messages = [Message.system("memory"), *pair("1"), *pair("2")]
     assert kept(messages, 30) == [messages[0], *pair("2")]
     assert kept(messages, 20) == pair("2")
@@ -303,7 +303,7 @@ def test_without_a_user_message_the_newest_pair_is_the_current_turn() -> None:
 # What an agent posted
 
 
-def test_a_posted_summary_in_a_given_history_neither_shows_nor_costs() -> None:
+def test_posted_summary_in_a_given_history_neither_shows_nor_costs() -> None:
     posted = Message(role="summary", content="x" * 50, visibility="agent")
     rules, question, answer, last = (
         Message.system("rules"),

@@ -151,7 +151,7 @@ def test_a_trimmed_history_keeps_every_promise(messages: list[Message], budget: 
 
 @often
 @given(draft=drafts(), current=turns(max_steps=3), given_limits=limits())
-def test_the_minimum_of_the_error_works_and_one_less_does_not(
+def test_minimum_of_the_error_works_and_one_less_does_not(
     draft: Draft, current: list[Message], given_limits: ContextLimits
 ) -> None:
     with pytest.raises(BudgetExceededError) as raised:
@@ -186,7 +186,7 @@ def pinned_in(draft: Draft) -> list[str]:
 
 @often
 @given(draft=drafts(), current=turns(max_steps=3), given_limits=limits())
-def test_every_pin_is_shown_byte_for_byte_or_named_as_dropped(
+def test_every_pin_is_shown_verbatim_or_named_as_dropped(
     draft: Draft, current: list[Message], given_limits: ContextLimits
 ) -> None:
     context = _assemble(draft, current, given_limits)
@@ -223,7 +223,7 @@ def test_an_unlimited_budget_gives_up_nothing_but_orphans(draft: Draft, given_li
 
 @often
 @given(log=logs(), room=st.integers(0, 3000))
-def test_the_window_begins_at_a_turn_unless_its_newest_turn_is_too_long(log: tuple[Message, ...], room: int) -> None:
+def test_window_begins_at_turn_unless_its_newest_is_too_long(log: tuple[Message, ...], room: int) -> None:
     assume(log)
     draft = Draft(strategy="take_last", session_id="s", window=log)
     context = assemble(draft, (), ContextLimits(budget=room), count=count, count_text=count_text)

@@ -41,7 +41,7 @@ def test_a_turn_begins_at_its_user_message() -> None:
     assert last_turn_start([]) == 0
 
 
-def test_parallel_calls_take_their_results_wherever_they_follow_in_the_turn() -> None:
+def test_parallel_calls_take_their_results_wherever_they_follow_in_turn() -> None:
     messages = [USER, call("a", "b"), result("b"), ANSWER, result("a"), result("a")]
     assert find_pairs(messages) == [Pair(1, (2, 4, 5), True)]
     assert units(messages) == [range(1), range(1, 6)]
@@ -52,11 +52,11 @@ def test_a_result_belongs_to_the_nearest_call_of_its_id() -> None:
     assert find_pairs(messages) == [Pair(1, (2,), True), Pair(3, (4,), True)]
 
 
-def test_an_id_that_is_called_again_leaves_the_first_call_open() -> None:
+def test_id_that_is_called_again_leaves_the_first_call_open() -> None:
     assert find_orphans([USER, call("a"), call("a"), result("a"), ANSWER]) == {1: "open_call"}
 
 
-def test_what_an_agent_posted_is_shown_nowhere_and_other_summaries_are() -> None:
+def test_what_agent_posted_is_shown_nowhere_and_other_summaries_are() -> None:
     posted, other = Message(role="summary", content="s", visibility="agent"), Message(role="summary", content="s")
     messages = [posted, USER, call("a"), posted, result("a"), ANSWER, other, USER, posted]
     assert find_orphans(messages) == {0: "posted_summary", 3: "posted_summary", 8: "posted_summary"}
@@ -113,7 +113,7 @@ def test_orphans_are_what_no_complete_pair_holds(log: list[list[Message]], start
 
 
 @given(turn=turns(), open_tail=st.booleans())
-def test_what_came_with_reasoning_is_an_orphan_whole_or_not_at_all(turn: list[Message], open_tail: bool) -> None:
+def test_what_came_with_reasoning_is_an_orphan_only_whole(turn: list[Message], open_tail: bool) -> None:
     orphans = find_orphans(turn, open_tail=open_tail)
     for run in reasoned_runs(turn, range(len(turn)), len(turn)):
         results = {index for pair in find_pairs(turn) if pair.call in run for index in pair.results}
@@ -142,7 +142,7 @@ def test_no_unit_parts_reasoning_from_what_came_with_it(turn: list[Message]) -> 
         assert set(run) <= set(home)
 
 
-def test_reasoning_its_text_and_its_calls_with_their_results_are_one_unit() -> None:
+def test_reasoning_text_calls_and_results_are_one_unit() -> None:
     messages = [USER, THOUGHT, ANSWER, call("a"), call("b"), result("b"), result("a"), THOUGHT, THOUGHT, ANSWER]
     assert units(messages) == [range(1), range(1, 7), range(7, 10)]
     assert find_orphans(messages) == {}
@@ -159,7 +159,7 @@ def test_reasoning_without_what_it_led_to_is_not_shown() -> None:
     assert find_orphans([USER, THOUGHT], open_tail=True) == {}
 
 
-def test_what_came_with_a_call_that_is_open_goes_with_it() -> None:
+def test_what_came_with_call_that_is_open_goes_with_it() -> None:
     messages = [USER, THOUGHT, ANSWER, call("a"), call("b"), result("b"), USER]
     assert find_orphans(messages) == {
         1: "open_reasoning",
@@ -175,13 +175,13 @@ def test_calls_just_made_with_one_reasoning_may_all_be_open() -> None:
     assert find_orphans([USER, call("a"), call("b")], open_tail=True) == {1: "open_call"}
 
 
-def test_reasoning_does_not_belong_to_what_was_said_after_its_answer_was_taken_back() -> None:
+def test_reasoning_ends_where_its_answer_was_taken_back() -> None:
     first, answer, later, last = stored([THOUGHT, ANSWER, THOUGHT, ANSWER])
     assert find_orphans([first, later, last]) == {0: "open_reasoning"}
     assert find_orphans([first, answer, later, last]) == {}
 
 
-def test_messages_read_out_of_a_log_begin_where_no_reasoning_can_be_missing() -> None:
+def test_messages_from_a_log_begin_where_no_reasoning_is_missing() -> None:
     assert first_certain([]) == 0
     assert first_certain(stored([ANSWER, ANSWER])) == 0, "nothing is before them"
     inside = stored([USER, ANSWER, call("a"), result("a"), ANSWER])[1:]

@@ -108,7 +108,7 @@ def entry(**fields: Any) -> ReportEntry:
     return ReportEntry(**{"part": "window", "first": 5, "last": 5, "count": 1, "reason": "over_budget", **fields})
 
 
-def test_what_came_with_one_reasoning_stands_whole_or_not_at_all() -> None:
+def test_what_came_with_one_reasoning_stays_whole_or_leaves() -> None:
     log, context = reasoned()
     assert verify(context, count=count, log=log) == []
     for offset, alone in ((1, False), (2, False), (5, False), (6, True)):
@@ -187,7 +187,7 @@ def test_each_check_bites(problem: str, damaged: Callable[[], Context]) -> None:
     assert any(problem in found for found in verify(damaged(), count=count))
 
 
-def test_pins_of_the_session_that_the_report_leaves_out_are_noticed() -> None:
+def test_pins_of_session_that_the_report_leaves_out_are_noticed() -> None:
     def problems(*pins: Pin) -> list[str]:
         return verify(good(), count=count, verbatim={"pins": [pin.sha256 for pin in pins]})
 

@@ -116,7 +116,7 @@ async def test_facts_and_messages_of_all_ancestors_are_there(container: Containe
     assert {fact.source_seq for fact in facts} >= set(range(1, 31, 2))
 
 
-async def test_a_fork_of_too_many_forks_is_refused_before_anything_is_written(container: Container) -> None:
+async def test_a_fork_of_too_many_forks_is_refused_before_writing(container: Container) -> None:
     session = await chain(container, DEPTH)
     manager = container.conversation_manager()
     with pytest.raises(LimitExceededError, match=r"at_seq: has 25 .* the limit is 24: raise .* store.max_fork_depth"):

@@ -87,7 +87,7 @@ async def test_the_newest_messages_are_those_of_the_context(both: tuple[Memories
     assert len(rows) == 21
 
 
-async def test_the_rows_of_a_memory_are_its_window_and_its_blocks(both: tuple[Memories, Raw]) -> None:
+async def test_rows_of_a_memory_are_its_window_and_its_blocks(both: tuple[Memories, Raw]) -> None:
     opened, raw = both
     context = await opened.hierarchical.load_history("s", user_id=USER, budget=BUDGET, query="")
     rows: Any = await raw.memory("s", BUDGET)
@@ -112,7 +112,7 @@ async def test_what_it_appends_is_what_the_library_stored(both: tuple[Memories, 
     assert raw.turns.rows("s")[0][5] == SIZE + 3
 
 
-async def test_an_append_to_sqlite_moves_the_counter_as_the_library_does(tmp_path: Path) -> None:
+async def test_append_to_sqlite_moves_the_counter_as_the_library_does(tmp_path: Path) -> None:
     await filled(f"sqlite:///{tmp_path}/ours.db")
     for name in ("raw.db", "sync.db"):
         shutil.copyfile(tmp_path / "ours.db", tmp_path / name)
@@ -122,7 +122,7 @@ async def test_an_append_to_sqlite_moves_the_counter_as_the_library_does(tmp_pat
         assert (await opened.take_last.get_session("s", user_id=USER)).last_seq == SIZE + 2
 
 
-async def test_a_cold_load_is_the_same_on_a_connection_of_its_own(both: tuple[Memories, Raw]) -> None:
+async def test_cold_load_is_same_on_a_connection_of_its_own(both: tuple[Memories, Raw]) -> None:
     _, raw = both
     rows: Any = await raw.cold("s", 20)
     assert seqs(rows) == list(range(SIZE - 19, SIZE + 1))

@@ -55,7 +55,7 @@ def test_growth_is_unknown_without_both_lengths() -> None:
     assert growth(rows)["load_hierarchical"] is None
 
 
-def test_a_row_has_the_medians_their_ratio_and_what_was_counted() -> None:
+def test_row_has_the_medians_their_ratio_and_what_was_counted() -> None:
     times = Times()
     times.ours, times.raw, times.sync = [3000, 3000, 9000], [2000, 2000], [1000]
     found = latency(

@@ -29,7 +29,7 @@ TEXTS = (
 
 
 @given(size=st.integers(1, 30))
-def test_a_session_has_its_length_and_ends_with_the_text_as_it_stands(size: int) -> None:
+def test_a_session_has_its_length_and_ends_with_the_text(size: int) -> None:
     session = list(session_of(TEXTS, size, seed=0))
     assert len(session) == size
     assert session[-4:] == list(TEXTS)[-min(size, 4) :]
@@ -40,7 +40,7 @@ def test_the_newest_messages_do_not_depend_on_the_length() -> None:
     assert longer[-1000:] == shorter
 
 
-def test_an_earlier_pass_has_other_numbers_which_agree_with_each_other() -> None:
+def test_earlier_pass_has_other_numbers_which_agree_with_each_other() -> None:
     user, call, result, answer, *_ = session_of(TEXTS, 8, seed=0)
     order = re.findall(r"\d{3,}", user.content)[0]
     assert order != "31415"
@@ -50,7 +50,7 @@ def test_an_earlier_pass_has_other_numbers_which_agree_with_each_other() -> None
     assert answer.content == f"Done: {order}."
 
 
-def test_small_numbers_stay_so_that_times_and_amounts_stay_what_they_are() -> None:
+def test_small_numbers_stay_so_that_times_and_amounts_survive() -> None:
     user, call, *_ = session_of(TEXTS, 8, seed=0)
     assert user.content.endswith("again, for 2 at 19:30")
     assert isinstance(call.tool_calls[0].arguments, dict)
@@ -85,7 +85,7 @@ def test_without_text_there_is_no_session() -> None:
 
 
 @given(size=st.integers(50, 100_000), calls=st.integers(1, 1000))
-def test_no_session_that_is_written_grows_by_more_than_a_fifth(size: int, calls: int) -> None:
+def test_no_session_that_is_written_grows_by_more_than_fifth(size: int, calls: int) -> None:
     sessions = appended(size, calls)
     most = -(-calls // len(sessions))
     assert 2 * most <= size / 5 + 2

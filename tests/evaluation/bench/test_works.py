@@ -110,7 +110,7 @@ def test_statements_and_rows_are_counted_and_counting_ends() -> None:
     assert sqlite3.connect is connect
 
 
-async def test_every_case_is_called_in_every_round_and_cold_ones_in_every_tenth() -> None:
+async def test_every_case_is_called_each_round_cold_ones_each_tenth() -> None:
     calls: list[str] = []
 
     def begin(name: str) -> Any:

@@ -151,7 +151,7 @@ class TestAnOutage:
     FAULTS = [(at, mode, for_ever) for at in (1, 2, 3) for mode in ("before", "after") for for_ever in (False, True)]
 
     @pytest.mark.parametrize(("at", "mode", "for_ever"), FAULTS)
-    async def test_a_cached_id_is_given_back_unverified_and_nothing_is_overwritten(
+    async def test_cached_id_is_given_back_unverified_and_nothing_is_overwritten(
         self, store: SqlStore, clock: FakeClock, at: int, mode: Mode, for_ever: bool
     ) -> None:
         await store.database.write(active_rows.get_or_create_active, USER, AGENT, "active", now=1)
@@ -178,9 +178,7 @@ class TestAnOutage:
         found.append((await directory.resolve(USER, AGENT)).session_id)
         assert set(found) == {await active_id(store)}
 
-    async def test_what_a_store_has_made_although_it_did_not_say_so_is_found(
-        self, store: SqlStore, clock: FakeClock
-    ) -> None:
+    async def test_what_a_store_made_without_saying_so_is_found(self, store: SqlStore, clock: FakeClock) -> None:
         faulty = FaultyDatabase(store.database, at=1, mode="after", operations={"get_or_create_active"})
         directory = directory_on(faulty, clock)
         with pytest.raises(StoreUnavailableError):
@@ -236,7 +234,7 @@ class TestGettingAndSwitching:
         with pytest.raises(SessionDeletedError):
             await directory.switch(USER, AGENT, expected=None, new="gone")
 
-    async def test_a_session_of_ones_own_a_fork_and_an_open_one_may(
+    async def test_session_of_ones_own_fork_and_an_open_one_may(
         self, directory: SessionDirectory, store: SqlStore
     ) -> None:
         await append_messages(store, "own", numbered(2), user_id=USER)

@@ -84,7 +84,7 @@ async def _until_text(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
             return
 
 
-async def test_the_session_and_the_system_prompt_are_sent_as_the_provider_wants_them(
+async def test_session_and_system_prompt_are_sent_as_provider_wants_them(
     fake_gemini: FakeGemini, fake_openai: FakeOpenAI
 ) -> None:
     for model in (
@@ -204,7 +204,7 @@ async def test_a_stream_without_end_is_given_up(fake_openai: FakeOpenAI, monkeyp
     await model.aclose()
 
 
-async def test_a_cancelled_answer_ends_at_once_and_the_next_one_comes(served: Served) -> None:
+async def test_cancelled_answer_ends_at_once_and_the_next_one_comes(served: Served) -> None:
     served.fake.script(served.speaks("I am", finish=None, then=hangs()), served.speaks("fine"))
     async with anyio.create_task_group() as group:
 
@@ -217,13 +217,13 @@ async def test_a_cancelled_answer_ends_at_once_and_the_next_one_comes(served: Se
     assert await served.answer() == ["fine"]
 
 
-async def test_the_echo_repeats_the_last_message_and_says_what_it_is() -> None:
+async def test_echo_repeats_the_last_message_and_says_what_it_is() -> None:
     pieces = [piece async for piece in EchoModel().stream(MESSAGES)]
     assert len(pieces) > 3
     assert "".join(pieces) == f"You said: how are you? {SECRET}\n(offline echo, it was given 4 messages)"
 
 
-def test_a_key_is_needed_where_there_is_no_other_way_in() -> None:
+def test_key_is_needed_where_there_is_no_other_way_in() -> None:
     with pytest.raises(ConfigurationError, match=r"chat\.api_key: is not set: set it, GEMINI_API_KEY"):
         GeminiChatModel("m", " ")
     with pytest.raises(

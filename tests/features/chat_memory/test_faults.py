@@ -100,9 +100,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
 
 @pytest.mark.parametrize("retention", ["keep", "archive", "delete"])
-async def test_cut_off_at_any_statement_the_conversation_is_as_it_was(
-    url: str, failing: Failing, retention: str
-) -> None:
+async def test_cut_off_at_any_statement_conversation_is_as_it_was(url: str, failing: Failing, retention: str) -> None:
     async with chat(url, retention) as container:
         memory = container.chat_memory()
         await memory.add_messages("c", talk(EVERY - 1))

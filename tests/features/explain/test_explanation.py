@@ -82,7 +82,7 @@ def lines_of(*facts: Fact) -> tuple[BlockLine, ...]:
 # -- the report -------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_of_the_window_is_kept_and_an_older_one_is_remembered_or_summarized() -> None:
+def test_window_messages_are_kept_older_ones_remembered_or_summarized() -> None:
     report = context_of(draft_of(lines_of(fact(3), fact(5)))).report
     shown = report.why(25)
     assert (shown.outcome, shown.reason, shown.parts, shown.lines) == ("kept", "fits", ("window",), ())
@@ -110,17 +110,17 @@ def test_a_line_is_found_in_its_block_by_its_number() -> None:
     assert context.report.why(gone.sources[0]).lines == (gone,)
 
 
-def test_what_is_neither_in_the_window_nor_in_memory_is_unread() -> None:
+def test_what_is_neither_in_window_nor_in_memory_is_unread() -> None:
     report = context_of(draft_of(covered_seq=10, unread=((11, 20),))).report
     assert [report.why(seq).reason for seq in (10, 11, 20, 21)] == ["summarized", "unread", "unread", "fits"]
 
 
-def test_a_message_that_the_window_has_no_room_for_is_over_budget() -> None:
+def test_message_that_window_has_no_room_for_is_over_budget() -> None:
     report = context_of(draft_of(), budget=40).report
     assert (report.why(21).outcome, report.why(21).reason) == ("dropped", "over_budget")
 
 
-def test_a_message_may_stand_in_two_parts_and_a_pinned_fact_is_a_line() -> None:
+def test_a_message_may_stand_twice_and_a_pinned_fact_once() -> None:
     pins = (pinned("message 25", seq=25), pinned("Pinned Fact: x", seq=3, fact=("thing 3", "what")))
     report = context_of(draft_of(pins=pins)).report
     assert report.why(25).parts == ("pins", "window")
@@ -140,7 +140,7 @@ def test_a_message_whose_text_was_cut_is_clamped() -> None:
 # -- the explanation --------------------------------------------------------------------------------------------------
 
 
-def test_a_fact_in_a_line_is_shown_even_if_a_later_one_holds_by_now() -> None:
+def test_a_shown_fact_stays_shown_when_a_later_one_holds() -> None:
     old, new = fact(3, anchor="a"), fact(25, anchor="a")
     found = only(explained([old], draft_of(lines_of(old)), successors={old: new}, quotes={old: "it is value 3"}))
     assert (found.kept, found.reason, found.successor, found.quote) == (True, "shown", new, "it is value 3")
@@ -167,7 +167,7 @@ def test_each_reason(reason: str, given: Fact, draft: Draft, fields: dict[str, A
     assert (found.reason, found.kept) == (reason, reason == "verbatim")
 
 
-def test_a_line_that_this_context_gave_up_makes_its_facts_of_low_value() -> None:
+def test_a_line_given_up_makes_its_facts_low_value() -> None:
     facts = [fact(seq) for seq in range(1, 11)]
     found = explained(facts, draft_of(lines_of(*facts)), budget=48)
     assert {fate.reason for fate in found.facts} == {"shown", "low_value"}
@@ -191,7 +191,7 @@ def test_a_pinned_fact_is_pinned_only_as_it_was_pinned() -> None:
     assert [fate.reason for fate in found.facts] == ["pinned", "over_budget"]
 
 
-def test_a_name_that_is_shown_for_an_id_is_traced_to_the_tool() -> None:
+def test_name_that_is_shown_for_id_is_traced_to_tool() -> None:
     chosen = fact(3, "A-1", anchor="order", key="item.id", act="decision", said_by="assistant")
     told = fact(4, "Latte", anchor="order", key="item", said_by="tool")
     lines = lines_of(chosen, told)

@@ -22,7 +22,7 @@ def test_without_anything_cleared_the_ledger_is_told_as_it_is() -> None:
     assert ledger_without_cleared(LEDGER, ()) is LEDGER
 
 
-def test_facts_prose_and_corrections_of_cleared_messages_are_left_out_and_borders_stay() -> None:
+def test_nothing_of_cleared_messages_is_told_and_borders_stay() -> None:
     left = ledger_without_cleared(LEDGER, [(1, 5), (12, 20)])
     assert [each.source_seq for each in left.facts] == [6, 7, 8, 9, 10, 11]
     assert [(each.start_seq, each.end_seq) for each in left.segments] == [(1, 4), (5, 8), (9, 12)]

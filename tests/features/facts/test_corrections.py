@@ -30,7 +30,7 @@ def test_a_correction_is_worth_what_it_corrects() -> None:
     assert revalued([old, line("Tom Ash brings blue lamps instead", 1.4, 5, "correction")]) == [2.7, 2.7]
 
 
-def test_a_rule_keeps_its_worth_and_gives_it_to_its_correction() -> None:
+def test_rule_keeps_its_worth_and_gives_it_to_its_correction() -> None:
     old = line("never spend over 90 on printer ink", RULED, 1)
     assert revalued([old, line("printer ink: make that 70", 2.0, 5, "correction")]) == [RULED, RULED]
 
@@ -45,7 +45,7 @@ def test_the_answer_to_a_correction_stands_as_long_as_that() -> None:
     assert revalued([asked, line("dinner with Tom Ash stays", 1.1, 6, said_by="assistant")])[1] == 2.5
 
 
-def test_a_user_who_comes_back_to_what_was_settled_corrects_it() -> None:
+def test_user_who_comes_back_to_what_was_settled_corrects_it() -> None:
     settled = line("dinner with Tom Ash, six guests, fish", 2.6, 2, "decision", "assistant")
     assert revalued([settled, line("dinner with Tom Ash: seven guests", 1.3, 9)])[1] == 2.6
 
@@ -56,7 +56,7 @@ def test_what_is_told_anew_gives_way() -> None:
     assert revalued([old, new]) == [REPLACED, 2.6]
 
 
-def test_what_is_told_of_another_thing_in_the_same_words_does_not_replace_it() -> None:
+def test_the_same_words_about_another_thing_do_not_replace_it() -> None:
     old = line("parcel to Nora Brook should be weighing nine kilos now", 1.4, 5, "correction")
     new = line("parcel to Anna Brook is by land, weighing nine kilos", 2.1, 8, said_by="assistant")
     assert revalued([old, new])[0] == 1.4
@@ -90,7 +90,7 @@ def test_pairs_are_made_of_names_not_of_what_changes() -> None:
         max_size=8,
     )
 )
-def test_no_line_is_worth_more_than_the_best_and_a_longer_log_changes_no_line_for_the_better(
+def test_a_longer_log_improves_no_line_beyond_the_best(
     said: list[tuple[str, float, Act, Role]],
 ) -> None:
     lines = [line(text, value, seq, act, by) for seq, (text, value, act, by) in enumerate(said, 1)]

@@ -36,7 +36,7 @@ def fact(value: str, seq: int = 3, **fields: object) -> Fact:
     return Fact(**{"anchor": "booking #3", "key": "detail", "value": value, "source_seq": seq, **fields})  # type: ignore[arg-type]
 
 
-def test_evidence_of_a_call_has_its_name_and_the_leaves_of_its_arguments() -> None:
+def test_evidence_of_a_call_has_its_name_and_argument_leaves() -> None:
     assert evidence_text(ORDER).splitlines() == [
         "Ordering now.",
         "add_item",
@@ -46,11 +46,11 @@ def test_evidence_of_a_call_has_its_name_and_the_leaves_of_its_arguments() -> No
     ]
 
 
-def test_evidence_of_a_result_has_its_leaves_with_numbers_as_written() -> None:
+def test_evidence_of_result_has_its_leaves_with_numbers_as_written() -> None:
     assert evidence_text(RESULT).splitlines()[1:] == ["order_id: A-13", "price: 4.50"]
 
 
-def test_a_fact_that_cites_nothing_gets_the_newest_message_that_states_it() -> None:
+def test_fact_that_cites_nothing_gets_newest_message_that_states_it() -> None:
     later = Message.user("A-13 it is, for  two.", seq=6)
     found = [
         (each.value, each.source_seq, each.said_by, each.verified)
@@ -107,7 +107,7 @@ def test_the_occurrence_nearest_to_the_hint_is_cited() -> None:
     assert find_span(text, "tea", 99) == (10, 13)
 
 
-def test_an_occurrence_that_begins_inside_a_longer_number_is_passed_over() -> None:
+def test_occurrence_that_begins_inside_a_longer_number_is_passed_over() -> None:
     assert find_span("11 1 1", "1 1", 9) == (3, 6)
 
 
@@ -151,7 +151,7 @@ def test_what_a_person_said_keeps_its_category_and_its_act() -> None:
     assert (verified.category, verified.act) == ("CONDITION", "decision")
 
 
-def test_a_fact_is_looked_up_where_it_is_said_to_stand() -> None:
+def test_fact_is_looked_up_where_it_is_said_to_stand() -> None:
     source = Message.user("tea, tea, tea, tea", seq=3)
     (verified,) = verify_facts([fact("tea", span=(5, 16))], [source])
     assert verified.span == (5, 8)
@@ -162,7 +162,7 @@ def test_unknown_categories_and_acts_fall_back() -> None:
     assert (verified.category, verified.act) == ("GENERAL", "statement")
 
 
-def test_long_values_are_cut_at_a_word_border_and_still_verified() -> None:
+def test_long_values_are_cut_at_word_border_and_still_verified() -> None:
     source = Message.user("word " * 200, seq=3)
     (verified,) = verify_facts([fact("word " * 100)], [source])
     assert len(verified.value) <= MAX_VALUE_CHARACTERS
@@ -215,7 +215,7 @@ def test_surrogates_of_a_summarizer_are_dropped() -> None:
         ("A guest called Bo comes.", False),
     ],
 )
-def test_sentences_with_numbers_dates_or_names_of_their_own_are_dropped(sentence: str, kept: bool) -> None:
+def test_sentences_with_unknown_numbers_dates_or_names_are_dropped(sentence: str, kept: bool) -> None:
     assert verify_narrative(f"All is well. {sentence}", [USER]) == (
         "All is well. " + sentence if kept else "All is well."
     )
@@ -232,7 +232,7 @@ def test_a_quotation_is_the_line_around_the_value() -> None:
     assert quote(Fact(anchor="a", key="k", value="v", source_seq=1), text) == ""
 
 
-def test_a_quotation_ends_with_its_line_and_is_of_the_words_of_the_fact() -> None:
+def test_a_quotation_ends_with_its_line_in_the_facts_words() -> None:
     text = "first line\nroom  A-17 is\tfree\nlast A-18"
     for value, line in (("first", "first line"), ("a-17 IS FREE", "room A-17 is free"), ("A-18", "last A-18")):
         span = find_span(text, value)
@@ -243,7 +243,7 @@ def test_a_quotation_ends_with_its_line_and_is_of_the_words_of_the_fact() -> Non
         assert quote(replace(said, verified=False), text) == ""
 
 
-def test_facts_of_a_call_stand_in_the_order_of_its_arguments() -> None:
+def test_facts_of_call_stand_in_the_order_of_its_arguments() -> None:
     """Values that are said before the call, and values that are the same, keep their places."""
     arguments = {"day": "Monday", "seats": "2", "rooms": "2", "city": "Oslo"}
     call = Message.assistant(

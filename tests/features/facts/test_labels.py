@@ -47,9 +47,7 @@ def row(title: str = "", /, **given: str) -> str:
         ("memo", {"formula": "a=b"}, "formula=a=b"),
     ],
 )
-def test_a_part_bears_as_much_of_its_key_as_tells_it_from_the_others(
-    title: str, given: dict[str, str], shown: str
-) -> None:
+def test_a_part_bears_enough_of_its_key_to_be_distinct(title: str, given: dict[str, str], shown: str) -> None:
     assert row(title, **given) == shown
 
 

@@ -30,7 +30,7 @@ def naming(messages: Sequence[Message]) -> Extraction:
     return replace(found, facts=(*found.facts, *names))
 
 
-async def test_a_correction_beats_messages_that_were_there_and_are_sealed_later() -> None:
+async def test_correction_beats_messages_that_were_there_and_are_sealed_later() -> None:
     async with memory(ScriptedSummarizer(default=naming)) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(25))

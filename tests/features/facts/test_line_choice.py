@@ -68,7 +68,7 @@ def test_what_is_shown_ranks_above_what_is_not(lines: list[BlockLine], most: int
     assert not shown or not left or min(shown) > max(left)
 
 
-def test_what_was_done_may_take_all_the_room_and_detail_its_share() -> None:
+def test_what_was_done_may_take_all_room_detail_its_share() -> None:
     lines = [*settled(*range(1, 11)), *details(*range(11, 31))]
     room = share_out(lines, budget=250, most=200)
     assert (room.lines, room.with_detail, room.slack) == (200, 150, 75)
@@ -76,19 +76,19 @@ def test_what_was_done_may_take_all_the_room_and_detail_its_share() -> None:
     assert choose(lines, room).kept == [*range(10)], "a cut frees more than it must"
 
 
-def test_remarks_are_told_only_where_there_is_much_room_or_nothing_on_record() -> None:
+def test_remarks_need_much_room_or_an_empty_record() -> None:
     lines = [*settled(1, 2), line(1.0, 3), line(1.4, 4)]
     for budget, kept in ((1_000, [0, 1, 3]), (10_000, [0, 1, 2, 3])):
         assert choose(lines, share_out(lines, budget=budget, most=budget)).kept == kept
     assert choose(lines[2:], share_out(lines[2:], budget=1_000, most=1_000)).kept == [0, 1]
 
 
-def test_rules_do_not_count_as_a_record_of_what_was_done() -> None:
+def test_rules_do_not_count_as_record_of_what_was_done() -> None:
     lines = [line(3.6, seq) for seq in range(1, 10)]
     assert share_out(lines, budget=250, most=200).with_detail == 200
 
 
-def test_where_nothing_is_on_record_detail_may_take_all_the_room() -> None:
+def test_where_nothing_is_on_record_detail_may_take_all_room() -> None:
     room = share_out(details(*range(1, 31)), budget=250, most=200)
     assert (room.lines, room.with_detail, room.slack) == (200, 200, 12)
 
@@ -105,7 +105,7 @@ def test_between_two_cuts_lines_are_only_added() -> None:
     assert 1 <= len(cuts) <= 4
 
 
-def test_a_settled_line_comes_back_as_soon_as_there_is_room() -> None:
+def test_settled_line_comes_back_as_soon_as_there_is_room() -> None:
     lines = settled(1, 2, 3)
     tight = choose(lines, Room(20, 20))
     assert tight.kept == [1, 2]

@@ -56,7 +56,7 @@ def test_the_later_message_wins() -> None:
     assert fold([fact("Monday", 1), fact("Friday", 3), fact("Sunday", 2)]) == (fact("Friday", 3),)
 
 
-def test_inside_a_message_a_correction_beats_a_decision_beats_a_statement() -> None:
+def test_inside_message_a_correction_beats_a_decision_beats_a_statement() -> None:
     said = [fact("Monday", act="correction"), fact("Sunday", act="decision"), fact("Friday")]
     assert all(fold(order) == (said[0],) for order in permutations(said))
     assert fold(said[1:]) == (said[1],)
@@ -122,7 +122,7 @@ def test_a_segment_of_the_first_message_alone_is_told() -> None:
     assert folded.narrative == first.narrative
 
 
-def test_of_facts_of_the_same_worth_those_that_say_more_for_their_tokens_are_kept() -> None:
+def test_of_equal_facts_those_that_say_more_per_token_stay() -> None:
     cheap, dear = fact("Monday", 1, anchor="a"), fact("in the early afternoon of the third day", 2, anchor="b")
     assert working_set([cheap, dear], max_tokens=10, count=words).kept == (cheap,)
     two = [fact("on Monday", 3, anchor="c"), fact("at noon", 3, anchor="c", key="hour", span=(9, 12))]
@@ -130,7 +130,7 @@ def test_of_facts_of_the_same_worth_those_that_say_more_for_their_tokens_are_kep
     assert working_set([*two, one], max_tokens=6, count=words).kept == tuple(two)
 
 
-def test_what_ranks_lowest_stays_spare_when_more_is_said_of_its_anchor() -> None:
+def test_the_lowest_ranked_stays_spare_as_its_anchor_gets_more() -> None:
     facts = [fact("Monday morning", seq, anchor=f"a{seq}") for seq in range(1, 9)]
     before = working_set(facts, max_tokens=12, count=words)
     newest, lowest = before.kept[-1], before.spare[-1]
@@ -216,7 +216,7 @@ def test_a_truncated_summary_goes_on_as_the_whole_ledger_would(read: list[list[F
         assert (summary.covered_seq, summary.version) == (whole.covered_seq, number + 1)
 
 
-def test_a_truncated_summary_is_folded_again_only_when_its_spare_facts_are_used_up() -> None:
+def test_a_truncated_summary_is_refolded_only_without_spare_facts() -> None:
     limits = {**LIMITS, "max_fact_tokens": 16}
     ledger = [fact("some three words", anchor=f"t{n}", source_seq=n, act="decision") for n in range(1, 8)]
     summary = refold(Ledger(segments=(segment(1),), facts=tuple(ledger)), **limits)  # type: ignore[arg-type]
@@ -249,7 +249,7 @@ def summary_with_spare() -> Summary:
     return refold(Ledger(segments=(segment(1),), facts=facts), **limits)  # type: ignore[arg-type]
 
 
-def test_unverified_facts_are_kept_out_of_the_summary_and_replace_nothing() -> None:
+def test_unverified_facts_are_kept_out_of_summary_and_replace_nothing() -> None:
     ledger = Ledger(segments=(segment(1),), facts=(fact("Monday", 1), fact("Friday", 2, verified=False)))
     assert refold(ledger, **LIMITS).facts() == (fact("Monday", 1),)  # type: ignore[arg-type]
 
@@ -278,7 +278,7 @@ def test_the_working_set_keeps_the_quotation_that_matters_more() -> None:
     assert working_set([more, less], max_tokens=5, count=words) == WorkingSet((more,), (less,))
 
 
-def test_what_does_not_hold_any_more_is_named_with_what_does() -> None:
+def test_what_holds_no_more_is_named_with_what_does() -> None:
     first, second, last = fact("Monday", 1), fact("Friday", 3), fact("Sunday", 5)
     others = [fact("Monday", 7, verified=False), fact("Monday", 8, said_by="tool"), fact("Monday", 9, failed=True)]
     assert successors([last, first, *others, second]) == {first: last, second: last}

@@ -86,7 +86,7 @@ async def drift_of(session: LabelledSession, *, listens: bool) -> Drift:
     return Drift(renamed=sum(len({name for _, name in uses}) > 1 for uses in again), things=len(again))
 
 
-async def test_a_model_that_keeps_to_known_names_gives_hardly_a_thing_two() -> None:
+async def test_model_that_keeps_to_known_names_gives_hardly_thing_two() -> None:
     """Naming drift on twelve generated sessions: 56 of 74 things without the names, 1 of 74 with them."""
     sessions = list(generate_sessions(12, seed=15))
     alone = [await drift_of(session, listens=False) for session in sessions]
@@ -96,7 +96,7 @@ async def test_a_model_that_keeps_to_known_names_gives_hardly_a_thing_two() -> N
     assert sum(drift.renamed for drift in told) <= things // 20
 
 
-async def test_a_summarizer_is_told_names_and_nothing_of_what_they_say() -> None:
+async def test_summarizer_is_told_names_and_nothing_of_what_they_say() -> None:
     summarizer = scripted()
     async with memory(summarizer) as container:
         manager = container.conversation_manager()

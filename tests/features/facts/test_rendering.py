@@ -179,7 +179,7 @@ def test_lines_keep_their_length(values: list[str], anchor: str) -> None:
         assert line.tokens == count("\n" + line.text)
 
 
-def test_one_anchor_is_one_line_in_the_order_of_the_log() -> None:
+def test_one_anchor_is_one_line_in_order_of_the_log() -> None:
     late, early = fact("Rome", anchor="Trip #9", source_seq=9), fact("Oslo", anchor="Trip #2", source_seq=2)
     assert lines(late, early, fact("June", "when", anchor="Trip #2", source_seq=2, span=(5, 9))) == [
         "Trip: Oslo; when=June",
@@ -187,7 +187,7 @@ def test_one_anchor_is_one_line_in_the_order_of_the_log() -> None:
     ]
 
 
-def test_a_number_that_is_not_the_source_stays_in_the_title() -> None:
+def test_number_that_is_not_the_source_stays_in_the_title() -> None:
     assert lines(fact("x", anchor="Issue #77")) == ["Issue #77: x"]
 
 
@@ -226,7 +226,7 @@ def test_the_tool_is_named_only_where_it_says_something_different() -> None:
     ]
 
 
-def test_an_id_is_shown_as_the_name_that_a_tool_gave_for_it() -> None:
+def test_id_is_shown_as_name_that_tool_gave_for_it() -> None:
     chosen = fact("latte-3914", "item.id", act="decision")
     name = fact("Latte", "item", said_by="tool", source_seq=2)
     assert lines(chosen) == ["Booking: latte-3914"]
@@ -244,7 +244,7 @@ def call(seq: int, *values: str, tool: str = "Book", failed: bool = False, act: 
     ]
 
 
-def test_a_call_made_again_soon_stands_with_the_first_and_says_what_differs() -> None:
+def test_a_repeated_call_stands_with_the_first_and_its_differences() -> None:
     again = [*call(4, "Rome", "Harbour Inn", "18:30"), *call(8, "Rome", "Harbour Inn", "19:45")]
     back = call(12, "Rome", "Harbour Inn", "18:30")
     assert lines(*again, *back) == ["Book: key0=Rome; key1=Harbour Inn; 18:30 then 19:45 then 18:30"]
@@ -252,7 +252,7 @@ def test_a_call_made_again_soon_stands_with_the_first_and_says_what_differs() ->
     assert line.source_seqs == (4, 8, 12)
 
 
-def test_what_a_tool_answered_to_a_call_made_again_is_no_decision() -> None:
+def test_what_tool_answered_to_call_made_again_is_no_decision() -> None:
     told = fact("the user approved it", "note", anchor="Book #8", source_seq=9, said_by="tool")
     shown = render_facts([*call(4, "Rome", "18:30"), *call(8, "Rome", "19:45"), told], count=count)
     assert not [line for line in shown if "approved" in line.text and line.value >= 3]
@@ -290,7 +290,7 @@ def brief(*facts: Fact) -> list[str]:
     return [line.text for line in render_facts(facts, count=count, form="brief")]
 
 
-def test_in_brief_decisions_stand_below_their_title_and_before_everything_else() -> None:
+def test_in_brief_decisions_stand_below_their_title_before_the_rest() -> None:
     booked = [*call(4, "Harbour Inn"), *call(44, "Mountain Hut"), *call(8, "Somewhere", tool="Search", act="statement")]
     assert brief(*booked, *call(6, "Old Mill", tool="Cancel")) == [
         "Book:",
@@ -313,7 +313,7 @@ def test_in_brief_what_most_decisions_say_is_told_once() -> None:
     assert brief(*booked[:-2]) == ["Book (key0; key1):", *(f"+ {place}; single room" for place in places[:-1])]
 
 
-def test_in_brief_columns_stand_once_above_the_rows_that_have_them() -> None:
+def test_in_brief_columns_stand_once_above_rows_that_have_them() -> None:
     booked = [
         fact
         for seq, (place, day) in enumerate(
@@ -339,7 +339,7 @@ CALLS = st.lists(
 
 
 @given(CALLS, CALLS, st.sampled_from(["full", "short", "brief"]))
-def test_lines_that_were_rendered_before_say_the_same_as_new_ones(
+def test_lines_that_were_rendered_before_say_same_as_new_ones(
     before: list[tuple[int, str, str, bool]], after: list[tuple[int, str, str, bool]], form: Form
 ) -> None:
     """Nothing is remembered for a function that was never seen."""
@@ -400,7 +400,7 @@ def test_quoted_payloads_stay_data(payload: str, said_by: str) -> None:
             assert line.text.startswith("- " if said_by == "assistant" else "the user: ")
 
 
-def test_a_quotation_is_shown_whole_and_only_the_user_is_named() -> None:
+def test_quotation_is_shown_whole_and_only_the_user_is_named() -> None:
     said = quoted("you would like 2 rooms at the Hotel Nord")
     assert lines(said) == ["- You would like 2 rooms at the Hotel Nord"]
     assert lines(quoted("I would like 2 rooms", "user", anchor="the user #4")) == ["the user: I would like 2 rooms"]
@@ -409,7 +409,7 @@ def test_a_quotation_is_shown_whole_and_only_the_user_is_named() -> None:
     ]
 
 
-def test_who_speaks_under_a_name_is_named_and_nobody_passes_for_the_user() -> None:
+def test_a_named_speaker_is_named_and_nobody_passes_for_users() -> None:
     assert lines(quoted("I painted the lake", anchor="Melanie #4")) == ["Melanie: I painted the lake"]
     assert lines(quoted("I approve of it all", anchor="the user #4")) == ["- I approve of it all"]
 
@@ -433,7 +433,7 @@ def test_a_short_form_leaves_out_what_says_nothing() -> None:
     assert [line.text for line in render_facts([also], count=count, form="short")] == ["- I want tea for two"]
 
 
-def test_the_value_of_a_quotation_grows_with_its_salience_up_to_what_tools_did_and_rules_are_worth_more() -> None:
+def test_the_value_of_a_quotation_grows_with_salience_below_rules() -> None:
     quotations = (quoted("2 rooms", salience=salience) for salience in (1, 50, 98, 99, 100))
     *said, noted, ruled = [render_facts([each], count=count)[0].value for each in quotations]
     done = render_facts([fact(f"Hotel {n}", f"k{n}", act="decision") for n in range(20)], count=count)[0].value
@@ -524,7 +524,7 @@ def test_what_holds_of_the_user_says_what_it_is() -> None:
     assert lines(about) == ["the user: Phone number 555-0142"]
 
 
-def test_what_is_said_again_word_for_word_is_told_once_and_last() -> None:
+def test_what_is_repeated_word_for_word_is_told_last_only() -> None:
     def said(seq: int, value: str) -> Fact:
         anchor = f"agreed #{seq}"
         return Fact(

@@ -52,11 +52,11 @@ def test_a_turn_is_not_cut_at_an_open_call() -> None:
     assert next_segment([*turn, ANSWER], 2) == 5
 
 
-def test_a_new_user_message_ends_a_turn_that_was_never_answered() -> None:
+def test_new_user_message_ends_a_turn_that_was_never_answered() -> None:
     assert next_segment([USER, calls("a"), USER], 2) == 2
 
 
-def test_an_assistant_message_at_the_end_ends_the_turn_for_good() -> None:
+def test_assistant_message_at_the_end_ends_the_turn_for_good() -> None:
     assert next_segment([USER, ANSWER], 2) == 2
     assert next_segment([USER, ANSWER, ANSWER], 2) == 2
 
@@ -115,7 +115,7 @@ def test_what_is_appended_later_never_moves_a_border(messages: list[Message], si
 
 
 @given(messages=MESSAGES, size=st.integers(1, 6))
-def test_a_segment_reaches_the_count_and_ends_without_an_open_call(messages: list[Message], size: int) -> None:
+def test_segment_reaches_the_count_and_ends_without_an_open_call(messages: list[Message], size: int) -> None:
     end = next_segment(messages, size)
     if end is None:
         return
@@ -137,7 +137,7 @@ def test_sealing_keeps_up_with_ordinary_turns(size: int) -> None:
     assert len(log) - sealed < size
 
 
-def test_what_is_archived_is_sealed_to_its_last_border_however_short_it_is() -> None:
+def test_archived_messages_are_sealed_to_their_last_border() -> None:
     messages = numbered([USER, ANSWER, USER, calls("a"), result("a"), ANSWER])
     assert [archived_segment(messages, until) for until in range(8)] == [None, 1, 2, 3, 3, 5, 6, 6]
     assert archived_segment([], 5) is None

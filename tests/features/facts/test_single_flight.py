@@ -45,7 +45,7 @@ async def load_at_once(*managers: ConversationManager) -> tuple[set[str], set[st
     return digests, freshness
 
 
-async def test_a_hundred_loads_of_a_stale_session_make_one_call_per_due_segment(url: str) -> None:
+async def test_a_hundred_stale_loads_make_one_call_per_segment(url: str) -> None:
     async with memory(scripted(), url, summary={"enabled": False}) as container:
         await save(container.conversation_manager(), "s", talk(32))
     summarizer = scripted(delay_seconds=0.02)
@@ -67,7 +67,7 @@ async def test_loads_of_two_processes_share_the_calls(url: str) -> None:
     assert freshness == {"fresh"}
 
 
-async def test_while_the_breaker_of_the_provider_is_open_a_load_asks_for_nothing() -> None:
+async def test_while_breaker_of_provider_is_open_load_asks_for_nothing() -> None:
     down = scripted().then(*[SummarizationError("unavailable", "no answer")] * 9)
     store = FaultyDatabase(memory_database(), at=0, mode="before", operations={"claim"})
 

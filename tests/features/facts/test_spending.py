@@ -73,7 +73,7 @@ def scripted() -> ScriptedSummarizer:
     return ScriptedSummarizer(default=priced)
 
 
-async def test_a_day_that_is_spent_is_read_offline_and_the_next_one_is_not(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_day_spent_is_read_offline_the_next_is_not(caplog: pytest.LogCaptureFixture) -> None:
     clock, summarizer = FakeClock(), scripted()
     async with memory(summarizer, clock, max_tokens_per_day=2 * PRICE) as container:
         await saved(container, "s", 40)
@@ -98,7 +98,7 @@ async def test_a_day_ends_at_midnight_utc() -> None:
     )
 
 
-async def test_a_session_that_has_spent_its_share_leaves_the_others_theirs(caplog: pytest.LogCaptureFixture) -> None:
+async def test_session_that_has_spent_its_share_leaves_the_others_theirs(caplog: pytest.LogCaptureFixture) -> None:
     clock = FakeClock()
     async with memory(scripted(), clock, max_tokens_per_session=PRICE) as container:
         for session_id in ("s", "t"):
@@ -128,7 +128,7 @@ async def test_a_cap_holds_across_restarts_and_for_deleted_sessions(tmp_path: Pa
         assert await readers(container, "t") == ["extractive"] * 3
 
 
-async def test_without_a_cap_nobody_asks_what_was_spent_but_it_is_noted() -> None:
+async def test_without_a_cap_spending_is_noted_but_never_asked_for() -> None:
     clock, database = FakeClock(), memory_database()
     asked = FaultyDatabase(database, at=1, mode="before", operations={"read_spending"})
     async with memory(scripted(), clock, database=asked) as container:
@@ -167,7 +167,7 @@ async def test_full_summaries_are_capped_too() -> None:
     assert summary.covered_seq == 40
 
 
-async def test_what_the_cap_keeps_from_the_provider_says_nothing_about_it() -> None:
+async def test_what_cap_keeps_from_the_provider_says_nothing_about_it() -> None:
     """A breaker that is open does not hold up the offline summarizer."""
     down = SummarizationError("unavailable", "no answer")
     down.tokens = PRICE
@@ -180,7 +180,7 @@ async def test_what_the_cap_keeps_from_the_provider_says_nothing_about_it() -> N
     assert len(summarizer.calls) == 1
 
 
-async def test_a_server_of_the_openai_format_is_capped_by_what_it_reports(fake_openai: FakeOpenAI) -> None:
+async def test_server_of_openai_format_is_capped_by_what_it_reports(fake_openai: FakeOpenAI) -> None:
     summary = {
         "provider": "openai",
         "llm_model": "a-model",

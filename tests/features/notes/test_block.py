@@ -147,7 +147,7 @@ class TestATightBudget:
         assert report.parts == ("facts",)
         assert [entry.part for entry in report.dropped] == ["notes", "narrative"]
 
-    def test_a_turn_that_has_to_be_cut_has_all_the_room(self) -> None:
+    def test_turn_that_has_to_be_cut_has_all_the_room(self) -> None:
         report = assembled(NOTES, Message.user("long " * 400), budget=300).report
         assert report.parts == ("current",)
         assert [entry.part for entry in report.dropped] == ["notes"]
@@ -165,7 +165,7 @@ class TestATightBudget:
         current=st.integers(0, 60),
         overhead=st.sampled_from([0, 4]),
     )
-    def test_whatever_the_budget_the_account_is_exact_and_no_fact_goes_before_a_note(
+    def test_in_every_budget_accounts_are_exact_and_notes_go_first(
         self, budget: int, facts: int, story: bool, turns: int, current: int, overhead: int
     ) -> None:
         message = Message.user("x" * current)

@@ -106,7 +106,7 @@ class TestVersions:
 
 
 class TestSeveralWriters:
-    async def test_a_change_that_came_second_is_made_on_what_came_first(self, store: SqlStore) -> None:
+    async def test_change_that_came_second_is_made_on_what_came_first(self, store: SqlStore) -> None:
         memory = memory_on(Interrupted(store.database, 1))
         result = await memory.apply(USER, AGENT, "append", content="mine")
         assert (result.status, result.notes.version) == ("ok", 2)
@@ -200,7 +200,7 @@ class TestSize:
         assert (result.status, result.notes.text) == ("ok", "1234567890")
         assert "3 characters at the end were cut off" in result.message
 
-    async def test_notes_from_before_a_lower_limit_can_be_read_and_made_shorter(self, store: SqlStore) -> None:
+    async def test_notes_over_a_lowered_limit_can_be_read_and_shortened(self, store: SqlStore) -> None:
         await write(memory_on(store.database), "# A\n12345678\n# B\n12345678\n# C\n12345678\n")
         memory = memory_on(store.database, max_chars=10)
         assert (await memory.apply(USER, AGENT, "read")).status == "ok"

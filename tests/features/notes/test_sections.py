@@ -311,7 +311,7 @@ CONTENT = st.sampled_from(["MARK", "MARK\n", "\nMARK\n\n", "- MARK\n- b", "```\n
 
 
 @given(with_a_section(), CONTENT)
-def test_what_replaced_a_section_is_there_once_and_all_else_is_as_it_was(
+def test_a_replaced_section_is_there_once_and_others_are_unchanged(
     chosen: tuple[str, str, Section], content: str
 ) -> None:
     text, header, section = chosen

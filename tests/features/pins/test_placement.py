@@ -61,13 +61,13 @@ def test_what_a_tool_said_is_no_fact_to_pin() -> None:
     ("facts", "problem"),
     [([], "no fact has"), ([fact(verified=False)], "not verified"), ([fact(key="k")], "no fact has")],
 )
-def test_a_fact_that_is_not_there_or_not_verified_is_refused(facts: list[Fact], problem: str) -> None:
+def test_fact_that_is_not_there_or_not_verified_is_refused(facts: list[Fact], problem: str) -> None:
     with pytest.raises(InvalidInputError, match=problem) as raised:
         pinnable_facts(facts, "order", "number")
     assert raised.value.field == "fact"
 
 
-def test_a_fact_is_pinned_as_a_line_of_memory_in_a_frame() -> None:
+def test_fact_is_pinned_as_line_of_memory_in_a_frame() -> None:
     assert fact_text(fact("A-17")) == f"Pinned Fact:\n{NOTICE}\norder: A-17"
 
 

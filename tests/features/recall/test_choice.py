@@ -77,7 +77,7 @@ def test_turns_come_whole_and_the_best_first() -> None:
     assert seqs(recalled("a taxi to the blue door", room=20, facts=())) == [5, 6]
 
 
-def test_a_turn_beside_one_that_answers_comes_whole_or_not_at_all() -> None:
+def test_a_turn_beside_an_answer_comes_whole_or_not() -> None:
     log = (*turn(1, "Any plans?", "I paint"), *turn(2, "walrus", "why?"), *turn(3, "Because", "I see"))
     assert seqs(recalled("walrus", log=log, facts=())) == [3, 4, 1, 2]
     long_before = (Message.user("go", seq=1), *(Message.assistant("so", seq=n) for n in (2, 3)))
@@ -105,7 +105,7 @@ def test_who_said_it_and_when_are_found() -> None:
     assert seqs(recalled("did bob sell a boat on 8 June", log=log, facts=()))[0] == 3
 
 
-def test_lines_come_too_and_take_their_part_of_the_room_first() -> None:
+def test_lines_come_too_and_take_their_part_of_room_first() -> None:
     found = recalled("When is the table at Blue Door?", facts=FACTS)
     assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
     tight = recalled(
@@ -119,7 +119,7 @@ def test_a_query_without_a_hit_recalls_nothing() -> None:
     assert recalled("Blue Door", log=(), facts=()) == Recalled()
 
 
-def test_what_holds_the_whole_name_wins_over_what_shares_more_words() -> None:
+def test_what_holds_whole_name_wins_over_what_shares_more_words() -> None:
     log = (
         *turn(1, "weather for the trip to the north with the weather map", "Fine weather, a trip, a map"),
         *turn(2, "weather at North Map", "fine"),
@@ -127,7 +127,7 @@ def test_what_holds_the_whole_name_wins_over_what_shares_more_words() -> None:
     assert seqs(recalled("weather map for the trip north at North Map", log=log, facts=(), room=20)) == [3, 4]
 
 
-def test_a_line_that_the_block_shows_comes_only_after_what_is_older_and_must_not_make_room() -> None:
+def test_a_line_of_the_block_comes_after_older_ones_only() -> None:
     shown = Shown(lines=frozenset({"bookTable: Blue Door; time=seven"}), window=(), first_safe=LARGEST)
     found = recalled("the table at Blue Door", shown=shown)
     assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
@@ -144,7 +144,7 @@ def test_beside_an_answer_in_the_window_the_rest_stays_away() -> None:
     )
 
 
-def test_facts_of_the_window_are_not_recalled_but_what_it_says_is_told_last() -> None:
+def test_facts_of_the_window_are_told_last_but_not_recalled() -> None:
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
     lines = recalled("Blue Door", shown=shown).lines
     assert [line.text for line in lines] == [
@@ -154,7 +154,7 @@ def test_facts_of_the_window_are_not_recalled_but_what_it_says_is_told_last() ->
     assert lines[-1].source_seqs == (5,)
 
 
-def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
+def test_a_newer_shown_line_is_repeated_after_an_old_turn() -> None:
     shown = Shown(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=LARGEST)
     log = LOG[:4]
     found = recalled("the Blue Door", shown=shown, log=log, facts=FACTS[2:])
@@ -162,7 +162,7 @@ def test_a_newer_line_that_is_shown_is_told_again_after_an_old_turn() -> None:
     assert [line.text for line in found.lines] == ["taxi: Blue Door"]
 
 
-def test_a_message_that_comes_back_is_told_again_behind_the_lines_of_what_it_corrects() -> None:
+def test_a_returning_message_is_repeated_behind_lines_it_corrects() -> None:
     shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=LARGEST)
     found = recalled("the Blue Door", shown=shown)
     assert 5 in seqs(found)
@@ -180,7 +180,7 @@ def test_an_endless_turn_is_not_read() -> None:
     assert recalled("walrus", log=long_turn, facts=()) == Recalled()
 
 
-def test_the_terms_of_names_come_first_and_function_words_only_inside_names() -> None:
+def test_terms_of_names_come_first_function_words_only_inside_names() -> None:
     assert query_terms("What is the time of 'Let It Be'?", names("What is the time of 'Let It Be'?")) == (
         "let",
         "it",
@@ -202,7 +202,7 @@ def called(seq: int, **arguments: str) -> Message:
     return Message.assistant(seq=seq, tool_calls=(ToolCall(id=f"c{seq}", name="bookTable", arguments=arguments),))
 
 
-def test_what_a_call_of_the_window_did_is_told_again_and_what_failed_is_marked() -> None:
+def test_a_windows_call_is_repeated_and_what_failed_is_marked() -> None:
     window = (
         Message.user("A table at the Blue Door for 6 pm, please", seq=9),
         called(10, place="Blue Door", time="18:00"),
@@ -219,7 +219,7 @@ def test_what_a_call_of_the_window_did_is_told_again_and_what_failed_is_marked()
     assert all("18:00" not in line.text or "(failed)" in line.text for line in lines if 10 in line.source_seqs)
 
 
-def test_of_a_long_turn_only_the_parts_that_were_found_come() -> None:
+def test_of_long_turn_only_the_parts_that_were_found_come() -> None:
     """A part beside them may begin behind the reasoning that led to it."""
     thought = {"type": "reasoning", "id": "r", "summary": []}
     log = (

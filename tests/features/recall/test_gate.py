@@ -37,14 +37,14 @@ def test_names(text: str, expected: set[str]) -> None:
     assert named(text) == expected
 
 
-def test_in_a_script_without_capitals_every_word_may_be_a_name() -> None:
+def test_in_script_without_capitals_every_word_may_be_a_name() -> None:
     assert all(name.is_word for name in names("مطعم الشرق"))
     assert {"مطعم", "الشرق"} == named("مطعم الشرق")
     assert "東京" in named("東京の予約")
 
 
 @given(st.text(max_size=300))
-def test_any_text_has_a_bounded_number_of_names_that_stand_in_it(text: str) -> None:
+def test_any_text_has_a_bounded_number_of_names_in_it(text: str) -> None:
     found = names(text)
     assert len(found) <= MAX_NAMES
     assert all(name.terms for name in found)

@@ -28,7 +28,7 @@ def test_a_rare_term_says_more() -> None:
     assert rarity(5, 0) > 0
 
 
-def test_a_short_entry_is_worth_more_than_a_long_one_and_of_equals_the_newer() -> None:
+def test_a_short_entry_outranks_a_long_one_the_newer_wins() -> None:
     texts = enumerate(["taxi and many other words", "taxi", "taxi"], start=1)
     log = [Message.user(text, seq=seq) for seq, text in texts]
     assert [each.seq for each in scored(findings(log, ["taxi"])).found] == [3, 2, 1]
@@ -49,7 +49,7 @@ def test_postings_before_a_message_know_nothing_of_later_ones(log: list[Message]
     assert all(each.seq < border for each in found)
 
 
-def test_arguments_of_tool_calls_are_searched_and_very_long_texts_only_at_their_beginning() -> None:
+def test_tool_arguments_are_searched_and_long_texts_only_in_front() -> None:
     call = ToolCall(id="c", name="cancelOrder", arguments={"order": {"id": 4711}})
     assert searchable(Message.assistant("ok", tool_calls=[call])).split() == ["ok", "cancelOrder", "order.id", "4711"]
     assert len(searchable(Message.user("x" * 100_000))) == 20_000

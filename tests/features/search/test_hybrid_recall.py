@@ -48,7 +48,7 @@ def test_nothing_near_changes_nothing() -> None:
     assert with_meanings(WORDS, (), above=0.3, limit=10) is WORDS
 
 
-def test_what_means_the_same_is_added_with_its_turn_and_counts_as_much_as_a_rare_term() -> None:
+def test_the_same_meaning_brings_its_turn_like_a_rare_term() -> None:
     findings = with_meanings(
         IndexAnswer(indexed_until=90), [near(7, 1.0), near(9, 0.65), near(11, 0.3)], above=0.3, limit=9
     )
@@ -57,7 +57,7 @@ def test_what_means_the_same_is_added_with_its_turn_and_counts_as_much_as_a_rare
     assert findings.indexed_until == 90
 
 
-def test_a_message_found_both_ways_is_lifted_and_a_line_of_its_number_is_not() -> None:
+def test_a_message_found_both_ways_is_lifted_a_line_not() -> None:
     before = {(found.seq, found.anchor): found.score for found in WORDS.found}
     after = with_meanings(WORDS, [near(5, 1.0)], above=0.3, limit=10)
     assert seqs(after)[0] == (5, "")

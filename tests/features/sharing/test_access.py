@@ -40,7 +40,7 @@ def key(*agent_names: str, operations: tuple[Operation, ...] = OPERATIONS, user_
 
 class TestSeeing:
     @each_row("level", [None, *LEVELS])
-    def test_members_see_what_is_there_and_who_may_delete_what_is_deleted(self, level: AccessLevel | None) -> None:
+    def test_members_see_what_is_there_deleters_what_is_deleted(self, level: AccessLevel | None) -> None:
         assert is_visible(USER, conversation(level)) == (level is not None)
         assert is_visible(USER, conversation(level, deleted=True)) == (level in ("manager", "owner"))
 
@@ -77,7 +77,7 @@ class TestLevels:
         with pytest.raises(AccessDeniedError):
             check_level(key("*"), conversation(), "manager")
 
-    def test_an_agent_for_a_user_has_their_level_and_needs_the_agent_in_its_grant(self) -> None:
+    def test_agent_for_a_user_has_their_level_within_its_grant(self) -> None:
         check_level(key("helper", user_id="ann"), conversation("reader", agent_name="helper"), "reader")
         with pytest.raises(AccessDeniedError):
             check_level(key("helper", user_id="ann"), conversation("reader", agent_name="helper"), "writer")

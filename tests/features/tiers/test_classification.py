@@ -28,7 +28,7 @@ def seqs(messages: tuple[Message, ...]) -> list[int | None]:
     ("length", "compress", "condense", "recent"),
     [(0, 0, 0, 0), (20, 0, 0, 20), (22, 0, 2, 20), (70, 0, 50, 20), (72, 2, 50, 20), (102, 32, 50, 20)],
 )
-def test_the_newest_20_stay_the_50_before_are_condensed_the_rest_is_compressed(
+def test_newest_20_stay_50_before_are_condensed_rest_is_compressed(
     length: int, compress: int, condense: int, recent: int
 ) -> None:
     tiers = classify(talk(length), TierSizes())
@@ -64,7 +64,7 @@ def test_an_over_long_turn_is_cut_between_its_pairs() -> None:
     assert seqs(tiers.to_compress) == [1, 2, 3, 4, 5]
 
 
-def test_a_call_that_may_still_be_answered_stays_with_its_results() -> None:
+def test_call_that_may_still_be_answered_stays_with_its_results() -> None:
     calls = [ToolCall(id="c1", name="look"), ToolCall(id="c2", name="look")]
     open_turn = [Message.user("q"), *[Message.assistant("thinking")] * 5, Message.assistant(tool_calls=calls)]
     log = stored([*open_turn, Message.tool("one", tool_call_id="c1")])
@@ -72,7 +72,7 @@ def test_a_call_that_may_still_be_answered_stays_with_its_results() -> None:
     assert seqs(tiers.recent) == [7, 8]
 
 
-def test_what_comes_before_a_call_that_may_still_be_answered_is_the_last_to_go() -> None:
+def test_what_precedes_a_call_still_open_goes_last() -> None:
     slow, quick = (Message.assistant(tool_calls=[ToolCall(id=key, name="look")]) for key in ("slow", "quick"))
     turn = [
         Message.user("q"),
@@ -102,9 +102,7 @@ def test_pairs_never_straddle_a_border(log: tuple[Message, ...], sizes: TierSize
 
 
 @given(log=logs(), sizes=sizes)
-def test_no_pair_straddles_a_border_when_its_last_result_comes_later(
-    log: tuple[Message, ...], sizes: TierSizes
-) -> None:
+def test_no_pair_straddles_border_when_its_last_result_comes_later(log: tuple[Message, ...], sizes: TierSizes) -> None:
     """What was classified stays right when the turn goes on with the results that were missing."""
     waiting = [call.id for message in log[-1:] for call in message.tool_calls if message.role == "assistant"]
     later = stored([*log, *(Message.tool("late", tool_call_id=key) for key in waiting)])

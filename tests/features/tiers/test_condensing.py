@@ -25,7 +25,7 @@ async def condensed(messages: list[Message], max_tokens: int = 500, summarizer: 
     return (await condenser.condense(messages, prompt="", max_tokens=max_tokens)).text
 
 
-async def test_what_an_earlier_text_says_is_carried_on_before_what_is_new() -> None:
+async def test_what_an_earlier_text_says_comes_before_news() -> None:
     text = await condensed([EARLIER, *said("My order number is A-4711.", "Ship it to Berlin by June 5.")])
     assert text.startswith("They met in Lisbon on May 3.\nThey were glad.\n")
     assert "A-4711" in text
@@ -38,7 +38,7 @@ async def test_earlier_texts_alone_need_no_summarizer() -> None:
     assert summarizer.calls == []
 
 
-async def test_in_a_tight_room_details_stay_and_the_text_says_that_lines_are_missing() -> None:
+async def test_in_tight_room_details_stay_and_missing_lines_are_mentioned() -> None:
     words = ("on", "about", "so", "then", "well", "again", "more", "much")
     plain_lines = [f"they talked and talked {word}" for word in words]
     text = await condensed([Message(role="summary", content="\n".join([EARLIER.content, *plain_lines]), seq=1)], 40)
@@ -53,7 +53,7 @@ async def test_in_a_tight_room_details_stay_and_the_text_says_that_lines_are_mis
     assert again == "\n".join(text.splitlines()[:-1])
 
 
-async def test_of_an_earlier_text_that_is_one_long_line_what_fits_stays() -> None:
+async def test_of_an_earlier_one_line_text_what_fits_stays() -> None:
     text = await condensed([Message(role="summary", content="They met. " * 5 + "and on " * 200, seq=1)], max_tokens=60)
     assert text.startswith("They met.\nand on")
     assert count_text(text) <= 60

@@ -60,7 +60,7 @@ def test_the_first_step() -> None:
     assert written(View()) == []
 
 
-def test_what_was_condensed_is_compressed_when_all_of_it_is_older_than_the_tier() -> None:
+def test_condensed_text_is_compressed_once_all_is_past_the_tier() -> None:
     before = (summary(COMPRESSED, 1, 6, message_count=6), summary(CONDENSED, 7, 10))
     assert written(View(summaries=before, messages=talk(11, 14))) == [(CONDENSED, 11, 12, 2)]
     step = plan(View(summaries=before, messages=talk(11, 16)), SIZES)

@@ -14,7 +14,7 @@ CODE = "```python\nx = 1\n\ny = 2\n```\n"
 
 
 @given(text=st.text(max_size=400), room=st.integers(1, 60))
-def test_the_pieces_of_a_text_are_the_text_and_none_is_too_long(text: str, room: int) -> None:
+def test_pieces_of_text_are_text_and_none_is_too_long(text: str, room: int) -> None:
     found = pieces(text, room, len)
     assert "".join(found) == text
     assert all(len(piece) <= room for piece in found)
@@ -57,7 +57,7 @@ def test_a_message_that_fits_stays_as_it_is() -> None:
     assert portions(log, 100, cost=lambda message: 10, count=len) == [log]
 
 
-def test_of_a_message_that_does_not_fit_calls_and_parts_are_told_as_text() -> None:
+def test_of_too_long_messages_calls_and_parts_become_text() -> None:
     message = Message.assistant(
         "hello",
         tool_calls=[ToolCall(id="c", name="look", arguments={"q": 1}), ToolCall(id="d", name="see", arguments="{bad")],

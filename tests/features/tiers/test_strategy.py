@@ -88,13 +88,13 @@ def test_what_has_no_summary_and_was_not_read_is_named() -> None:
     assert context(TIERS[1:2], ()).report.unread == ((1, 6), (11, 20))
 
 
-def test_where_older_messages_were_not_read_the_window_begins_at_a_turn() -> None:
+def test_where_older_messages_were_not_read_window_begins_at_turn() -> None:
     made = context((), talk(4, 20), limits=replace(LIMITS, take_last_count=17))
     assert made.messages[0].seq == 5
     assert made.report.unread == ((1, 4),)
 
 
-def test_the_rest_of_a_turn_whose_beginning_is_covered_is_shown() -> None:
+def test_rest_of_a_turn_whose_beginning_is_covered_is_shown() -> None:
     made = context((summary(COMPRESSED, 1, 13),), talk(14, 20))
     assert made.messages[1].seq == 14
 
@@ -112,7 +112,7 @@ def test_text_is_data() -> None:
     assert "\u202e" not in made.messages[0].content
 
 
-def test_in_a_tight_budget_older_lines_of_the_condensed_part_leave_first() -> None:
+def test_in_tight_budget_older_lines_of_condensed_part_leave_first() -> None:
     messages = tuple(replace(message, content="x" * 40, token_count=10) for message in talk(13, 20))
     made = context(messages=messages, limits=replace(LIMITS, budget=90, recent_message_count=2))
     assert made.report.total_tokens <= 90

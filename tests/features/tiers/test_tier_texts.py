@@ -95,7 +95,7 @@ async def test_the_form_of_the_answer_is_given(provider: Provider) -> None:
     "answer",
     [{"summary": " "}, {"facts": []}, "no JSON", {"summary": None}, {"summary": ["x"]}],
 )
-async def test_an_answer_of_no_use_is_a_failure_that_was_paid_for(provider: Provider, answer: Any) -> None:
+async def test_answer_of_no_use_is_failure_that_was_paid_for(provider: Provider, answer: Any) -> None:
     provider.fake.script(provider.says(answer))
     with pytest.raises(SummarizationError) as caught:
         await ask(provider)
@@ -117,7 +117,7 @@ async def test_an_answer_that_was_cut_short_is_a_failure(provider: Provider) -> 
     assert (caught.value.reason, caught.value.tokens) == ("truncated", 120)
 
 
-async def test_a_session_is_summarised_by_the_model_that_the_settings_name(fake_openai: FakeOpenAI) -> None:
+async def test_session_is_summarised_by_the_model_that_the_settings_name(fake_openai: FakeOpenAI) -> None:
     fake_openai.script(openai.says({"summary": "They met."}), openai.says({"summary": "They ordered."}))
     settings = Settings(
         store={"url": "memory://"},

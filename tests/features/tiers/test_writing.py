@@ -34,7 +34,7 @@ def long_talk(messages: int, words: int = 40) -> tuple[Message, ...]:
     return tuple(Message.user("word " * words, seq=seq) for seq in range(1, messages + 1))
 
 
-async def test_earlier_texts_and_messages_are_read_in_the_order_of_the_log(store: SqlStore) -> None:
+async def test_earlier_texts_and_messages_are_read_in_order_of_log(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writing = Writing(
         kind=COMPRESSED,
@@ -58,7 +58,7 @@ async def test_earlier_texts_and_messages_are_read_in_the_order_of_the_log(store
     assert answer.usage.total == 11
 
 
-async def test_a_long_run_is_read_in_portions_and_then_what_was_told_of_them(store: SqlStore) -> None:
+async def test_a_long_run_is_read_in_portions_then_their_texts(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writer = writer_over(store, condenser, chunk_tokens=250, max_tokens=100)
     writing = Writing(kind=CONDENSED, start_seq=1, end_seq=9, messages=long_talk(9))
@@ -71,7 +71,7 @@ async def test_a_long_run_is_read_in_portions_and_then_what_was_told_of_them(sto
     assert answer.usage.total == 11 * len(condenser.condensed)
 
 
-async def test_an_endless_run_ends_after_a_few_rounds_and_says_so(store: SqlStore) -> None:
+async def test_endless_run_ends_after_a_few_rounds_and_says_so(store: SqlStore) -> None:
     condenser = ScriptedCondenser()
     writer = writer_over(store, condenser, chunk_tokens=70, max_tokens=50)
     condenser.texts = ["word " * 40] * 10_000

@@ -167,7 +167,7 @@ def test_an_answer_that_is_cut_off_gives_its_whole_facts():
     assert parse_answer(told) == Extraction(facts=facts[:1], narrative="They talked.")
 
 
-def test_a_fact_needs_no_more_than_a_key_and_a_value():
+def test_fact_needs_no_more_than_a_key_and_a_value():
     given = {"key": "total", "value": "$50.00", "category": "NUMERIC"}
     assert parse_answer(answer(given)).facts == (
         Fact(anchor="", key="total", value="$50.00", category="NUMERIC", source_seq=0),

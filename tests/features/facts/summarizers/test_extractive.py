@@ -82,7 +82,7 @@ async def test_a_lookup_is_not_decided() -> None:
     assert {f.act for f in found if f.anchor == "find_tables #2"} == {"statement"}
 
 
-async def test_a_booking_tool_that_begins_with_a_reading_verb_is_still_decided() -> None:
+async def test_booking_tool_that_begins_with_reading_verb_is_still_decided() -> None:
     found = await facts(
         says("A taxi to Main Street 5 for 2 people?"),
         user("Sure"),
@@ -105,7 +105,7 @@ async def test_two_bookings_are_two_anchors() -> None:
     assert {"table_service #3", "table_service #7"} <= anchors(found)
 
 
-async def test_a_new_id_begins_a_thing_that_later_calls_add_to() -> None:
+async def test_new_id_begins_a_thing_that_later_calls_add_to() -> None:
     found = await facts(
         user("A latte with oat milk."),
         call("search_menu", "c1", query="latte"),
@@ -187,7 +187,7 @@ def most(found: tuple[Fact, ...], text: str) -> int:
     return max((fact.salience for fact in found if text in fact.value), default=0)
 
 
-async def test_a_read_back_that_was_accepted_and_done_matters_more_than_an_offer() -> None:
+async def test_an_accepted_and_done_read_back_outranks_an_offer() -> None:
     found = await facts(
         user("A table for 4 at Blue Door in Oslo."),
         says("There is also Red Lion in Bergen, at 5 Main Street."),
@@ -213,7 +213,7 @@ async def test_a_read_back_that_was_accepted_and_done_matters_more_than_an_offer
         ("Notre code est B-77.", "Compris.", "code est B-77"),
     ],
 )
-async def test_what_the_model_takes_note_of_is_worth_as_much_as_what_was_done(told: str, reply: str, kept: str) -> None:
+async def test_what_the_model_notes_counts_like_what_was_done(told: str, reply: str, kept: str) -> None:
     found = await facts(user(told), says(reply))
     [noted] = [fact for fact in found if kept.casefold() in fact.value.casefold()]
     assert noted.worth == SETTLED
@@ -254,7 +254,7 @@ async def test_an_offer_is_no_fact_and_an_agreement_is() -> None:
     assert values(found, "agreed #4") == {"name": "Shall I confirm Blue Door in Oslo?"}
 
 
-async def test_what_the_model_read_back_matters_less_in_the_words_of_the_user() -> None:
+async def test_what_model_read_back_matters_less_in_words_of_user() -> None:
     alone = await facts(user("I need 2 rooms in Oslo, dear."), says("Let me see."))
     repeated = await facts(
         user("I need 2 rooms in Oslo, dear."), says("Shall I confirm 2 rooms in Oslo?"), user("Yes.")
@@ -500,7 +500,7 @@ async def test_what_asks_without_a_question_mark_is_no_fact_either(text: str) ->
     assert await facts(user(text), says("Here you are.")) == ()
 
 
-async def test_a_number_of_somebodys_is_told_in_its_sentence_and_not_twice() -> None:
+async def test_a_persons_number_is_told_once_in_its_sentence() -> None:
     found = await facts(user("My order number is A-1042."), says("Noted."))
     assert values(found, "the user") == {"order_number": "A-1042"}
     assert [line.text for line in render_facts(found, count=len)] == ["the user: My order number is A-1042"]

@@ -40,7 +40,7 @@ def summarizer_of(client: OneAnswer) -> LanguageModelSummarizer:
     )
 
 
-async def test_the_deadline_of_the_caller_does_not_hide_what_was_spent_before_it(
+async def test_the_callers_deadline_does_not_hide_what_was_spent_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client, loop = OneAnswer(), asyncio.get_running_loop()

@@ -179,9 +179,7 @@ async def test_a_form_that_is_refused_gives_way_for_good(
     assert [question.form for question in fake_openai.questions] == asked
 
 
-async def test_a_limit_that_is_refused_by_name_gets_its_other_name(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer
-):
+async def test_limit_that_is_refused_by_name_gets_its_other_name(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
     fake_openai.limits = ["max_completion_tokens"]
     for _ in range(2):
         await summarizer.summarize(MESSAGES)
@@ -189,9 +187,7 @@ async def test_a_limit_that_is_refused_by_name_gets_its_other_name(
     assert limits == [{"max_tokens"}, {"max_completion_tokens"}, {"max_completion_tokens"}]
 
 
-async def test_a_server_that_knows_nothing_of_it_is_asked_a_few_times_only(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer
-):
+async def test_a_server_that_lacks_it_is_asked_only_few_times(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
     fake_openai.forms, fake_openai.limits = [], ["max_completion_tokens"]
     assert (await failure_of(summarizer)).reason == "rejected"
     assert len(fake_openai.questions) == 4
@@ -345,7 +341,7 @@ async def test_after_a_failure_the_next_question_is_answered(fake_openai: FakeOp
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_does_not_carry_the_key_or_the_conversation_away(
+async def test_redirect_does_not_carry_the_key_or_the_conversation_away(
     fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, status: int
 ):
     async with FakeOpenAI.running() as elsewhere:
@@ -355,7 +351,7 @@ async def test_a_redirect_does_not_carry_the_key_or_the_conversation_away(
         assert elsewhere.questions == []
 
 
-async def test_a_server_on_this_machine_is_not_asked_through_a_proxy(
+async def test_server_on_this_machine_is_not_asked_through_a_proxy(
     fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ):
     async with FakeOpenAI.running() as proxy:
@@ -427,7 +423,7 @@ def test_openai_itself_needs_a_key(key: str | None):
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
-def test_a_key_that_no_header_can_hold_is_refused_without_repeating_it(key: str):
+def test_a_key_unfit_for_headers_is_refused_without_repeating_it(key: str):
     with pytest.raises(ConfigurationError) as caught:
         OpenAISummarizer("a-model", key, counter=EstimateCounter())
     assert caught.value.key == "summary.api_key"

@@ -76,7 +76,7 @@ def test_every_text_comes_through_unchanged(drawn: list[Message]):
 
 
 @given(messages)
-def test_the_document_has_no_character_that_ends_a_tag_or_a_line(drawn: list[Message]):
+def test_document_has_no_character_that_ends_tag_or_a_line(drawn: list[Message]):
     assert not set(document_of(*drawn)) & set("<>&\n\r\u2028\u2029")
 
 
@@ -100,7 +100,7 @@ def test_an_empty_message_is_a_record_too():
     assert json.loads(document_of(Message.assistant("", seq=1)))["records"] == [{"seq": 1, "role": "assistant"}]
 
 
-def test_the_instruction_speaks_of_known_facts_only_if_there_are_any():
+def test_instruction_speaks_of_known_facts_only_if_there_are_any():
     instruction = build_request((), max_narrative_tokens=100).instruction
     assert "existing_facts" not in instruction
     assert "known_names" not in instruction

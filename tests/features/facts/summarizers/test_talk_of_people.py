@@ -108,7 +108,7 @@ async def test_a_counter_is_no_fact(text: str) -> None:
     assert all(fact.value.strip("()") != "7" for fact in await facts(Message.user(text), Message.assistant("Ok.")))
 
 
-async def test_what_tells_most_of_a_message_is_kept_and_small_talk_is_not() -> None:
+async def test_the_telling_part_of_a_message_stays_small_talk_goes() -> None:
     text = (
         "It was so nice. My brother Tom moved to Porto in March to open a surf school with 2 friends. Such a feeling!"
     )
