@@ -36,7 +36,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A slow machine is no failure. The full run of checks uses the same examples every time; elsewhere they vary. Tests
 # that need more examples than others ask for a multiple, so that the long proofs (`make test-slow`) try more of each.
-for name, max_examples in (("reactor-memory", 30), ("thorough", 100)):
+for name, max_examples in (("reactor-memory", 15), ("thorough", 100)):
     hypothesis_settings.register_profile(
         name,
         deadline=None,

@@ -1,7 +1,5 @@
 """The SQLite store keeps the promises of every store."""
 
-import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -31,8 +29,8 @@ from tests.scenes.stores import SqlStore, sqlite_store
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = sqlite_store(tmp_path / "memory.db")
+async def store(new_file: Path) -> AsyncIterator[SqlStore]:
+    store = sqlite_store(new_file)
     await store.open()
     yield store
     await store.close()
@@ -68,8 +66,8 @@ class TestInlineLoads(MessageStoreConformance):
     """Contexts are read on the thread of the event loop."""
 
     @pytest.fixture
-    async def store(self, tmp_path: Path) -> AsyncIterator[SqlStore]:
-        store = sqlite_store(tmp_path / "memory.db", inline_reads="always")
+    async def store(self, new_file: Path) -> AsyncIterator[SqlStore]:
+        store = sqlite_store(new_file, inline_reads="always")
         await store.open()
         yield store
         await store.close()
@@ -113,24 +111,5 @@ class TestSqliteSharing(SharingConformance):
     pass
 
 
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with the schema and nothing else: a copy of it is made ten times as fast."""
-
-    async def make(path: Path) -> None:
-        store = sqlite_store(path)
-        await store.open()
-        await store.close()
-
-    path = tmp_path_factory.mktemp("migrated") / "memory.db"
-    asyncio.run(make(path))
-    return path
-
-
 class TestSqliteSearch(SearchConformance):
-    @pytest.fixture
-    async def store(self, tmp_path: Path, migrated: Path) -> AsyncIterator[SqlStore]:
-        store = sqlite_store(shutil.copy(migrated, tmp_path / "memory.db"))
-        await store.open()
-        yield store
-        await store.close()
+    pass

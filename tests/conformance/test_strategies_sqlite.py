@@ -14,8 +14,8 @@ from tests.conformance.strategies import (
 
 
 @pytest.fixture
-def store_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+def store_url(new_file: Path) -> str:
+    return f"sqlite:///{new_file}"
 
 
 class TestTakeLast(TakeLastRules):

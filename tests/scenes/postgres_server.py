@@ -21,7 +21,21 @@ SELECT md5(string_agg(format('%s %s %s %s', relation.relname, attname, atttypid,
 FROM pg_attribute JOIN pg_class AS relation ON relation.oid = attrelid
 WHERE relation.relnamespace = 'public'::regnamespace
 """
-_TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> $1"
+_EMPTY = f"""
+DO $$
+DECLARE name regclass; filled boolean;
+BEGIN
+  SET LOCAL lock_timeout = '2s';
+  SET LOCAL session_replication_role = replica;  -- so that the order of the tables does not matter
+  FOR name IN SELECT oid::regclass FROM pg_class
+      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> '{REVISION_TABLE}' LOOP
+    EXECUTE format('LOCK TABLE %s', name);  -- waits for whoever still writes
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', name) INTO filled;
+    IF filled THEN EXECUTE format('DELETE FROM %s', name); END IF;
+  END LOOP;
+END $$
+"""
+"""Most tables are empty, and few rows are deleted in a tenth of the time that TRUNCATE takes."""
 
 
 class PostgresServer:
@@ -125,8 +139,7 @@ async def _emptied(dsn: str, schema: str) -> bool:
         version = await connection.fetchval(f"SELECT version_num FROM {REVISION_TABLE}")
         if version != newest_revision() or await connection.fetchval(_SCHEMA) != schema:
             return False
-        tables = ", ".join(row[0] for row in await connection.fetch(_TABLES, REVISION_TABLE))
-        await connection.execute(f"SET lock_timeout = '2s'; TRUNCATE {tables}")
+        await connection.execute(_EMPTY)
     except asyncpg.PostgresError:
         return False
     else:
