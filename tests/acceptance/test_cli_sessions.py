@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.acceptance.conftest import CHECKOUT, Finished, Run, rich_messages, sm
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 ORDERS = "tm4-00-000"
+STORE = "reactor-memory.db"
 
 COMMANDS = [
     "show",
@@ -42,10 +44,19 @@ def talk(run: Run, folder: Path) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40), "s2": rich_messages()}))
 
 
+@pytest.fixture(scope="module")
+def summarised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test that asks for the orders leaves them to the others."""
+    return tmp_path_factory.mktemp("orders") / STORE
+
+
 @pytest.fixture
-def orders(run: Run) -> None:
-    run("import", SAMPLE)
-    assert run("summarize", ORDERS).code == 0
+def orders(run: Run, folder: Path, summarised: Path) -> None:
+    if not summarised.exists():
+        run("import", SAMPLE)
+        assert run("summarize", ORDERS).code == 0
+        shutil.move(folder / STORE, summarised)
+    shutil.copy(summarised, folder / STORE)
 
 
 def lines_of(shown: Finished) -> list[str]:

@@ -18,10 +18,12 @@ def store_url(postgres_dsn: str) -> str:
     return postgres_dsn
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestTakeLast(TakeLastRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestHierarchical(HierarchicalRules):
     pass
 
@@ -30,9 +32,11 @@ class TestAutomatic(AutomaticRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestProgressive(ProgressiveRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestPlugin(PluginRules):
     pass

@@ -18,10 +18,12 @@ def store_url(new_file: Path) -> str:
     return f"sqlite:///{new_file}"
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestTakeLast(TakeLastRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestHierarchical(HierarchicalRules):
     pass
 
@@ -34,5 +36,6 @@ class TestProgressive(ProgressiveRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestPlugin(PluginRules):
     pass

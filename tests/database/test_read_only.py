@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,9 @@ import anyio
 from reactor_memory import Message, Settings, open_container
 from reactor_memory.cli import main
 
-path, *commands = sys.argv[1:]
-told = {"commands": []}
+paths, commands = json.loads(sys.argv[1]), sys.argv[2:]
 
-async def read():
+async def read(path, told):
     async with open_container(Settings(store={"url": f"sqlite:///{path}"})) as memory:
         manager = memory.conversation_manager()
         contexts = [await manager.load_history("s", message=Message.user("order A-1?")) for _ in range(3)]
@@ -43,16 +42,21 @@ async def read():
 
 logging.basicConfig(stream=sys.stderr, level=logging.INFO)
 logging.getLogger("asyncio").setLevel("WARNING")
-anyio.run(read)
-logging.disable()
-for command in commands:
-    output = io.TextIOWrapper(io.BytesIO(), write_through=True)
-    try:
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            main([*command.split(), "--store", f"sqlite:///{path}"])
-    except SystemExit as end:
-        told["commands"].append([end.code, output.buffer.getvalue().decode()])
-print(json.dumps(told))
+
+def ask(path, told):
+    anyio.run(read, path, told)
+    logging.disable()
+    for command in commands:
+        output = io.TextIOWrapper(io.BytesIO(), write_through=True)
+        try:
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+                main([*command.split(), "--store", f"sqlite:///{path}"])
+        except SystemExit as end:
+            told["commands"].append([end.code, output.buffer.getvalue().decode()])
+    logging.disable(logging.NOTSET)
+    return told
+
+print(json.dumps([ask(path, {"commands": []}) for path in paths]))
 """
 READING = ("sessions --json", "show s", "context s", "facts s", "export s")
 WRITING = "delete s --yes"
@@ -65,10 +69,10 @@ def powerless() -> None:
         libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP, which binds the program that is started
 
 
-def run(path: Path, *commands: str, copies: Path | None = None) -> tuple[dict[str, Any], str]:
-    """What a process that has no power over rights reads of the database, and what it logs."""
+def run(paths: Iterable[Path], *commands: str, copies: Path | None = None) -> tuple[list[dict[str, Any]], str]:
+    """What a process that has no power over rights reads of each database, and what it logs."""
     done = subprocess.run(
-        [sys.executable, "-c", READER, str(path), *commands],
+        [sys.executable, "-c", READER, json.dumps([str(path) for path in paths]), *commands],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)} | ({"TMPDIR": str(copies)} if copies else {}),
         preexec_fn=powerless if os.geteuid() == 0 else None,
@@ -144,21 +148,24 @@ def leave_in_log(path: Path) -> None:
 WAYS = (plain, in_open_folder, with_log, with_log_and_index, with_log_in_open_folder)
 
 
-@pytest.mark.parametrize("shutting", WAYS, ids=lambda way: way.__name__)
-async def test_a_file_that_cannot_be_written(tmp_path: Path, shutting: Callable[[Path], None]) -> None:
-    path, copies = tmp_path / "shut" / "memory.db", tmp_path / "copies"
-    path.parent.mkdir()
+async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    """One process reads a file for each way in which it cannot be written."""
+    copies = tmp_path / "copies"
     copies.mkdir()
-    await fill(path)
-    shutting(path)
-    before = path.read_bytes()
-    told, logged = run(path, *READING, WRITING, copies=copies)
-    path.parent.chmod(0o755)
-    check_told(told)
+    paths = {way: tmp_path / way.__name__ / "memory.db" for way in WAYS}
+    for way, path in paths.items():
+        path.parent.mkdir()
+        await fill(path)
+        way(path)
+    before = {path: path.read_bytes() for path in paths.values()}
+    told, logged = run(paths.values(), *READING, WRITING, copies=copies)
     assert logged == ""
-    assert ("from the log" in told["commands"][0][1]) == shutting.__name__.startswith("with_log")
+    for (way, path), found in zip(paths.items(), told, strict=True):
+        path.parent.chmod(0o755)
+        check_told(found)
+        assert ("from the log" in found["commands"][0][1]) == way.__name__.startswith("with_log"), way
+        assert path.read_bytes() == before[path]
     assert list(copies.iterdir()) == []
-    assert path.read_bytes() == before
 
 
 def check_told(told: dict[str, Any]) -> None:
@@ -179,7 +186,7 @@ async def test_a_disk_that_is_mounted_for_reading(tmp_path: Path) -> None:
     try:
         await fill(folder / "memory.db")
         mount("-o", "remount,ro", folder)
-        told, logged = run(folder / "memory.db", *READING, WRITING)
+        (told,), logged = run([folder / "memory.db"], *READING, WRITING)
     finally:
         subprocess.run(["umount", folder], check=True)  # noqa: ASYNC221 (nothing else runs)
     check_told(told)

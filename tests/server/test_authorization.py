@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,6 @@ from tests.server.worlds import Staged, World, staged
 
 pytestmark = pytest.mark.anyio
 
-OPERATIONS = {
-    operation["operationId"]: (method.upper(), path)
-    for path, item in document()["paths"].items()
-    for method, operation in item.items()
-}
 QUICK = ("own", "-")
 """The targets that are asked for in every run; the others take longer."""
 
@@ -44,8 +40,17 @@ async def world(stage: Staged) -> World:
     return await stage.world()
 
 
+@cache
+def operations() -> dict[str, tuple[str, str]]:
+    return {
+        operation["operationId"]: (method.upper(), path)
+        for path, item in document()["paths"].items()
+        for method, operation in item.items()
+    }
+
+
 async def answer(stage: Staged, world: World, cell: Cell) -> httpx2.Response:
-    method, path = OPERATIONS[cell.operation]
+    method, path = operations()[cell.operation]
     question = QUESTIONS.get(cell.operation, Question())
     address, body = (
         world.fill(text, cell.target, reading=method == "GET")
@@ -64,13 +69,13 @@ def contents(database: Path) -> list[list[Any]]:
 def test_every_operation_of_the_interface_has_its_rows() -> None:
     needed = {
         (operation, target)
-        for operation, (_, path) in OPERATIONS.items()
+        for operation, (_, path) in operations().items()
         for target in (("own", "fork", "deleted", "absent") if "{conversationId}" in path else ("-",))
     }
     assert {(cell.operation, cell.target) for cell in cells()} == needed
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", operations())
 class TestTheTable:
     async def test_quick(self, stage: Staged, world: World, database: Path, operation: str) -> None:
         await self.check(stage, world, database, [each for each in cells() if each.target in QUICK], operation)
@@ -101,7 +106,7 @@ def told_without_id(told: httpx2.Response) -> str:
 
 
 async def test_absent_deleted_and_forbidden_things_get_the_same_answer(stage: Staged, world: World) -> None:
-    for operation, (_, path) in OPERATIONS.items():
+    for operation, (_, path) in operations().items():
         if path.startswith("/v1/user/conversations/{conversationId}"):
             asked = [Cell(operation, target, "stranger", 404) for target in ("own", "fork", "deleted", "absent")]
             told = {told_without_id(await answer(stage, world, cell)) for cell in asked}

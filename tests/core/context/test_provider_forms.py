@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, cast
 
-from anthropic.types import MessageParam, TextBlockParam
 from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from openai.types.chat import ChatCompletionMessageParam
-from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
 from reactor_memory.core.context.budget import trim
@@ -27,10 +26,10 @@ from tests.proofs.provider_rules import (
     responses_problems,
 )
 
-OPENAI = TypeAdapter[Any](ChatCompletionMessageParam)
-RESPONSES = TypeAdapter[Any](ResponseInputItemParam)
-ANTHROPIC = TypeAdapter[Any](MessageParam)
-ANTHROPIC_SYSTEM = TypeAdapter[Any](TextBlockParam)
+OPENAI = ("openai.types.chat", "ChatCompletionMessageParam")
+RESPONSES = ("openai.types.responses", "ResponseInputItemParam")
+ANTHROPIC = ("anthropic.types", "MessageParam")
+ANTHROPIC_SYSTEM = ("anthropic.types", "TextBlockParam")
 
 URL = "https://example.org/a.png"
 DATA = "aGVsbG8="
@@ -119,8 +118,15 @@ def plain(value: Any) -> Any:
     return value
 
 
-def accept(adapter: TypeAdapter[Any], values: Iterable[Any]) -> None:
+@cache
+def adapter_of(module: str, name: str) -> TypeAdapter[Any]:
+    """The SDKs take seconds to import, and every worker of pytest imports this module."""
+    return TypeAdapter(getattr(import_module(module), name))
+
+
+def accept(kind: tuple[str, str], values: Iterable[Any]) -> None:
     """The types take each value, and know every key of it."""
+    adapter = adapter_of(*kind)
     for value in values:
         assert plain(adapter.validate_python(value)) == value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from functools import partial
@@ -35,17 +37,29 @@ def settings_at(url: str, **sections: Any) -> Settings:
     return Settings(store={"url": url}, **sections)
 
 
-@pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    """Filled, without a reference; of the 32 sessions only the first of each kind."""
-    settings_of = partial(settings_at, f"sqlite:///{tmp_path}/log.db")
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the 32 sessions only the first of each kind."""
+    path = tmp_path_factory.mktemp("filled") / "log.db"
+    asyncio.run(fill_file(path))
+    return path
+
+
+async def fill_file(path: Path) -> None:
     wanted = [each for each in wanted_sessions(WORKS, [SIZE], CALLS) if not each.session_id.startswith("crowd-")]
     wanted += [Wanted(crowd(kind)[0], SIZE, memory=kind == "read") for kind in ("read", "written", "live")]
-    async with memories(settings_of) as opened:
+    async with memories(partial(settings_at, f"sqlite:///{path}")) as opened:
         done: list[int] = []
         filling = await fill(opened, wanted, TEXTS, seed=0, advance=done.append)
         assert sum(done) == filling.messages + filling.summarized_messages
         assert filling.messages == SIZE * len(wanted)
+
+
+@pytest.fixture
+async def bench(filled: Path, tmp_path: Path) -> AsyncIterator[Bench]:
+    """On a copy of its own, without a reference."""
+    settings_of = partial(settings_at, f"sqlite:///{shutil.copy(filled, tmp_path / 'log.db')}")
+    async with memories(settings_of) as opened:
         yield opened_bench(opened, None, take_last_settings(settings_of))
 
 
