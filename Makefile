@@ -7,7 +7,7 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Tests that need an environment of their own.
-APART := $(patsubst %/,--ignore=%,$(wildcard tests/adapters/*/)) --ignore=tests/adapters/test_everywhere.py \
+APART := $(patsubst %/,--ignore=%,$(filter-out %/__pycache__/,$(wildcard tests/adapters/*/))) --ignore=tests/adapters/test_everywhere.py \
 	--ignore=tests/llm --ignore=tests/studio
 # AGAIN=1 runs what failed last time once more, nothing beside it.
 PYTEST := $(PY) -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal)
@@ -40,9 +40,9 @@ ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
-# `make mutate-NAME` works on a copy that mutmut makes of these, with the unit tests that have the name of the module.
+# `make mutate-NAME` works on a copy that mutmut makes of these, with the tests that lie as the module lies.
 # Forked from a process that ran no test: what is remembered of texts would hide changes.
-PURE := core/context core/validation features/facts text
+PURE := core.context core.validation features.facts text
 MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
@@ -170,15 +170,15 @@ schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases 
 mutants: $(DEV)  ## remove each guard in turn: a test must fail
 	$(PY) -m tests.house.mutants
 
-mutate: $(PURE:%=mutate-%)  ## what the unit tests of the pure modules do not notice (`make mutate-ledger MUTATE='*.merging.*'` for less)
+mutate: $(PURE:%=mutate-%)  ## what the tests of the pure modules do not notice (`make mutate-features.facts MUTATE='*.merge.*'` for less)
 
 mutate-%: build/mutmut/.installed
 	@mkdir -p build/mutate/$*
 	@ln -sfn $(MUTATED:%=$(CURDIR)/%) build/mutate/$*/
-	@printf '%s\n' '[mutmut]' 'source_paths = reactor_memory' 'only_mutate = reactor_memory/$**' 'track_dependencies = false' 'process_isolation = forkserver' \
+	@printf '%s\n' '[mutmut]' 'source_paths = reactor_memory' 'only_mutate = reactor_memory/$(subst .,/,$*)*' 'track_dependencies = false' 'process_isolation = forkserver' \
 		'also_copy =' ' migrations' ' config' \
 		'pytest_add_cli_args =' ' -p' ' no:cacheprovider' ' --hypothesis-profile=mutants' \
-		'pytest_add_cli_args_test_selection = $(wildcard tests/$* tests/$(dir $*)test_$(notdir $*).py)' >build/mutate/$*/setup.cfg
+		'pytest_add_cli_args_test_selection = $(wildcard tests/$(subst .,/,$*) $(dir tests/$(subst .,/,$*))test_$(notdir $(subst .,/,$*)).py)' >build/mutate/$*/setup.cfg
 	cd build/mutate/$* && $(MUTMUT) run $(if $(MUTATE),'$(MUTATE)')
 	@cd build/mutate/$* && $(MUTMUT) results
 
