@@ -28,6 +28,7 @@ from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.selection import is_progressive
+from reactor_memory.wiring.setting_values import masked_url
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -130,6 +131,9 @@ class Memory(_Calls):
         super().__init__(container.conversation_manager())
         self.container = container
         self.loop = asyncio.get_running_loop()
+
+    def __repr__(self) -> str:
+        return f"<Memory of {masked_url(self.container.settings().store.url)}>"
 
     load_history = _call_of(ConversationManager.load_history)
     save_history = _call_of(ConversationManager.save_history)

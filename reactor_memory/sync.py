@@ -55,6 +55,9 @@ class SyncTurn:
         self._turn = turn
         self._call = call
 
+    def __repr__(self) -> str:
+        return f"<Sync{repr(self._turn)[1:]}"
+
     @property
     def message(self) -> Message:
         return self._turn.message
@@ -311,6 +314,9 @@ class SyncMemory(_Waited):
         self.call = loop.call
         self.entered = loop.entered
         self.close = loop.close
+
+    def __repr__(self) -> str:
+        return f"<Sync{repr(self.memory)[1:]}"
 
     load_history = _waiting(Memory.load_history)
     save_history = _waiting(Memory.save_history)

@@ -23,7 +23,7 @@ from reactor_memory.models import JsonObject, Message, Role
 
 Entry = Mapping[str, Any]
 
-_REQUEST = ("messages", "contents")
+_REQUEST = ("messages", "contents", "input")
 _LANGCHAIN: Mapping[str, str] = {
     "human": "user",
     "HumanMessage": "user",
@@ -35,6 +35,7 @@ _LANGCHAIN: Mapping[str, str] = {
     "tool": "tool",
     "ToolMessage": "tool",
 }
+_FIRST_KEYS = (b'"mapping"', b'"messages"', b'"system"', b'"title"', b'"contents"')
 _EXPECTED = "a list of messages, or an object with messages, mapping (ChatGPT) or chat_messages (Claude)"
 
 
@@ -94,8 +95,14 @@ def is_foreign(path: Path) -> bool:
     try:
         first = msgspec.json.decode(begin.partition(b"\n")[0])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return begin[1:].lstrip().startswith((b'"mapping"', b'"messages"', b'"system"', b'"title"', b'"contents"'))
+        return _is_first_of_lines(begin) or begin[1:].lstrip().startswith(_FIRST_KEYS)
     return "id" not in first and any(key in first for key in (*_REQUEST, "body", "mapping", "chat_messages"))
+
+
+def _is_first_of_lines(begin: bytes) -> bool:
+    """Whether an object goes on in the next line, as one that was printed for people does."""
+    line, goes_on, _ = begin.partition(b"\n")
+    return bool(goes_on) and line.rstrip().endswith((b"{", b"[", b","))
 
 
 def read_foreign(path: Path, *, max_bytes: int) -> Iterator[Line]:

@@ -39,6 +39,12 @@ Advance = Callable[[int], None]
 
 
 STDIN = Path("-")
+_COPIES = "reactor-memory-stdin-"
+
+
+def shown_name(file: Path) -> str:
+    """The name under which somebody gave a file."""
+    return file.name if file.parent.name.startswith(_COPIES) else str(file)
 
 
 class FileSize(Value, frozen=True, kw_only=True):
@@ -64,11 +70,14 @@ def files_of(given: Sequence[Path]) -> Generator[Sequence[Path]]:
     if STDIN not in given:
         yield given
         return
-    with tempfile.TemporaryDirectory(prefix="reactor-memory-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         copy = Path(folder) / "stdin"
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield [copy if path == STDIN else path for path in given]
+        try:
+            yield [copy if path == STDIN else path for path in given]
+        except ImportFormatError as error:
+            raise ImportFormatError(error.field.replace(str(copy), copy.name), error.problem) from None
 
 
 def read_sessions(file: Path, prefix: str, max_bytes: int) -> Iterator[Line]:

@@ -54,7 +54,7 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
 
 async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[Imported]:
     """Nothing is stored before every file was compared with the database."""
-    from reactor_memory.cli.import_files import Imported
+    from reactor_memory.cli.import_files import Imported, shown_name
     from reactor_memory.cli.terminal import progress
 
     for size in sizes:
@@ -65,7 +65,7 @@ async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[I
             task = bar.add_task(size.file.name, total=size.messages)
             stored = await importer.store(size.file, partial(bar.advance, task))
             imported.append(
-                Imported(file=str(size.file), sessions=size.sessions, messages=size.messages, stored=stored)
+                Imported(file=shown_name(size.file), sessions=size.sessions, messages=size.messages, stored=stored)
             )
     return imported
 

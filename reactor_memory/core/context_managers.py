@@ -26,6 +26,9 @@ class _Block:
     def _refuse(self, *_: object) -> NoReturn:
         raise NotEnteredError(self._call, f"gives a block, which is not entered: write `{self._line}`")
 
+    def __repr__(self) -> str:
+        return f"<{self._call}, a block that is not entered: {self._line}>"
+
     if not TYPE_CHECKING:  # a type checker shall go on refusing what is refused here
         __await__ = _refuse
         __getattr__ = _refuse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 
-from reactor_memory.core.context.message_forms import MessagesLike, messages_of
+from reactor_memory.core.context.message_forms import MessagesLike, answer_of, messages_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message
@@ -27,6 +27,10 @@ class Turn:
         self._traffic: list[Message] = []
         self._answer: tuple[Message, ...] = ()
 
+    def __repr__(self) -> str:
+        said = "answered" if self._answer else "no answer yet"
+        return f"<Turn: {said}, {len(self._traffic)} messages of tools, {self.context!r}>"
+
     def messages(self) -> list[Message]:
         """The context again with the tool traffic of this turn so far, fitted into the budget."""
         return self.current_context().messages
@@ -43,10 +47,11 @@ class Turn:
     def answer(self, answer: MessagesLike) -> None:
         """The final answer of the model: a text, or a message of the role assistant or agent. The last one counts.
 
-        A list is all that a provider gave, such as the `output` of OpenAI's Responses: tool traffic, and the answer at
-        its end. Raises `InvalidMessageError` for a last message of another role, and for what the user said.
+        A whole response of a provider will do, as its SDK gives it. A list is all that a provider gave, such as the
+        `output` of OpenAI's Responses: tool traffic, and the answer at its end. Raises `InvalidMessageError` for a last
+        message of another role, and for what the user said.
         """
-        given = (Message.assistant(answer),) if isinstance(answer, str) else messages_of(answer, field="answer")
+        given = answer_of(answer)
         if not given:
             raise InvalidMessageError("answer", "is empty; give what the model said")
         if given[-1].role not in _ANSWERING:

@@ -6,12 +6,12 @@ import gzip
 import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar, cast
+from typing import IO, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
 
@@ -26,6 +26,7 @@ UNLIMITED = -1
 _GZIP_MAGIC = b"\x1f\x8b"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_ALLOWED = {"role": get_args(Role), "visibility": get_args(Visibility)}
 _NO_PROBES = msgspec.Raw()  # the very object of the default is left out
 
 
@@ -205,7 +206,7 @@ def _decoded(where: str, text: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ImportFormatError(where, problem_of(error)) from None
+        raise ImportFormatError(where, problem_of(error, _ALLOWED)) from None
 
 
 def _message(where: str, number: int, record: MessageRecord) -> Message:
@@ -216,13 +217,14 @@ def _message(where: str, number: int, record: MessageRecord) -> Message:
         raise ImportFormatError(where, problem) from None
 
 
-def problem_of(error: Exception) -> str:
-    """What is wrong, without the text that is wrong."""
+def problem_of(error: Exception, allowed: Mapping[str, Sequence[str]] | None = None) -> str:
+    """What is wrong, without the text that is wrong. `allowed`: by key, the values that are."""
     if not isinstance(error, msgspec.ValidationError):
         return "is not valid JSON"
     problem, separator, path = str(error).rpartition(" - at ")
     if separator and problem.startswith("Invalid enum value"):
-        problem = "is none of the values allowed"
+        values = (allowed or {}).get(path.strip("`").rpartition(".")[2])
+        problem = f"must be one of {', '.join(values)}" if values else "is none of the values allowed"
     return f"{path.strip('`').removeprefix('$.')}: {problem}" if separator else str(error)
 
 

@@ -26,8 +26,8 @@ LONGEST_TURN_SEGMENTS = 4
 """A turn longer than this many segments is sealed, and evicted, between its pairs of call and results."""
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all values: immutable, compared by content, built with keywords."""
+class Value(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Base of all values: immutable, compared by content, built with keywords, shown without what is as usual."""
 
 
 class ToolCall(Value, frozen=True, kw_only=True):

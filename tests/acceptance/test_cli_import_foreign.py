@@ -217,3 +217,38 @@ def test_an_unknown_form_is_refused_in_one_line(run: Run, folder: Path, text: st
     assert told in done.err
     assert done.err.count("\n") == 1
     assert "wrong.json" in done.err
+
+
+def test_a_request_is_read_however_it_is_printed_and_wherever_its_messages_stand(run: Run, folder: Path) -> None:
+    requests = {
+        "chat": {"model": "m", "temperature": 1, "messages": OPENAI},
+        "responses": {"model": "m", "instructions": "You help.", "input": [{"role": "user", "content": "Hello"}]},
+    }
+    for name, request in requests.items():
+        for indent in (None, 2):
+            (folder / f"{name}-{indent}.json").write_text(json.dumps(request, indent=indent))
+            done = run("import", f"{name}-{indent}.json")
+            assert done.code == 0, done.err
+            assert [each["role"] for each in shown(run, f"{name}-{indent}")][:2] == ["system", "user"]
+
+
+def test_calls_of_older_models_are_read(run: Run, folder: Path) -> None:
+    old: list[dict[str, Any]] = [
+        {"role": "user", "content": "Where is order A-1042?"},
+        {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": "{}"}},
+        {"role": "function", "name": "find", "content": "Lyon"},
+    ]
+    (folder / "old.json").write_text(json.dumps(old))
+    assert run("import", "old.json").code == 0
+    _, call, result = shown(run, "old")
+    assert call["tool_calls"][0]["id"] == result["tool_call_id"]
+
+
+def test_what_came_from_stdin_is_called_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(text: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    given(json.dumps(OPENAI))
+    assert run("import", "-", "--json").json[0]["file"] == "stdin"
+    given('{"a"')
+    assert run("import", "-").err == "error: stdin:1: is not valid JSON\n"

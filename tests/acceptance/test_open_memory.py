@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -295,3 +297,25 @@ async def test_what_looks_at_a_block_finds_nothing() -> None:
     block = open_memory("memory://")
     assert not hasattr(block, "load_history")
     assert copy.copy(block) is not block
+
+
+async def test_what_people_print_can_be_read() -> None:
+    block = open_memory("memory://")
+    assert repr(block) == "<open_memory, a block that is not entered: async with open_memory(...) as memory>"
+    async with block as memory:
+        assert repr(memory) == "<Memory of memory://>"
+        async with memory.turn("s", "Where is it?", budget=500) as turn:
+            assert repr(turn).startswith("<Turn: no answer yet, 0 messages of tools, <Context of 's': 1 messages, ")
+            turn.answer("In Lyon.")
+        assert "answered" in repr(turn)
+        shown = repr(await memory.load_history("s", budget=500))
+        assert re.fullmatch(r"<Context of 's': 2 messages, \d+ of 500 tokens \(window \d+\)>", shown)
+    assert repr(Message.user("Where is it?")) == "Message(role='user', content='Where is it?')"
+
+
+def test_a_memory_shows_no_password() -> None:
+    settings = Settings(store={"url": "postgresql://app:geheim@localhost/memory"})
+    container: Any = SimpleNamespace(settings=lambda: settings)
+    memory = object.__new__(Memory)
+    memory.container = container
+    assert repr(memory) == "<Memory of postgresql://app:********@localhost/memory>"

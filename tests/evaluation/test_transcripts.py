@@ -87,7 +87,7 @@ def test_other_times_and_offsets_are_understood(tmp_path: Path) -> None:
         ("[1]", "Expected `object`, got `array`"),
         ('{"id": "s"}', "missing required field `messages`"),
         ('{"messages": []}', "missing required field `id`"),
-        (json.dumps(session_with(role="robot")), "messages[1].role: is none of the values allowed"),
+        (json.dumps(session_with(role="robot")), "messages[1].role: must be one of user, assistant, system, tool"),
         (json.dumps(session_with(content=None)), "messages[1].content: Expected `str`, got `null`"),
         (json.dumps(session_with(tool_call=[])), "messages[1]: Object contains unknown field `tool_call`"),
         (json.dumps(session_with(tool_calls=[{"id": "c"}])), "messages[1].tool_calls[0]: Object missing required"),

@@ -1,4 +1,4 @@
-"""Messages as callers give them: values, texts, and dicts in the forms of OpenAI, Anthropic and Gemini.
+"""Messages as callers give them: values, texts, and dicts or objects of the SDKs of OpenAI, Anthropic and Gemini.
 
 The one place that reads these forms; `provider_forms` writes them. Text goes to `content`, calls to
 `tool_calls`, each result becomes a message of its own, and everything else is an opaque part. What is read here is
@@ -11,21 +11,23 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from reactor_memory.core.context.provider_forms import EARLIER_NOT_SHOWN
+from reactor_memory.core.context.sdk_values import SdkObject, held, holder_of, is_of_sdk, misuse, plain, said_by_model
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import JsonObject, Message, Role, ToolCall
 
-MessageLike: TypeAlias = Message | str | Mapping[str, Any]
-"""A message: a `Message`, a text, or a dict in the form of OpenAI, Anthropic or Gemini."""
+MessageLike: TypeAlias = Message | str | Mapping[str, Any] | SdkObject
+"""A message: a `Message`, a text, or what OpenAI, Anthropic or Gemini take and give, as a dict or an object."""
 
 MessagesLike: TypeAlias = MessageLike | Iterable[MessageLike]
 """One message or several, or a whole request of a provider: ``{"system": ..., "messages": [...]}``."""
 
-_MUST_BE = "must be a Message, a text, or a dict in the form of OpenAI, Anthropic or Gemini"
+_MUST_BE = "must be a Message, a text, or a dict or an object of OpenAI, Anthropic or Gemini"
 _ROLES: dict[object, Role] = {
     "user": "user",
     "assistant": "assistant",
@@ -37,17 +39,11 @@ _ROLES: dict[object, Role] = {
     "agent": "agent",
     "summary": "summary",
 }
-_MESSAGES_OF_WHOLES = {
-    "choices": "choices[0].message",
-    "candidates": "candidates[0].content",
-    "input": "input",
-    "output": "output",
-}
-"""By a key of a whole request or response that is not read: where its messages stand."""
 _TEXTS = ("text", "input_text", "output_text")
 _RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESPONSES_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OWN_FIELDS = ("name", "metadata", "visibility", "author_id", "created_at")
+_KNOWN_FIELDS = ("role", "content", "parts", "tool_calls", "tool_call_id", *_OWN_FIELDS)
 _MARK = Message.user(EARLIER_NOT_SHOWN)
 _CAPITAL = re.compile("(?<=[a-z])([A-Z])")
 
@@ -60,15 +56,26 @@ def messages_of(given: MessagesLike, *, field: str = "messages") -> tuple[Messag
     """
     if type(given) is Message:
         return (given,)
-    if isinstance(given, (Message, str, Mapping)):
-        return _read([(field, given)])  # pyright: ignore[reportUnknownArgumentType] (an iterable may be a mapping)
-    try:
-        items = tuple(given)
-    except TypeError:
-        raise InvalidMessageError(field, f"is a {_type(given)}, {_MUST_BE}, or a list of them") from None
+    if isinstance(given, (Message, str, Mapping)) or is_of_sdk(given):
+        return _read([(field, cast("object", given))])
+    items = _items(field, given)
     if all(type(item) is Message for item in items):
         return cast("tuple[Message, ...]", items)
     return _read([(f"{field}[{position}]", item) for position, item in enumerate(items)])
+
+
+def answer_of(given: MessagesLike, *, field: str = "answer") -> tuple[Message, ...]:
+    """What a model said: like `messages_of`, but a text is the model's, and so are blocks of Anthropic and parts of
+    Gemini without a role.
+    """
+    if isinstance(given, str):
+        return (Message.assistant(given),)
+    is_one = isinstance(given, (Message, Mapping)) or is_of_sdk(cast("object", given))
+    items = (cast("Any", given),) if is_one else _items(field, cast("object", given))
+    if any(isinstance(item, str) for item in items):
+        raise InvalidMessageError(field, "holds texts; join them into one")
+    said = said_by_model([plain(item) for item in items])
+    return messages_of(said or (items[0] if is_one else items), field=field)
 
 
 def message_of(given: MessageLike, *, field: str = "message") -> Message:
@@ -81,6 +88,13 @@ def message_of(given: MessageLike, *, field: str = "message") -> Message:
     if len(messages) != 1:
         raise InvalidMessageError(field, f"holds {len(messages)} messages, must be one")
     return messages[0]
+
+
+def _items(field: str, given: object) -> tuple[Any, ...]:
+    try:
+        return tuple(cast("Iterable[Any]", given))
+    except TypeError:
+        raise InvalidMessageError(field, f"is a {_type(given)}, {_MUST_BE}, or a list of them{misuse(given)}") from None
 
 
 def _read(items: Iterable[tuple[str, object]]) -> tuple[Message, ...]:
@@ -99,7 +113,8 @@ class _Reader:
         self.messages: list[Message] = []
         self._is_reasoning = False
 
-    def add(self, where: str, item: object) -> None:
+    def add(self, where: str, given: object) -> None:
+        item = plain(given)
         if isinstance(item, Message):
             self._put([item])
         elif isinstance(item, str):
@@ -107,13 +122,14 @@ class _Reader:
         elif isinstance(item, Mapping):
             self._add_dict(where, {str(key): value for key, value in cast("Mapping[Any, Any]", item).items()})
         else:
-            remedy = "; pass what its model_dump() gives" if hasattr(item, "model_dump") else ""
-            raise InvalidMessageError(where, f"is a {_type(item)}, {_MUST_BE}{remedy}")
+            raise InvalidMessageError(where, f"is a {_type(item)}, {_MUST_BE}")
 
     def _add_dict(self, where: str, item: JsonObject) -> None:
         kind = item.get("type")
         if "role" not in item and ("messages" in item or "contents" in item):
             self._add_request(where, item)
+        elif (holder := holder_of(item)) is not None:
+            self._add_held(where, item, holder)
         elif kind in _RESPONSES_CALLS:
             self._add_call(_responses_call(where, item, _RESPONSES_CALLS[kind]))
         elif kind in _RESPONSES_OUTPUTS:
@@ -136,6 +152,17 @@ class _Reader:
         key = "messages" if "messages" in item else "contents"
         for position, each in enumerate(_list(f"{where}.{key}", item[key])):
             self.add(f"{where}.{key}[{position}]", each)
+
+    def _add_held(self, where: str, item: JsonObject, holder: str) -> None:
+        """What a whole response holds, or a request to OpenAI's Responses."""
+        place, found = held(where, item, holder)
+        for text in _system_texts(f"{where}.instructions", item.get("instructions") if holder == "input" else None):
+            self._put([Message.system(text)])
+        if isinstance(found, (list, tuple)):
+            for position, each in enumerate(cast("Sequence[object]", found)):
+                self.add(f"{place}[{position}]", each)
+        else:
+            self.add(place, found)
 
     def _put(self, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -172,12 +199,13 @@ class _Content(NamedTuple):
 def _from_role_and_content(where: str, item: JsonObject) -> list[Message]:
     """The results that a user message of Anthropic brings along, then the message, unless nothing of it is left."""
     role = _role(where, item)
-    if item.get("function_call"):
-        raise InvalidMessageError(f"{where}.function_call", "is the old form of a call; use tool_calls")
+    _refuse_slips(where, item)
     calls = tuple(
         _openai_call(f"{where}.tool_calls[{position}]", call)
         for position, call in enumerate(_list(f"{where}.tool_calls", item.get("tool_calls") or ()))
     )
+    if item.get("function_call"):  # of older models: it has no id, and its result has its name
+        calls += (_call_without_id(f"{where}.function_call", item["function_call"]),)
     content = _content(f"{where}.content", item.get("content"), role)
     refusal: list[JsonObject] = [{"type": "refusal", "refusal": item["refusal"]}] if item.get("refusal") else []
     own_parts = _list(f"{where}.parts", item.get("parts") or ())
@@ -199,10 +227,9 @@ def _from_role_and_content(where: str, item: JsonObject) -> list[Message]:
 
 def _role(where: str, item: JsonObject) -> Role:
     if "role" not in item:
-        for key, place in _MESSAGES_OF_WHOLES.items():
-            if key in item:
-                raise InvalidMessageError(where, f"is a whole request or response, not a message: pass its {place}")
-        raise InvalidMessageError(f"{where}.role", f"is missing; must be one of {', '.join(map(str, _ROLES))}")
+        of_langchain = "; give messages of LangChain as adapters.langchain.to_message(...) makes them"
+        remedy = of_langchain if item.get("type") in ("human", "ai") else ""
+        raise InvalidMessageError(f"{where}.role", f"is missing; must be one of {', '.join(map(str, _ROLES))}{remedy}")
     given = item["role"]
     role = _ROLES.get(given) if isinstance(given, str) else None
     if role is None:
@@ -210,14 +237,23 @@ def _role(where: str, item: JsonObject) -> Role:
     return role
 
 
+def _refuse_slips(where: str, item: JsonObject) -> None:
+    """What providers add to their messages is left out, a slip of the pen would lose what it names."""
+    for key in item.keys() - _KNOWN_FIELDS:
+        if near := get_close_matches(key, _KNOWN_FIELDS, n=1, cutoff=0.85):
+            raise InvalidMessageError(f"{where}.{key}", f"is no key of a message; did you mean {near[0]}?")
+
+
 def _content(where: str, value: object, role: Role) -> _Content:
     if value is None or isinstance(value, str):
         return _Content(text=value or "")
+    if not isinstance(value, (list, tuple)):
+        raise InvalidMessageError(where, f"is a {_type(value)}, must be a text or a list of parts")
     texts: list[str] = []
     parts: list[JsonObject] = []
     calls: list[ToolCall] = []
     results: list[Message] = []
-    for position, given in enumerate(_list(where, value)):
+    for position, given in enumerate(cast("Sequence[object]", value)):
         place = f"{where}[{position}]"
         block = _block(place, given)
         if block.get("type") in _TEXTS:
@@ -240,11 +276,12 @@ def _block(where: str, given: object) -> JsonObject:
     """A content block without what is only for one request."""
     if isinstance(given, str):
         return {"type": "text", "text": given}
-    if not isinstance(given, Mapping):
+    value = plain(given)
+    if not isinstance(value, Mapping):
         raise InvalidMessageError(
-            where, f"is a {_type(given)}, must be a dict, such as {{'type': 'text', 'text': ...}}"
+            where, f"is a {_type(value)}, must be a dict, such as {{'type': 'text', 'text': ...}}"
         )
-    block = _without_nothing(cast("Mapping[str, Any]", given))
+    block = _without_nothing(cast("Mapping[str, Any]", value))
     block.pop("cache_control", None)
     if "text" in block and "type" not in block:
         block["type"] = "text"
@@ -262,6 +299,12 @@ def _openai_call(where: str, given: Any) -> ToolCall:
         raise InvalidMessageError(where, "must have an id, and a function with name and arguments")
     function = cast("Mapping[str, Any]", called)
     return _call(where, call.get("id"), function.get("name"), function.get(key))
+
+
+def _call_without_id(where: str, given: object) -> ToolCall:
+    called = _object(where, given)
+    name = _text(f"{where}.name", called.get("name"))
+    return _call(where, name, name, called.get("arguments"))
 
 
 def _responses_call(where: str, item: JsonObject, key: str) -> ToolCall:
@@ -344,9 +387,10 @@ def _gemini_part(where: str, given: object) -> JsonObject:
     """A part with the keys of google-genai and JSON values, whoever wrote it."""
     if isinstance(given, str):
         return {"text": given}
-    if not isinstance(given, Mapping):
-        raise InvalidMessageError(where, f"is a {_type(given)}, must be a dict, such as {{'text': ...}}")
-    part = _with_snake_keys(cast("Mapping[str, Any]", given))
+    value = plain(given)
+    if not isinstance(value, Mapping):
+        raise InvalidMessageError(where, f"is a {_type(value)}, must be a dict, such as {{'text': ...}}")
+    part = _with_snake_keys(cast("Mapping[str, Any]", value))
     for key in ("inline_data", "file_data"):
         if isinstance(part.get(key), Mapping):
             part[key] = _with_snake_keys(part[key])
@@ -407,9 +451,10 @@ def _without_nothing(given: Mapping[str, Any]) -> JsonObject:
 
 
 def _object(where: str, given: object) -> JsonObject:
-    if not isinstance(given, Mapping):
-        raise InvalidMessageError(where, f"is a {_type(given)}, must be a dict")
-    return dict(cast("Mapping[str, Any]", given))
+    value = plain(given)
+    if not isinstance(value, Mapping):
+        raise InvalidMessageError(where, f"is a {_type(value)}, must be a dict")
+    return dict(cast("Mapping[str, Any]", value))
 
 
 def _text(where: str, given: object) -> str:

@@ -224,6 +224,12 @@ class Context:
             return NotImplemented
         return (self.messages, self.report, self.system) == (other.messages, other.report, other.system)
 
+    def __repr__(self) -> str:
+        report = self.report
+        parts = ", ".join(f"{part} {tokens:,}" for part, tokens in report.tokens.items())
+        shown = f"{len(self.messages)} messages, {report.total_tokens:,} of {report.budget:,} tokens"
+        return f"<Context of {report.session_id!r}: {shown}{f' ({parts})' if parts else ''}>"
+
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """For a copy or a pickle: what makes a report cannot be pickled, the report can."""
         return None, {"messages": self.messages, "system": self.system, "_report": self.report}

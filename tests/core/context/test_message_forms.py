@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pytest
@@ -111,6 +111,16 @@ def test_whatever_log_holds_is_same_from_the_first_reading_on(data: st.DataObjec
         assert {each.tool_call_id for each in read if each.role == "tool"} <= {*calls}, form
 
 
+class Dumped:
+    """An object of an SDK: an iterable of pairs, as models of pydantic are."""
+
+    def model_dump(self) -> dict[str, Any]:
+        return {"role": "assistant", "content": "hi"}
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self.model_dump().items())
+
+
 @each_row(
     ("given", "expected"),
     [
@@ -210,10 +220,27 @@ def test_whatever_log_holds_is_same_from_the_first_reading_on(data: st.DataObjec
             [Message.tool("seven", tool_call_id="f", name="f")],
         ),
         (
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            [Message.assistant(tool_calls=[ToolCall(id="f", name="f", arguments="{}")])],
+        ),
+        (
             {"role": "function", "parts": [{"functionResponse": {"name": "f", "response": {"result": "seven"}}}]},
             [Message.tool("seven", tool_call_id="f")],
         ),
         ({"parts": [{"text": "a"}, "b"]}, [Message.user("a\nb")]),
+        (Dumped(), [Message.assistant("hi")]),
+        (["hi", Dumped()], [Message.user("hi"), Message.assistant("hi")]),
+        ({"choices": [{"message": Dumped()}, {"message": {}}]}, [Message.assistant("hi")]),
+        ({"model": "m", "message": {"role": "assistant", "content": "hi"}, "done": True}, [Message.assistant("hi")]),
+        (
+            {"model": "m", "instructions": "Be kind.", "input": [{"role": "user", "content": "hi"}]},
+            [Message.system("Be kind."), Message.user("hi")],
+        ),
+        ({"model": "m", "input": "hi"}, [Message.user("hi")]),
+        (
+            {"role": "assistant", "content": "hi", "annotations": [], "created": 7, "reasoning_content": "hm"},
+            [Message.assistant("hi")],
+        ),
         (
             {  # JSON of the API, without ids
                 "role": "model",
@@ -291,33 +318,27 @@ def test_each_form_is_read(given: Any, expected: list[Message]) -> None:
     assert list(messages_of(given)) == expected
 
 
-class Dumped:
-    """An object of an SDK."""
-
-    def model_dump(self) -> dict[str, Any]:
-        return {"role": "assistant", "content": "hi"}
-
-
 CALL = {"role": "assistant", "content": None}
 
 
 @each_row(
     ("given", "field", "problem"),
     [
-        (5, "messages", "is a int, must be a Message, a text, or a dict in the form of OpenAI, Anthropic or Gemini"),
+        (5, "messages", "is a int, must be a Message, a text, or a dict or an object of OpenAI, Anthropic or Gemini"),
         (None, "messages", "is a NoneType, must be a Message"),
         ([5], "messages[0]", "is a int, must be a Message, a text, or a dict"),
-        ([Dumped()], "messages[0]", "pass what its model_dump() gives"),
+        ({"type": "ai", "content": "hi"}, "messages.role", "adapters.langchain.to_message"),
         ({"content": "hi"}, "messages.role", "is missing; must be one of user, assistant"),
-        ({"id": "c", "choices": [{"message": {}}]}, "messages", "pass its choices[0].message"),
-        ([{"candidates": [{"content": {}}]}], "messages[0]", "pass its candidates[0].content"),
-        ({"model": "m", "input": [{"role": "user", "content": "hi"}]}, "messages", "pass its input"),
-        ({"object": "response", "output": [{"type": "message"}]}, "messages", "pass its output"),
+        ({"id": "c", "choices": []}, "messages.choices[0].message", "is missing; the response holds no message"),
+        ([{"candidates": [{"finish_reason": "SAFETY"}]}], "messages[0].candidates[0].content", "is missing"),
+        ({"object": "response", "output": [{"type": "message"}]}, "messages.output[0].role", "is missing"),
+        ({"role": "user", "content": "hi", "tool_call": []}, "messages.tool_call", "did you mean tool_calls?"),
         ({"role": "human", "content": "hi"}, "messages.role", "must be one of user, assistant"),
         ({"role": ["user"], "content": "hi"}, "messages.role", "must be one of user, assistant"),
-        (["hi", {"role": "user", "contnet": "hi"}], "messages[1].content", "is missing; must be a text or a list"),
+        (["hi", {"role": "user", "contnet": "hi"}], "messages[1].contnet", "did you mean content?"),
+        (["hi", {"role": "user", "text": "hi"}], "messages[1].content", "is missing; must be a text or a list"),
         ({"role": "user", "content": None}, "messages.content", "is missing; must be a text or a list"),
-        ({"role": "user", "content": 5}, "messages.content", "is a int, must be a list"),
+        ({"role": "user", "content": 5}, "messages.content", "is a int, must be a text or a list of parts"),
         ({"role": "user", "content": [5]}, "messages.content[0]", "must be a dict, such as {'type': 'text'"),
         ({"role": "user", "content": [{"type": "text"}]}, "messages.content[0].text", "is a NoneType, must be a text"),
         (
@@ -337,7 +358,7 @@ CALL = {"role": "assistant", "content": None}
         ),
         ({**CALL, "tool_calls": [{"id": "1"}]}, "messages.tool_calls[0]", "must have an id, and a function"),
         ({**CALL, "tool_calls": {"id": "1"}}, "messages.tool_calls", "is a dict, must be a list"),
-        ({**CALL, "function_call": {"name": "f"}}, "messages.function_call", "use tool_calls"),
+        ({**CALL, "function_call": {"arguments": "{}"}}, "messages.function_call.name", "is a NoneType"),
         ({"type": "function_call", "name": "f", "arguments": "{}"}, "messages.id", "is a NoneType, must be a text"),
         ({"type": "function_call_output", "output": "x"}, "messages.call_id", "is missing; a result names"),
         ({"role": "user", "parts": "hi"}, "messages.parts", "is a str, must be a list"),

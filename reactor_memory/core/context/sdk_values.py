@@ -1,0 +1,85 @@
+"""What the SDKs of OpenAI, Anthropic, google-genai and Ollama give: objects that are made with pydantic, whole
+responses, and pieces of an answer that name no role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeGuard, cast
+
+from reactor_memory.errors import InvalidMessageError
+from reactor_memory.models import JsonObject
+
+_HOLDERS: dict[str, tuple[str | int, ...]] = {
+    "choices": ("choices", 0, "message"),
+    "candidates": ("candidates", 0, "content"),
+    "output": ("output",),
+    "input": ("input",),
+    "message": ("message",),
+}
+"""Where a whole response, or a request to OpenAI's Responses, holds its messages, by a key that only it has."""
+_BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use")
+_PARTS = ("text", "function_call", "functionCall", "inline_data", "inlineData")
+
+
+class SdkObject(Protocol):
+    """A message, or a whole response, of an SDK that is made with pydantic."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+def is_of_sdk(given: object) -> TypeGuard[SdkObject]:
+    """Asked before whether something is a list: these objects are iterables of pairs."""
+    return callable(getattr(given, "model_dump", None))
+
+
+def plain(given: object) -> object:
+    """An object of an SDK as its dict, everything else as it is."""
+    return given.model_dump() if is_of_sdk(given) else given
+
+
+def misuse(given: object) -> str:
+    """What to do with something that is no message yet, to be added to an error."""
+    if hasattr(given, "__await__"):
+        return "; await it first"
+    return "; pass the texts of a stream through turn.stream()" if hasattr(given, "__aiter__") else ""
+
+
+def holder_of(item: Mapping[str, Any]) -> str | None:
+    """The key under which `item`, which is no message itself, holds messages."""
+    return None if "role" in item or "type" in item else next((key for key in _HOLDERS if key in item), None)
+
+
+def held(where: str, item: JsonObject, holder: str) -> tuple[str, object]:
+    """The messages of a response with their place: the first answer, where several were asked for."""
+    found: Any = item
+    for key in _HOLDERS[holder]:
+        where += f"[{key}]" if isinstance(key, int) else f".{key}"
+        try:
+            found = cast("Any", plain(found))[key]
+        except (LookupError, TypeError):
+            found = None
+    if not found:
+        raise InvalidMessageError(where, "is missing; the response holds no message")
+    return where, found
+
+
+def said_by_model(pieces: Sequence[object]) -> JsonObject | None:
+    """The message that blocks of Anthropic or parts of Gemini make together; None if they are something else."""
+    if pieces and all(_is_block(piece) for piece in pieces):
+        return {"role": "assistant", "content": pieces}
+    if pieces and all(_is_part(piece) for piece in pieces):
+        return {"role": "model", "parts": pieces}
+    return None
+
+
+def _is_block(piece: object) -> bool:
+    return isinstance(piece, Mapping) and "role" not in piece and cast("JsonObject", piece).get("type") in _BLOCKS
+
+
+def _is_part(piece: object) -> bool:
+    if not isinstance(piece, Mapping):
+        return False
+    part = cast("JsonObject", piece)
+    is_named = "role" in part or "type" in part or holder_of(part)
+    return not is_named and any(part.get(key) is not None for key in _PARTS)
