@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
 
@@ -68,6 +74,11 @@ class Block(_Block, AbstractContextManager[T, "bool | None"], Generic[T]):
 
     if not TYPE_CHECKING:
         __aenter__ = __aexit__ = _Block._refuse
+
+
+def nothing(*_: object) -> AbstractAsyncContextManager[None]:
+    """A block around which nothing happens."""
+    return nullcontext()
 
 
 def async_block(line: str) -> Callable[[Callable[P, AsyncGenerator[T]]], Callable[P, AsyncBlock[T]]]:

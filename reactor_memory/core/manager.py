@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ import anyio
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.context_managers import async_block
+from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader, LoadRequest
 from reactor_memory.core.log import archiving
@@ -84,10 +85,10 @@ class ConversationManager:
         options: ManagerOptions,
         database: Database,
         aftermath: Callable[[], Elsewhere],
-        recorder: Callable[[LoadRequest, Context, bool], Awaitable[None]] | None = None,
+        recorder: Callable[[LoadRequest, Context, bool], AbstractAsyncContextManager[None]] = nothing,
         after_save: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._record, self._after_save = recorder or _nothing, after_save or _nothing
+        self._recorded, self._after_save = recorder, after_save
         self._messages = messages
         self._summaries = summaries
         self._database = database
@@ -156,8 +157,8 @@ class ConversationManager:
             return await self._loader.from_history(request, checked_messages(history, "history", self._options.limits))
         loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
-        await self._record(request, context, False)
-        return context
+        async with self._recorded(request, context, False):
+            return context
 
     @in_time
     async def save_history(
@@ -203,7 +204,8 @@ class ConversationManager:
         """Append what `prepare_batch` gave, as `save_history` does."""
         appended = await self._messages.append(batch)
         self._background.messages_saved(batch.session_id, appended.last_seq)
-        await self._after_save()
+        if self._after_save is not None:
+            await self._after_save()
         return appended
 
     @async_block("async with memory.turn(...) as turn")
@@ -249,28 +251,28 @@ class ConversationManager:
         with within(self._options.timeout_seconds):
             loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
-        await self._record(request, context, True)
         turn = Turn(
             message,
             context,
             assemble=lambda current: self._loader.assemble(loaded, tuple(map(as_given, current))),
         )
-        try:
-            yield turn
-        except BaseException:
-            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
-            raise
-        try:
-            await self.save_history(
-                session_id,
-                turn.saved_messages(),
-                user_id=user_id,
-                idempotency_key=idempotency_key,
-                agent_name=agent_name,
-            )
-        except InvalidInputError:
-            await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
-            raise
+        async with self._recorded(request, context, True):
+            try:
+                yield turn
+            except BaseException:
+                await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
+                raise
+            try:
+                await self.save_history(
+                    session_id,
+                    turn.saved_messages(),
+                    user_id=user_id,
+                    idempotency_key=idempotency_key,
+                    agent_name=agent_name,
+                )
+            except InvalidInputError:
+                await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
+                raise
 
     async def _save_interrupted(
         self, session_id: str, message: Message, user_id: str | None, agent_name: str | None, key: str | None
@@ -494,7 +496,3 @@ class ConversationManager:
         await self._background.cancel(session_ids)
         if self._options.delete_grace_days == 0:
             await self._aftermath().of_sessions(session_ids)
-
-
-async def _nothing(*call: object) -> None:
-    """Neither loads nor settings are kept."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dependency_injector import containers, providers
 
+from reactor_memory.core.context_managers import nothing
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.wiring import blocks, options, stores
@@ -316,7 +317,7 @@ class Container(containers.DeclarativeContainer):
                 providers.Callable(options.settings_fingerprint, settings),
                 settings,
             ),
-            off=providers.Object(None),
+            off=providers.Object(nothing),
         ),
         after_save=providers.Callable(
             imported("reactor_memory.wiring.agent_settings:after_save_of"), settings, in_database, database, clock

@@ -58,11 +58,41 @@ async def test_each_recorded_turn_is_replayed_byte_for_byte(url: str) -> None:
         assert any(context.report.clamped for context in got.values())
         assert any(context.part("facts") for context in got.values())
         assert any(context.part("pins") for context in got.values())
-        for seq, context in list(got.items())[1:]:
+        for seq, context in got.items():
             replay = await memory.replay("s", seq=seq, user_id=USER)
             assert (replay.is_exact, replay.missing) == (True, ())
             assert digest(replay.messages) == context.report.digest == replay.digest
             assert (replay.parts, replay.budget) == (context.report.parts, 500)
+
+
+async def test_the_first_turn_is_recorded_although_its_session_begins_with_its_save(url: str) -> None:
+    said = "My order has the number A-1000. " + "please " * 900
+    async with agent_memory(scripted(), url, context=RECORDED) as memory:
+        with pytest.raises(ZeroDivisionError):
+            async with memory.turn("failed", said, user_id=USER, budget=500, on_overflow="drop_memory"):
+                raise ZeroDivisionError
+        async with memory.turn("s", said, user_id=USER, budget=500, on_overflow="drop_memory") as turn:
+            turn.answer("Noted.")
+        for session in ("failed", "s"):
+            replay = await memory.replay(session, seq=1, user_id=USER)
+            assert replay.is_exact
+            assert replay.digest == turn.context.report.digest
+        await memory.save_history("s", ["And now?"], user_id=USER)
+        await memory.erasure.erase("s", seq=1, user_id=USER)
+        await memory.drain()
+        with pytest.raises(InvalidInputError):
+            await memory.replay("s", seq=1, user_id=USER)
+        assert not (await memory.replay("s", seq=3, user_id=USER)).is_exact
+
+
+async def test_two_first_turns_at_once_are_both_recorded(url: str) -> None:
+    async with agent_memory(scripted(), url, context=RECORDED) as memory:
+        async with memory.turn("s", "Hello", user_id=USER) as first:
+            async with memory.turn("s", "Hello", user_id=USER) as second:
+                second.answer("Hi.")
+            first.answer("Hi again.")
+        assert (await memory.replay("s", seq=1, user_id=USER)).is_exact
+        assert (await memory.get_session("s", user_id=USER)).last_seq == 4
 
 
 async def test_a_message_inside_a_turn_stands_for_its_turn() -> None:

@@ -9,6 +9,11 @@ SELECT own.last_seq, (
 FROM conversations AS own
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 
+-- name: first_load_records
+-- The last ordinal of the records of loads before the first message.
+SELECT MAX(ordinal) FROM load_records
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = 0
+
 -- name: store_load_record
 INSERT INTO load_records (group_id, conversation_id, seq, ordinal, budget, query, current_sha256, settings_fingerprint,
                           tokenizer, digest, shown, created_at)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import count
 
 import anyio
@@ -79,11 +80,24 @@ class LoadRecorder:
         self._settings_fingerprint = settings_fingerprint
         self._everything = everything
 
-    async def __call__(self, request: LoadRequest, context: Context, is_turn: bool) -> None:
-        """Store a record, if it is one of those that are kept. A load does without it rather than fail or wait."""
+    @asynccontextmanager
+    async def __call__(self, request: LoadRequest, context: Context, is_turn: bool) -> AsyncGenerator[None]:
+        """Store a record, if it is one of those that are kept; of a session that its turn begins, at the end of the
+        block, in which the turn is saved.
+        """
         if not is_turn and not self._everything:
+            yield
             return
-        record = LoadRecord(
+        record = self._record_of(request, context)
+        is_stored = await self._store(store_record, request.session_id, record)
+        try:
+            yield
+        finally:
+            if is_turn and is_stored is False:
+                await self._store(store_first_record, request.session_id, record)
+
+    def _record_of(self, request: LoadRequest, context: Context) -> LoadRecord:
+        return LoadRecord(
             seq=0,
             budget=request.budget,
             query=request.query,
@@ -94,14 +108,21 @@ class LoadRecorder:
             shown=tuple(shown_of(context)),
             created_at=self._clock(),
         )
+
+    async def _store(
+        self, operation: Callable[[str, LoadRecord], Steps[bool]], session_id: str, record: LoadRecord
+    ) -> bool | None:
+        """Whether there is such a session; None if that is not known. A load does without a record rather than fail or
+        wait.
+        """
         try:
             with anyio.move_on_after(RECORD_SECONDS):
-                await self._database.write_relaxed(store_record, request.session_id, record)
+                return await self._database.write_relaxed(operation, session_id, record)
         except StoreReadOnlyError:
             pass
         except StoreError as error:
-            fields = {"session_id": request.session_id, "reason": type(error).__name__}
-            log.warning("load record not stored", extra=fields)
+            log.warning("load record not stored", extra={"session_id": session_id, "reason": type(error).__name__})
+        return None
 
 
 def text_sha256(messages: Sequence[Message]) -> str:
@@ -151,15 +172,28 @@ def same_digest(messages: Sequence[Message], record: LoadRecord) -> bool:
 # Operations
 
 
-def store_record(session_id: str, record: LoadRecord) -> Steps[None]:
-    """Nothing is kept of a session that does not exist yet: its context is the message to come."""
-    key = key_of(session_id)
+def store_record(session_id: str, record: LoadRecord) -> Steps[bool]:
+    """At the end of the session, if there is one."""
     if not (yield from hold(session_id)):
-        return
-    last_seq, ordinal = (yield Query("end_of_load_records", key))[0]
-    values = msgspec.structs.asdict(record) | {"seq": last_seq, "ordinal": (ordinal or 0) + 1}
+        return False
+    last_seq, ordinal = (yield Query("end_of_load_records", key_of(session_id)))[0]
+    yield _insertion(session_id, record, last_seq, ordinal)
+    return True
+
+
+def store_first_record(session_id: str, record: LoadRecord) -> Steps[bool]:
+    """Of a load before the first message, now that the session is there."""
+    if not (yield from hold(session_id)):
+        return False
+    ordinal = (yield Query("first_load_records", key_of(session_id)))[0][0]
+    yield _insertion(session_id, record, 0, ordinal)
+    return True
+
+
+def _insertion(session_id: str, record: LoadRecord, seq: int, last_ordinal: int | None) -> Query:
+    values = msgspec.structs.asdict(record) | {"seq": seq, "ordinal": (last_ordinal or 0) + 1}
     shown = msgspec.json.encode(record.shown).decode()
-    yield Query("store_load_record", key | values | {"shown": shown})
+    return Query("store_load_record", key_of(session_id) | values | {"shown": shown})
 
 
 def read_records(conversation_id: str, seq: int) -> Steps[tuple[LoadRecord, ...]]:
