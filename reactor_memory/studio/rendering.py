@@ -54,7 +54,7 @@ class Pages:
     def _rendered(self, template: str, part: str | None, values: dict[str, Any]) -> str:
         found = self._templates.get_template(template)
         if part is None:
-            return found.render(values)
+            return found.render(values, template=template)
         return "".join(found.blocks[part](found.new_context(values)))
 
 

@@ -18,6 +18,8 @@ from reactor_memory.studio.rendering import called
 from reactor_memory.studio.session_list import fork_tree, work_in_words
 from reactor_memory.studio.studio import Studio
 
+PAGE = 200
+"""Messages on a page of the timeline: what is read and rendered does not grow with the session."""
 FACTS_SHOWN = 300
 WHOLE = 200_000
 """Characters of a message that is looked at; the timeline shows fewer."""
@@ -44,35 +46,61 @@ async def session_page(
     show: FromQuery[str] = "",
     find: FromQuery[str] = "",
     done: FromQuery[str] = "",
+    start: FromQuery[int | None] = None,
+    window: FromQuery[bool] = False,
 ) -> Response[str]:
-    """The timeline with, beside it, the facts, one fact (`anchor` and `key`), or one message (`seq`).
+    """A page of the timeline with, beside it, the facts, one fact (`anchor` and `key`), or one message (`seq`).
 
-    `show`: ``facts`` that hold, or ``everything``; without it the page asks for the facts once it is shown.
+    `show`: ``facts`` that hold, or ``everything``; without it the page asks for the facts once it is shown. `start`:
+    the first message of the page, else it holds the chosen one, else the newest. `window`: mark what the next context
+    shows, for which it has to be made; without it the page asks for that, too, once it is shown.
     """
     session = await studio.session(id)
     fact = None if anchor is None or key is None else (anchor, key)
     aside = await _aside(studio, session, seq, fact, show, find)
+    chosen = aside["chosen"].seq if aside["chosen"] is not None else seq
+    first = start_of(session.last_seq, chosen, start)
+    address = {"id": id, "seq": seq, "anchor": anchor, "key": key, "start": first, "show": show, "find": find}
     values: dict[str, Any] = {"session": session, "writes": studio.writes, "find": find, "done": done, **aside}
-    if request.headers.get("x-fragment") == "aside":
+    values |= {"first": first, "page": PAGE, "window": window, "here": address}
+    fragment = request.headers.get("x-fragment")
+    if fragment == "aside":
         return await studio.pages.show("session.html", part="aside", **values)
-    return await studio.pages.show("session.html", **values, **await _timeline(studio, session))
+    values |= await _timeline(studio, session, first, window)
+    if fragment == "timeline":
+        return await studio.pages.show("session.html", part="timeline", **values)
+    return await studio.pages.show("session.html", **values, **await _headline(studio, session))
 
 
-async def _timeline(studio: Studio, session: Session) -> dict[str, Any]:
+def start_of(last_seq: int, chosen: int | None, start: int | None) -> int:
+    """The first position of the page that is asked for."""
+    newest = max(last_seq - PAGE + 1, 1)
+    if start is not None and (chosen is None or start <= chosen < start + PAGE):
+        return min(max(start, 1), max(last_seq, 1))
+    return newest if chosen is None or chosen >= newest else max(chosen - PAGE // 4, 1)
+
+
+async def _timeline(studio: Studio, session: Session, first: int, window: bool) -> dict[str, Any]:
     memory, found, owner = studio.memory, session.session_id, session.owner_id
-    messages = await memory.read_messages(found, user_id=owner, archived=True)
-    in_view = {message.seq for message in await memory.read_messages(found, user_id=owner)}
+    last = min(first + PAGE - 1, session.last_seq)
+    messages = await memory.read_messages(found, user_id=owner, after=first - 1, until=last, archived=True)
+    in_view = {message.seq for message in await memory.read_messages(found, user_id=owner, after=first - 1, until=last)}
     summary = await memory.get_summary(found, user_id=owner)
-    context = await memory.preview(found, user_id=owner, on_overflow="drop_memory")
     covered = summary.covered_seq if summary else 0
     pinned = {pin.seq for pin in await memory.pins.list(found, user_id=owner)}
+    shown = window_of(await memory.preview(found, user_id=owner, on_overflow="drop_memory")) if window else ()
     return {
-        "entries": list(timeline(session.last_seq, messages, in_view, covered, window_of(context), pinned)),
+        "entries": list(timeline(first, last, messages, in_view, covered, shown, pinned)),
+        "last": last,
         "covered": covered,
         "narrative": summary.narrative if summary else "",
-        "work": work_in_words(await memory.work_state(found, user_id=owner)),
-        "forks": list(fork_tree(await memory.overview.forks(found))),
     }
+
+
+async def _headline(studio: Studio, session: Session) -> dict[str, Any]:
+    work = await studio.memory.work_state(session.session_id, user_id=session.owner_id)
+    forks = await studio.memory.overview.forks(session.session_id)
+    return {"work": work_in_words(work), "forks": list(fork_tree(forks))}
 
 
 def window_of(context: Context) -> Collection[int]:
@@ -81,15 +109,16 @@ def window_of(context: Context) -> Collection[int]:
 
 
 def timeline(
-    last_seq: int,
+    first: int,
+    last: int,
     messages: Sequence[Message],
     in_view: Collection[int | None],
     covered: int,
     window: Collection[int],
     pinned: Collection[int | None] = (),
 ) -> Iterator[Entry]:
-    """An entry for every position, in order. Runs of positions without a message are one entry."""
-    expected = 1
+    """An entry for every position from `first` to `last`. Runs of positions without a message are one entry."""
+    expected = first
     for message in messages:
         seq = message.seq or 0
         if seq > expected:
@@ -102,8 +131,8 @@ def timeline(
         )
         yield Entry(seq, message, tuple(name for name, holds in states if holds))
         expected = seq + 1
-    if last_seq >= expected:
-        yield Entry(expected, None, (f"to {last_seq:,}",) if last_seq > expected else ())
+    if last >= expected:
+        yield Entry(expected, None, (f"to {last:,}",) if last > expected else ())
 
 
 async def _aside(

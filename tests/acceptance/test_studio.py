@@ -4,13 +4,14 @@ make of its pages is in tests/studio.
 
 from __future__ import annotations
 
+import html
 import re
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx
@@ -18,6 +19,8 @@ import pytest
 
 from reactor_memory import Message, Settings, open_memory
 from reactor_memory.studio.app import create_app
+from reactor_memory.studio.rendering import Pages
+from reactor_memory.studio.session_page import PAGE
 from reactor_memory.studio.studio import Studio
 
 SETTINGS = {"context": {"record": "turns"}}
@@ -252,3 +255,51 @@ def test_context_says_which_settings_are_not_those_of_the_agent(
 
 def test_context_under_settings_of_the_agent_says_nothing_of_them(browser: httpx.Client) -> None:
     assert "unlike the agent" not in browser.get("/context?id=trip").text
+
+
+@pytest.mark.anyio
+async def test_a_page_of_the_timeline_reads_and_shows_no_more_than_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    async def counted(*arguments: Any, **options: Any) -> tuple[Message, ...]:
+        found = await read_messages(*arguments, **options)
+        read.append(len(found))
+        return found
+
+    async with open_memory(Settings(store={"url": "memory://"}, background={"enabled": False})) as memory:
+        await memory.save_history("long", [f"This is remark {number}." for number in range(1, 1001)])
+        read_messages = memory.manager.read_messages
+        monkeypatch.setattr(memory.manager, "read_messages", counted)
+        pages = Pages(store="memory://", writes=False, differences=())
+        no_evaluations: Any = None
+        app = create_app(Studio(memory=memory, pages=pages, writes=False, evaluations=no_evaluations))
+        transport = httpx.ASGITransport(app=cast("Any", app))
+        async with httpx.AsyncClient(transport=transport, base_url="http://studio") as client:
+            for path, first, last in (
+                ("/session?id=long", 801, 1000),
+                ("/session?id=long&start=1", 1, 200),
+                ("/session?id=long&start=999", 999, 1000),
+                ("/session?id=long&start=5000", 1000, 1000),
+                ("/session?id=long&start=-7", 1, 200),
+                ("/session?id=long&seq=300", 250, 449),
+                ("/session?id=long&seq=3&start=900", 1, 200),
+                ("/session?id=long&start=401&window=true", 401, 600),
+            ):
+                read.clear()
+                shown = (await client.get(path)).text
+                assert [int(seq) for seq in re.findall(r'<li id="m(\d+)"', shown)] == [*range(first, last + 1)], path
+                assert sum(read) <= 2 * PAGE + 1, path
+            made: list[int] = []
+            monkeypatch.setattr(type(memory), "preview", lambda *_, **__: made.append(1))
+            assert (await client.get("/session?id=long")).status_code == 200
+            assert made == []
+
+
+def test_the_window_is_marked_by_a_second_request(browser: httpx.Client) -> None:
+    page = browser.get("/session?id=trip").text
+    assert "state window" not in page
+    address = html.unescape(re.search(r'<section id="timeline"[^>]* data-load="([^"]+)"', page)[1])  # type: ignore[index]
+    fragment = browser.get(address, headers={"x-fragment": "timeline"}).text
+    assert "state window" in fragment
+    assert "<html" not in fragment
+    assert "data-load" not in fragment

@@ -65,6 +65,27 @@ def test_a_fact_marks_the_words_that_it_was_taken_from(look: Look, looking: Open
         assert problems == []
 
 
+def test_what_the_next_context_shows_is_marked_once_the_page_is_there(look: Look, looking: Opened) -> None:
+    with look() as (page, problems):
+        page.goto(f"{looking.base}/session?id=trip&seq=3#m3")
+        expect(page.locator("#m120 .state.window")).to_be_visible()
+        expect(page.locator(".message.chosen")).to_have_count(1)
+        assert problems == []
+
+
+def test_a_fact_on_another_page_opens_the_page_of_its_message(browser: Browser, tmp_path: Path) -> None:
+    with (
+        studio(fill_large(tmp_path / "large.db", messages=300)) as opened,
+        watched(browser, opened, entered(browser, opened)) as (page, problems),
+    ):
+        page.goto(f"{opened.base}/session?id=large")
+        assert page.locator("#m1").count() == 0
+        page.locator("#aside .facts a").first.click()
+        expect(page.locator(".message.chosen mark")).to_be_visible()
+        assert int(page.locator(".message.chosen a.seq").inner_text()) <= 100
+        assert problems == []
+
+
 def test_a_message_shows_what_was_taken_from_it(look: Look, looking: Opened) -> None:
     with look() as (page, _):
         page.goto(f"{looking.base}/session?id=trip")
@@ -201,7 +222,9 @@ def test_large_sessions_and_stores_are_shown_at_once(browser: Browser, tmp_path:
             session = _seconds(page, f"{opened.base}/session?id=large")
             painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
             answered = page.evaluate("performance.getEntriesByType('navigation')[0].responseStart") / 1000
-            assert page.locator(".message").count() == 10_000
+            assert page.locator(".message").count() == 200
+            page.get_by_role("link", name="Earlier").click()
+            expect(page.locator("#m9601")).to_be_visible()
             print(
                 f"first page {first:.2f} s; session {session:.2f} s, painted {painted - answered:.2f} s after the byte"
             )

@@ -22,7 +22,7 @@ async function swap(address, part, signal) {
 
 // -- a fact or a message is chosen: its row is marked ----------------------------------------------------------------
 
-function mark(aside) {
+function mark(aside, scrolls = true) {
   if (before) { before.row.classList.remove("chosen"); before.text?.replaceChildren(before.content); }
   document.querySelectorAll(".message.chosen").forEach((row) => row.classList.remove("chosen"));
   const row = document.getElementById(aside.dataset.chosen ?? "");
@@ -38,12 +38,13 @@ function mark(aside) {
     marked.textContent = words;
     text.replaceChildren(before.content.slice(0, at), marked, before.content.slice(at + words.length));
   }
-  row.scrollIntoView({ block: "center" });
+  if (scrolls) row.scrollIntoView({ block: "center" });
 }
 
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[data-fragment]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (link.hash && !document.getElementById(link.hash.slice(1))) return; // its message is on another page
   event.preventDefault();
   const aside = await swap(link.href, link.dataset.fragment);
   if (!aside) return;
@@ -73,6 +74,8 @@ for (const form of document.querySelectorAll("form[data-live]")) {
   });
   form.addEventListener("submit", (event) => { event.preventDefault(); live(form); });
 }
+
+document.querySelector(".chat #log .message:last-child")?.scrollIntoView({ block: "center" });
 
 // -- chat: the answer piece by piece ---------------------------------------------------------------------------------
 
@@ -134,8 +137,8 @@ async function poll() {
   if (result) { await swap(result.dataset.poll, result.id); setTimeout(poll, 500); }
 }
 poll();
-const later = document.querySelector("[data-load]");
-if (later) swap(later.dataset.load, later.id);
+for (const later of document.querySelectorAll("[data-load]"))
+  swap(later.dataset.load, later.id).then((found) => found?.id === "timeline" && mark(document.getElementById("aside"), false));
 
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
