@@ -45,6 +45,8 @@ def copy(source: str, target: str, owner_id: str | None, session_id: str | None,
     """
     if owner_id is not None and session_id is not None:
         raise click.UsageError("give either --user or --session, not both")
+    if source == target:
+        raise click.UsageError("FROM_URL and TO_URL are the same database")
     log_to_stderr(verbose=verbose)
     copied = anyio.run(_copy, source, target, owner_id, session_id)
     from reactor_memory.cli import tables

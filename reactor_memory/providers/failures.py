@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import Any, cast
 
 from reactor_memory.errors import SummarizationError
 
@@ -36,8 +37,17 @@ def transport_failure(error: Exception) -> SummarizationError:
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         return SummarizationError("timeout", "no answer in time")
     if isinstance(error, (OSError, httpx2.HTTPError)):
-        return SummarizationError("unavailable", f"cannot be reached, {type(error).__name__}")
+        return SummarizationError("unavailable", f"cannot be reached{_address(error)}, {type(error).__name__}")
     return SummarizationError("malformed", f"the answer cannot be read, {type(error).__name__}")
+
+
+def _address(error: Exception) -> str:
+    """Where it was looked for, without path, query and login."""
+    try:
+        url = cast("Any", error).request.url
+    except (AttributeError, RuntimeError):  # the transport's, which raises that where there was no request
+        return ""
+    return f" at {url.scheme}://{url.netloc.decode().rpartition('@')[2]}"
 
 
 def refusal() -> SummarizationError:

@@ -21,8 +21,7 @@ from reactor_memory.server.problems import NOT_FOUND, ProblemError
 _ROOT = f"""\
 Reactor Memory {__version__}: conversations and memory of LLM agents, over HTTP.
 
-/docs             try the interface in a browser
-/v1/openapi.json  its description, OpenAPI 3.1
+{{docs}}/v1/openapi.json  its description, OpenAPI 3.1
 /v1/health        whether the process answers
 /v1/ready         whether it can serve
 """
@@ -67,7 +66,8 @@ class ExplorerController(Controller):
 
     @get("/", include_in_schema=False, media_type=MediaType.TEXT)
     async def get_root(self) -> str:
-        return _ROOT
+        missing = "" if _swagger_ui() else ", after pip install 'reactor-memory[explorer]'"
+        return _ROOT.format(docs=f"/docs             try the interface in a browser{missing}\n")
 
     @get("/docs", include_in_schema=False)
     async def get_page(self) -> Response[str]:

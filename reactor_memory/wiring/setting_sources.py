@@ -137,15 +137,23 @@ def _check_variables(names: Iterable[str], settings_type: type[BaseSettings]) ->
 def from_file() -> dict[str, Any]:
     named = os.environ.get(CONFIG_VARIABLE)
     path = Path(named) if named else DEFAULT_FILE
-    if not named and not path.is_file():
+    if not named and not path.exists():
         return {}
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _LOADER)  # noqa: S506 (both are safe)
         return _settings_in(document, path)
     except OSError as error:
-        raise ConfigurationError(CONFIG_VARIABLE, f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise ConfigurationError(str(path), "is no valid YAML") from None
+        field = CONFIG_VARIABLE if named else str(path)
+        raise ConfigurationError(field, f"cannot read {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigurationError(str(path), f"is no valid YAML{_place_of(error)}") from None
+
+
+def _place_of(error: Exception) -> str:
+    """The line of what a parser could not read, and what it is."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return ""
+    return f", line {error.problem_mark.line + 1}: {error.problem}"
 
 
 def _settings_in(document: Any, path: Path) -> dict[str, Any]:

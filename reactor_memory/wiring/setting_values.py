@@ -191,6 +191,8 @@ def configuration_error(error: ValidationError, known: Iterable[str], *, prefix:
     key = ".".join(str(part) for part in (prefix, *problem["loc"]) if part != "")
     if problem["type"] == "extra_forbidden":
         return ConfigurationError(key, f"is no setting{suggestion(key, known)}")
+    if problem["type"] == "model_type":
+        return ConfigurationError(key, "is a section: its settings stand below it, such as store.url")
     text = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     return ConfigurationError(key, text)
 

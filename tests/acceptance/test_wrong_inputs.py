@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from reactor_memory import Memory, Settings, open_memory
 from reactor_memory.errors import ReactorMemoryError
-from tests.acceptance.conftest import Run
+from tests.acceptance.conftest import Finished, Run
 
 COMMANDS = {
     "sesions": "sessions",
@@ -57,6 +58,7 @@ COMMANDS = {
     "export nobody": "nobody",
     "export trip -o there.jsonl": "--force",
     "copy sqlite:///agent.db": "TO",
+    "copy agent.db sqlite:///agent.db": "are the same database",
     "copy sqlite:///missing.db sqlite:///other.db": "missing.db",
     "eval missing.jsonl": "missing.jsonl",
     "eval --budgets ten": "budgets",
@@ -156,3 +158,98 @@ def test_wrong_setting_is_refused_with_key_and_what_is_allowed(given: dict[str, 
     with pytest.raises(ReactorMemoryError) as raised:
         anyio.run(opened)
     assert told in str(raised.value)
+
+
+FILES = {
+    "reactor_memory:\n  store: [1,\n": "is no valid YAML, line 3:",
+    "reactor_memory:\n\tstore: {}\n": "is no valid YAML, line 2: found character",
+    "- a list\n": "needs the key reactor_memory",
+    "reactor_memory: 7\n": "needs the key reactor_memory",
+    "reactor_memory:\n  stor: {}\n": "did you mean store?",
+    "reactor_memory:\n  store: agent.db\n": "store: is a section: its settings stand below it",
+    "reactor_memory:\n  context:\n    max_tokens: lots\n": "context.max_tokens: must be a valid integer",
+    "reactor_memory:\n  summary:\n    enabled: maybe\n": "summary.enabled: must be a valid boolean",
+    "reactor_memory:\n  summary:\n    provider: gemni\n": "there are: extractive, gemini, openai",
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_a_wrong_file_of_settings_is_refused_with_the_place(filled: Run, folder: Path, text: str) -> None:
+    (folder / "config").mkdir()
+    (folder / "config" / "reactor-memory.yaml").write_text(text)
+    refused(filled("context", "trip"), FILES[text])
+
+
+def test_a_folder_in_place_of_the_settings_is_refused(filled: Run, folder: Path) -> None:
+    (folder / "config" / "reactor-memory.yaml").mkdir(parents=True)
+    refused(filled("sessions"), "config/reactor-memory.yaml: cannot read")
+
+
+VARIABLES = {
+    ("STOR__URL", "x"): "did you mean REACTOR_MEMORY_STORE__URL?",
+    ("STORE__ULR", "x"): "did you mean store.url?",
+    ("CONTEXT__MAX_TOKENS", "many"): "must be a valid integer",
+    ("CONFIG", "nowhere.yaml"): "cannot read nowhere.yaml",
+    ("TOKENS__ENCODING", "o300k"): "known are cl100k_base",
+    ("HISTORY__STRATEGY", "progresive"): "there are: auto, hierarchical, progressive",
+    ("STORE__FILE_MODE", "999"): "0600",
+    ("SUMMARY__TRIGGER_MESSAGE_COUNT", "-3"): "must be greater than 0",
+    ("REDACTOR", "pii"): "there are: none",
+    ("STORE__URL", "postgresql://app@127.0.0.1:1/memory"): "cannot be reached",
+    ("STORE__URL", "postgresql://app@localhost:port/memory"): "is not an address of a PostgreSQL database",
+}
+
+
+@pytest.mark.parametrize("given", VARIABLES)
+def test_a_wrong_variable_is_refused_with_what_is_allowed(
+    filled: Run, monkeypatch: pytest.MonkeyPatch, given: tuple[str, str]
+) -> None:
+    name, value = given
+    monkeypatch.setenv(f"REACTOR_MEMORY_{name}", value)
+    refused(filled("context", "trip"), VARIABLES[given])
+
+
+CONTENTS: dict[str, tuple[bytes, str]] = {
+    "no gzip.jsonl.gz": (b"\x1f\x8b\x08broken", "damaged or not complete"),
+    "deep.json": (b"[" * 100_000, "not valid JSON"),
+    "bytes.jsonl": (b"\x00\x01\x02", "not valid JSON"),
+    "nul.json": (b'[{"role": "user", "content": "a\\u0000b"}]', "NUL character"),
+    "surrogate.json": (b'[{"role": "user", "content": "\\ud800"}]', "not valid JSON"),
+    "date.jsonl": (b'{"id": "d", "messages": [{"role": "user", "content": "x", "at": "31.12.2025"}]}', "its offset"),
+    "day.jsonl": (b'{"id": "d", "messages": [{"role": "user", "content": "x", "at": "2025-12-31"}]}', "its offset"),
+    "key.jsonl": (b'{"id": "d", "messages": [{"role": "user", "contnet": "x"}]}', "unknown field `contnet`"),
+    "slip.json": (b'[{"role": "user", "contnet": "x"}]', "did you mean content?"),
+    "role.jsonl": (b'{"id": "d", "messages": [{"role": "human", "content": "x"}]}', "must be one of user, assistant"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_a_file_that_cannot_be_imported_is_refused_with_the_place(filled: Run, folder: Path, name: str) -> None:
+    content, told = CONTENTS[name]
+    (folder / name).write_bytes(content)
+    refused(filled("import", name), told)
+
+
+def test_a_store_that_is_none_is_refused(filled: Run, folder: Path) -> None:
+    (folder / "text.db").write_text("Hello")
+    refused(filled("sessions", "--store", "text.db"), "is no SQLite database")
+    refused(filled("sessions", "--store", "folder"), "is a folder")
+    refused(filled("import", "trip.jsonl", "--store", "no/where/agent.db"), "does not exist; make it")
+
+
+def test_a_model_that_cannot_be_reached_is_named_with_its_address(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("PROVIDER", "openai"), ("MODEL", "m"), ("BASE_URL", "http://127.0.0.1:1/v1")):
+        monkeypatch.setenv(f"REACTOR_MEMORY_CHAT__{name}", value)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
+    done = filled("chat", "trip")
+    assert done.code == 1
+    assert "cannot be reached at http://127.0.0.1:1, ConnectError" in done.err
+    assert "Traceback" not in done.err
+
+
+def refused(done: Finished, told: str) -> None:
+    assert done.code == 2, (done.out, done.err)
+    (line,) = done.err.strip().splitlines()
+    assert line.startswith("error: ")
+    assert told in line
+    assert "Traceback" not in line

@@ -15,6 +15,7 @@ async def test_the_root_says_what_it_is_and_where_to_go(service: Service) -> Non
     answer = await service.client.get("/")
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain")
+    assert "explorer" not in answer.text
     for path in ("/docs", "/v1/openapi.json", "/v1/health", "/v1/ready"):
         assert path in answer.text
         assert (await service.client.get(path)).status_code == 200
@@ -37,6 +38,7 @@ async def test_only_the_files_of_the_page_are_handed_out(service: Service, name:
 
 async def test_without_the_package_it_says_what_to_install(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "_swagger_ui", lambda: None)
+    assert "browser, after pip install 'reactor-memory[explorer]'\n" in (await service.client.get("/")).text
     answer = await service.client.get("/docs")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == PROBLEM_JSON
