@@ -13,7 +13,7 @@ from reactor_memory.core.context.report import Context
 from reactor_memory.evaluation.attribution import is_clear, record_of
 from reactor_memory.evaluation.units import MEMORY_PARTS, Unit, columns_of, lines_as_units
 from reactor_memory.models import Message
-from reactor_memory.text.words import CALENDAR_WORDS, STOP_WORDS, read_sentences
+from reactor_memory.text.words import CALENDAR_WORDS, PAST_VERBS, STOP_WORDS, VERBS, read_sentences
 
 LEAST_WORDS = 2
 """Content words of a line that says anything."""
@@ -31,17 +31,25 @@ _SPEAKER = re.compile(r"\s*(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agre
 _LATIN = re.compile(r"[A-Za-z]")
 _CLOCK = re.compile(r"\d+:\d+|\d*[ap]m", re.IGNORECASE)
 _HOUR = re.compile(r"\d ?am\W*$", re.IGNORECASE)
+_STRANDED = re.compile(r"\bto [a-z]+ (?:from|to|with|at|for|about|into)\W*$")
+_DATE = re.compile(r" ?\((?:week of )?\d{1,2} [A-Z][a-z]+ \d{4}\)")
+_READ_BACK = re.compile(r"to (?:confirm|recap|summari[sz]e|make clear)[: ]+(?=\S)", re.IGNORECASE)
+_TOPIC = re.compile(r"about [^:]{1,80}: (?=\S)", re.IGNORECASE)
+_PROPOSAL = re.compile(r"(?:how|what) about (?=\S)", re.IGNORECASE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _CLAUSE_END = re.compile(r"[,;:.!?()\[\]] ")
 _CONTRACTED = re.compile(r"(?:i|you|s?he|it|we|they|that|there|here|what|who|where|how|let)['’](?:m|s|re|ve|d|ll)")
 _PREPOSITIONS = _set("of to for in on at by with from as about into per under over until till before after than")
 _OPENINGS = _set(
-    "then please kindly ok okay yes yeah no great right sure alright well and so also just first don't never always hi "
-    "hello hey"
+    "then please kindly ok okay yes yeah no nope great right sure alright well fine oops and so also just now actually "
+    "first don't never always hi hello hey"
 )
-_ADVERBS = _set("never always only often usually still also already now just not ever")
+_ARTICLES = _set("a an the your my our")
+_ADVERBS = _set("never always only often usually still also already now just not ever really actually")
 _PRONOUNS = _set("i you he she it we they this that there who what which lemme someone everyone nobody")
 _PERSONS = _set("i you he she it we they")
+_LINKING = _set("sounds seems looks needs")
+_HAVE = _set("have has had")
 _BE = _set("am is are was were isn't aren't wasn't weren't")
 _AUXILIARIES = _BE | _set(
     "do does did has have had will would can could shall should may might must cannot don't doesn't didn't won't "
@@ -51,19 +59,13 @@ _SMALL = STOP_WORDS | _PREPOSITIONS | _AUXILIARIES | _ADVERBS | _PRONOUNS | _set
 _DANGLING = (_PREPOSITIONS - _set("in on by about over under before after")) | _set(
     "a an the and or but my your our their his who whom what which when is are was were be am will would can could do"
 )
-_VERBS = _set(
-    "accept add agree allow arrange arrive ask avoid become begin believe book bring build buy call cancel "
-    "change charge check choose close come confirm contact cost cut deliver depart drink drive drop eat end "
-    "enjoy feel find finish fly forget get give go hate hear help hire hold hope include invite keep know "
-    "learn leave let like listen live look lose love make mean meet move need offer open order own pay pick "
-    "plan play prefer promise put reach read refer remember remind rent reserve return review run say schedule "
-    "see sell send set share show sing sit sleep speak spend start stay stop study take teach tell think "
-    "travel try turn update use verify visit wait walk want watch wear win wish work write"
+_DEEDS = _set(
+    "add arrange book buy cancel change check confirm find look order play purchase rent reserve schedule search send "
+    "show start transfer update"
 )
-_PAST = _set(
-    "ate became began bought brought built came chose did drank drove felt flew found gave got had heard held "
-    "kept knew lost meant met paid put ran read said sang sat saw sold spent spoke stood taught thought told "
-    "took understood went won wore wrote"
+"""What a model does for its user."""
+_DONE = _set(
+    "added booked bought cancelled changed confirmed found got ordered purchased reserved scheduled sent updated"
 )
 
 
@@ -132,6 +134,7 @@ def _content(text: str) -> list[str]:
 
 def _is_statement(piece: str, *, by_user: bool) -> bool:
     """Whether it has somebody and what they do, links between its words, and no loose end. Users may command."""
+    piece = _TOPIC.sub("", piece)
     words = _WORD.findall(piece)
     if not words or not _content(piece):
         return False
@@ -142,17 +145,43 @@ def _is_statement(piece: str, *, by_user: bool) -> bool:
         (
             _has_clause(words, folded)
             or ((by_user or words[0][:1].isupper() or folded[0] == "please") and _commands(folded))
+            or (words[0][:1].isupper() and _announces(folded))
+            or _proposes(piece)
         )
-        and (folded[-1] not in _DANGLING or bool(_HOUR.search(piece)))
+        and not _ends_loosely(piece, words)
         and folded[0] not in _set("of than and or about into")
-        and max(map(_longest_bare_run, _CLAUSE_END.split(piece))) <= MOST_BARE
+        and max(map(_longest_bare_run, _CLAUSE_END.split(_DATE.sub("", piece)))) <= MOST_BARE
         and not _runs_together(words)
     )
 
 
+def _ends_loosely(piece: str, words: Sequence[str]) -> bool:
+    """With a word that leads to another: not the "am" of an hour, the "OR" of Oregon, "flights to choose from"."""
+    last = words[-1]
+    leads_on = last.casefold() in _DANGLING and not (last.isupper() and not piece.isupper())
+    return leads_on and not (_HOUR.search(piece) or _STRANDED.search(piece))
+
+
+def _announces(words: Sequence[str]) -> bool:
+    """Who speaks says what they are doing, as in "Confirming two tickets", or have done: "Found four results"."""
+    rest = [word for word in words if word not in _OPENINGS]
+    if len(rest) < LEAST_WORDS:
+        return False
+    if rest[0] in _DONE:
+        return rest[1] in _ARTICLES or rest[1].isdigit()
+    return any(rest[0] in (f"{verb}ing", f"{verb[:-1]}ing", f"{verb}{verb[-1]}ing") for verb in _DEEDS)
+
+
+def _proposes(piece: str) -> bool:
+    """It reads back, or asks for consent to, something that it names: "How about the Belltown Inn?"."""
+    proposal = _PROPOSAL.match(piece) or _READ_BACK.match(piece)
+    return bool(proposal) and len(_content(piece[proposal.end() :])) >= LEAST_WORDS
+
+
 def _commands(words: Sequence[str]) -> bool:
     rest = [word for word in words if word not in _OPENINGS]
-    return len(rest) > 1 and rest[0] in _VERBS
+    rest = rest[2:] if rest[:2] == ["do", "not"] else rest
+    return len(rest) > 1 and rest[0] in VERBS
 
 
 def _has_clause(words: Sequence[str], folded: Sequence[str]) -> bool:
@@ -170,21 +199,24 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
     if (word == "am" and folded[place - 1 : place] != ["i"]) or (word == "may" and words[place] == "May"):
         return False  # a time, a month
     if word in _AUXILIARIES:
-        asks = bool(after) and after[0] in _PRONOUNS
+        asks = bool(after) and (after[0] in _PRONOUNS or (place == 0 and (after[0] in _ARTICLES or "be" in folded)))
         says = before >= 0 and folded[before] not in _SMALL - _PRONOUNS and bool(after)
-        return asks or (says and (word in _BE or after[0] not in _PREPOSITIONS))
+        must = word in _HAVE and after == ["to"] and place + 2 < len(words)
+        return asks or (says and (word in _BE or must or after[0] not in _PREPOSITIONS))
     if before < 0:
         return word == "lemme"
     if folded[before] in _PERSONS:
-        return word in _VERBS or word in _PAST or word not in _SMALL
+        return word in VERBS or word in PAST_VERBS or word.endswith("ed") or word not in _SMALL
     if folded[before] in _PRONOUNS:
-        return word in _VERBS or word in _PAST or word.endswith(("s", "ed"))
+        return word in VERBS or word in PAST_VERBS or word.endswith(("s", "ed"))
+    if word in _LINKING and folded[before] not in _PREPOSITIONS:
+        return bool(after)
     if folded[before] in _SMALL or not _is_subject(before, words, folded):
         return False
     return (
-        word in _PAST
-        or word.removesuffix("s") in _VERBS - {word}
-        or word.removesuffix("es") in _VERBS - {word}
+        word in PAST_VERBS
+        or word.removesuffix("s") in VERBS - {word}
+        or word.removesuffix("es") in VERBS - {word}
         or (words[before][:1].isupper() and word.endswith("ed") and bool(after))
     )
 
@@ -212,12 +244,13 @@ def _longest_bare_run(clause: str) -> int:
 
 
 def _runs_together(words: Sequence[str]) -> bool:
-    """A time or a day directly before a name: the small word between them is gone."""
+    """A time or a day directly before a name: the small word between them is gone, but for "a 10 am Delta flight"."""
     days = CALENDAR_WORDS
     return any(
         two[:1].isupper()
         and len(two) > 2
         and two.casefold() not in days
         and (_CLOCK.fullmatch(one) or (_ORDINAL.fullmatch(one) and before.casefold() in days))
-        for before, one, two in zip(["", *words], words, words[1:], strict=False)
+        and not _ARTICLES & {first.casefold(), before.casefold()}
+        for first, before, one, two in zip(["", "", *words], ["", *words], words, words[1:], strict=False)
     )

@@ -71,7 +71,54 @@ COMMON_WORDS = _words(
 )
 """What people say in any talk, whatever it is about."""
 
+VERBS = _words(
+    "accept add adore affirm agree allow announce apologize apply appreciate arrange arrive ask assist assume"
+    " attend authorize avoid bake become begin believe bless book borrow break bring build buy call camp cancel care"
+    " carry catch celebrate change charge chat check cheer choose climb close collect come compare complete confirm"
+    " connect consider contact continue cook correct cost count cover create cross cut dance deal decide deliver"
+    " depart depend deposit describe design discover discuss divide donate double download draw drink drive drop"
+    " earn eat end enjoy ensure expect explain explore express fall feel fight fill finalize find finish fit fix fly"
+    " follow forget garden gather get give go guess handle happen hate head hear help hike hire hit hold hope hurt"
+    " imagine improve include inspire introduce invite jog join jump keep know land last laugh lead learn leave lend"
+    " let lie lift like list listen live locate lock look lose love make manage mark marry match mean meet mention"
+    " mind miss modify move name need note notice offer open operate order organize owe own pack paint park pass"
+    " pause pay perform permit pick plan play point post prefer prepare press print proceed promise provide pull"
+    " purchase push put raise reach read realize receive recommend record reduce refer refuse relax release remain"
+    " remember remind remove rent repair repeat replace reply report request require reschedule reserve respond rest"
+    " return review ride ring rise run sail save say schedule search see seem select sell send separate serve set"
+    " settle share shop show sign sing sit ski sleep smell smile sort sound speak spend split stand start state stay"
+    " stop stream study suggest supply support suppose surf swim switch take talk taste teach tell text thank think"
+    " throw touch track train transfer travel trust try turn type unlock update use verify visit volunteer wait wake"
+    " walk want warn wash waste watch wear win wish wonder work worry wrap write"
+)
+"""Verbs of talk and errands, as they stand after "I"."""
+
+PAST_VERBS = _words(
+    "ate became began bought broke brought built came chose dealt did drank drew drove fell felt flew fought found"
+    " gave got grew had heard held hid kept knew laid lit lost meant met paid put ran read rode rose said sang sat"
+    " saw set shook showed slept sold spent spoke stood swam swore taught thought threw told took tore understood"
+    " went woke won wore wrote"
+)
+"""The past of some, where it does not end in "ed"."""
+
 NEGATIONS = _words("no not never don't doesn't didn't cannot can't won't wouldn't shouldn't mustn't without")
+
+_VERBAL = (
+    (PAST_VERBS | VERBS | FILLERS | NEGATIONS)
+    - CALENDAR_WORDS
+    - _words("a an the this that these those there here its my our your his her their also just please let okay ok yes")
+    - _words(
+        "yeah sure great thanks thank hi hello well very really right correct following so kindly u no not never found"
+    )
+    - _words("without name show order book")
+) | _words("could should might must may had says won")
+"""Words that show that a sentence says what somebody does or is."""
+
+_ENGLISH = (FILLERS | LINKS | NEGATIONS | _words("only perhaps maybe another")) - _words("me was so hat will in an am")
+"""Small words that hardly another language has."""
+
+_NO_FORMS = _words("anything something nothing everything during evening morning spring string hundred")
+SHORTEST_FORM = 4
 
 _TIME_UNITS = CALENDAR_WORDS | _words(
     "minute minutes hour hours day days night nights week weeks weekend month months year years"
@@ -145,6 +192,29 @@ class Sentence(NamedTuple):
         return frozenset(word.folded for word in self.words if word.text) - STOP_WORDS
 
 
+def says_what(sentence: Sentence) -> bool:
+    """Whether a sentence has a verb or a person, as far as English words tell; in other languages it counts as having.
+
+    "New York City" and "At half past nine" answer a question and say nothing without it.
+    """
+    words = [word for word in sentence.words if word.text]
+    is_english = any(word.folded in _ENGLISH for word in words)
+    if not is_english and not all(word.counts or word.is_capitalised for word in words):
+        return True
+    return any(_is_verbal(word, is_first=word is words[0]) for word in words)
+
+
+def _is_verbal(word: Word, *, is_first: bool) -> bool:
+    if word.is_capitalised and not is_first:
+        return False
+    said = word.folded.replace("’", "'")
+    if said in _VERBAL or "'" in said or (is_first and said in VERBS):
+        return True
+    if said.endswith("s") and (said[:-1] in VERBS or said[:-2] in VERBS):
+        return True
+    return len(said) > SHORTEST_FORM and said.endswith(("ing", "ed")) and said not in _NO_FORMS
+
+
 def read_sentences(text: str) -> list[Sentence]:
     """The sentences of the beginning of a text."""
     text = text[:MAX_CHARACTERS]
@@ -210,13 +280,15 @@ def _squeezed(sentence: Sentence, text: str, idle: frozenset[str]) -> str:
         elif keep:
             runs.append((word.start, word.stop))
         before = word if keep else None
-    squeezed = " ".join(_closed(text[start:stop], text[stop : stop + 1]) for start, stop in runs)
+    last = runs[-1][1] if runs else 0
+    squeezed = " ".join(_closed(text[start:stop], text[stop : stop + 1], is_last=stop == last) for start, stop in runs)
     return f"{squeezed}?" if squeezed and sentence.text.endswith("?") else squeezed
 
 
-def _closed(run: str, after: str) -> str:
-    """A run with the bracket that closes the one in it: "Nord (by the sea)"."""
-    return run + after if after == ")" and run.count("(") > run.count(")") else run
+def _closed(run: str, after: str, *, is_last: bool) -> str:
+    """A run with the bracket that closes the one in it, "Nord (by the sea)", and the colon behind it."""
+    closes = after == ")" and run.count("(") > run.count(")")
+    return run + after if closes or (after == ":" and not is_last) else run
 
 
 def _kept(words: Sequence[Word], idle: frozenset[str]) -> list[bool]:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from reactor_memory.features.facts.summarizers.lexicon import ASIDE, CHANGE
 from reactor_memory.models import Message, Role
-from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, PICTURE_MARK, Sentence, Word
+from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, PICTURE_MARK, Sentence, Word, says_what
 
 MIN_WORDS = 2
-COVER = 0.67
+COVER = 0.64
 """A line about a message keeps the sentences that tell most until they hold this share of the words of the message."""
 
 MIN_PREFIXED = 2
@@ -131,6 +131,8 @@ def statement_of(
     said = sentence.text[start - sentence.start :]
     if not _says_something(telling) or (not agreed and _PLEASANTRY.match(said.replace("’", "'"))):
         return None
+    if not (agreed or noted or speakers or is_picture) and _only_answers(sentence, telling, details):
+        return None
     return Statement(sentence, start, stop, telling, _worth(telling, words, details, len(said)), bool(details))
 
 
@@ -168,6 +170,11 @@ def telling(statements: Sequence[Statement]) -> float:
     tokens = sum((each.stop - each.start) / TOKEN_CHARACTERS + 1 for each in statements)
     told = sum(each.worth * ((each.stop - each.start) / TOKEN_CHARACTERS + 1) for each in statements)
     return told / (tokens + TITLE_TOKENS)
+
+
+def _only_answers(sentence: Sentence, telling: frozenset[str], details: frozenset[str]) -> bool:
+    """It names one thing or none, and says nothing of it: "At the Soho Garden Hotel"."""
+    return (len(details) < MIN_PROPOSED or telling <= details) and not says_what(sentence)
 
 
 def is_echo(statement: Statement, before: frozenset[str]) -> bool:

@@ -23,6 +23,7 @@ from reactor_memory.features.facts.summarizers.lexicon import (
     WISH,
 )
 from reactor_memory.features.facts.summarizers.statements import (
+    OPENERS,
     Statement,
     beyond_aside,
     is_echo,
@@ -36,7 +37,7 @@ from reactor_memory.features.facts.summarizers.talk import Talk, Told
 from reactor_memory.models import Message, Role
 from reactor_memory.models.ledger import NOTED_SALIENCE, Act, Category, Fact
 from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times
-from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
+from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, NEGATIONS, Sentence, read_sentences, telling_part
 
 USER = "the user"
 AGREED = "agreed"
@@ -243,14 +244,26 @@ def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
     telling = [
         sentence
         for sentence in told.sentences
-        if (sentence.details or (is_agreed and _says_enough(sentence))) and not (told.by_user and _ruling_of(sentence))
+        if (
+            (sentence.details if told.by_user else _names_something(sentence)) or (is_agreed and _says_enough(sentence))
+        )
+        and not (told.by_user and _ruling_of(sentence))
     ]
     return telling[:MAX_SENTENCES]
 
 
+def _names_something(sentence: Sentence) -> bool:
+    """It has details, and not only the number of "One moment"."""
+    return bool(sentence.details) and (len(sentence.words) > MIN_RULING_WORDS or not _is_number(sentence.details))
+
+
+def _is_number(details: Sequence[str]) -> bool:
+    return all(detail.isdigit() or detail == "one" for detail in details)
+
+
 def _says_enough(sentence: Sentence) -> bool:
-    """It is no mere "Is that all right with you?"."""
-    return len(sentence.content) >= (MIN_ASKED_WORDS if sentence.text.endswith("?") else 2)
+    """It is no mere "Is that all right with you?", and no mere "No problem"."""
+    return len(sentence.content - NEGATIONS - OPENERS) >= (MIN_ASKED_WORDS if sentence.text.endswith("?") else 2)
 
 
 def _pieces(sentence: Sentence, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
