@@ -39,15 +39,19 @@ _PROPOSAL = re.compile(r"(?:how|what) about (?=\S)", re.IGNORECASE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _CLAUSE_END = re.compile(r"[,;:.!?()\[\]] ")
 _CONTRACTED = re.compile(r"(?:i|you|s?he|it|we|they|that|there|here|what|who|where|how|let)['’](?:m|s|re|ve|d|ll)")
-_PREPOSITIONS = _set("of to for in on at by with from as about into per under over until till before after than")
+_PREPOSITIONS = _set(
+    "of to for in on at by with from as about into per under over until till before after than "
+    "towards toward across near around between during through without against"
+)
 _OPENINGS = _set(
     "then please kindly ok okay yes yeah no nope great right sure alright well fine oops and so also just now actually "
     "first don't never always hi hello hey"
 )
 _ARTICLES = _set("a an the your my our")
 _ADVERBS = _set("never always only often usually still also already now just not ever really actually")
-_PRONOUNS = _set("i you he she it we they this that there who what which lemme someone everyone nobody")
+_PRONOUNS = _set("i you he she it we they this that there who what which lemme lets someone everyone nobody")
 _PERSONS = _set("i you he she it we they")
+_QUESTIONS = _set("how what when where why which")
 _LINKING = _set("sounds seems looks needs")
 _HAVE = _set("have has had")
 _BE = _set("am is are was were isn't aren't wasn't weren't")
@@ -56,7 +60,7 @@ _AUXILIARIES = _BE | _set(
     "wouldn't can't couldn't shouldn't mustn't haven't hasn't hadn't"
 )
 _SMALL = STOP_WORDS | _PREPOSITIONS | _AUXILIARIES | _ADVERBS | _PRONOUNS | _set("because while since if both each all")
-_DANGLING = (_PREPOSITIONS - _set("in on by about over under before after")) | _set(
+_DANGLING = (_PREPOSITIONS - _set("in on by about over under before after around across near through")) | _set(
     "a an the and or but my your our their his who whom what which when is are was were be am will would can could do"
 )
 _DEEDS = _set(
@@ -151,7 +155,7 @@ def _is_statement(piece: str, *, by_user: bool) -> bool:
         and not _ends_loosely(piece, words)
         and folded[0] not in _set("of than and or about into")
         and max(map(_longest_bare_run, _CLAUSE_END.split(_DATE.sub("", piece)))) <= MOST_BARE
-        and not _runs_together(words)
+        and not any(_runs_together(_WORD.findall(clause)) for clause in _CLAUSE_END.split(piece))
     )
 
 
@@ -196,15 +200,15 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
     before = place - 1
     while before >= 0 and folded[before] in _ADVERBS:
         before -= 1
-    if (word == "am" and folded[place - 1 : place] != ["i"]) or (word == "may" and words[place] == "May"):
+    if (word == "am" and folded[place - 1 : place] != ["i"]) or (word == "may" and _is_month(words[place], after)):
         return False  # a time, a month
     if word in _AUXILIARIES:
-        asks = bool(after) and (after[0] in _PRONOUNS or (place == 0 and (after[0] in _ARTICLES or "be" in folded)))
+        asks = bool(after) and (after[0] in _PRONOUNS or _opens_question(place, folded))
         says = before >= 0 and folded[before] not in _SMALL - _PRONOUNS and bool(after)
         must = word in _HAVE and after == ["to"] and place + 2 < len(words)
         return asks or (says and (word in _BE or must or after[0] not in _PREPOSITIONS))
     if before < 0:
-        return word == "lemme"
+        return word in ("lemme", "lets")
     if folded[before] in _PERSONS:
         return word in VERBS or word in PAST_VERBS or word.endswith("ed") or word not in _SMALL
     if folded[before] in _PRONOUNS:
@@ -221,11 +225,22 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
     )
 
 
+def _is_month(word: str, after: Sequence[str]) -> bool:
+    return word == "May" or any(each[:1].isdigit() for each in after)
+
+
+def _opens_question(place: int, folded: Sequence[str]) -> bool:
+    """ "Can the visit be at noon", "How does the Belltown Inn sound"."""
+    if place == 0:
+        return folded[1] in _ARTICLES or "be" in folded
+    return place == 1 and folded[0] in _QUESTIONS and len(folded) > place + 2
+
+
 def _is_subject(place: int, words: Sequence[str], folded: Sequence[str]) -> bool:
     """The words of a name, or a noun, that no preposition makes an object."""
     while place > 0 and words[place][:1].isupper() and words[place - 1][:1].isupper():
         place -= 1
-    return place == 0 or folded[place - 1] not in _PREPOSITIONS
+    return place == 0 or folded[place - 1] not in _PREPOSITIONS or (place > 2 and folded[0] in _ARTICLES)
 
 
 def _longest_bare_run(clause: str) -> int:

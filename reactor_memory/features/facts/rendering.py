@@ -22,7 +22,7 @@ from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import RULED, SETTLED, Fact, Form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates
-from reactor_memory.text.words import squeeze
+from reactor_memory.text.words import read_sentences, says_what, squeeze
 
 Count: TypeAlias = Callable[[str], int]
 Stated: TypeAlias = Mapping[tuple[str, bool], str]
@@ -41,6 +41,7 @@ FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
 ID_SUFFIX = ".id"
 QUOTED = "-"
+READ_BACK = "To confirm: "
 ABOUT_USER = "the user"
 """The anchor of what holds of the user (``phone_number``): the key says what it is."""
 
@@ -327,7 +328,7 @@ def _quotation_lines(facts: Sequence[Fact], style: _Style) -> Iterator[RenderedL
     is_sentence = facts[0].anchor == ABOUT_USER or bool(_OWN_SEQ.search(facts[0].anchor))
     pieces = [_quoted(fact, is_sentence=is_sentence) for fact in shortened if fact.value]
     if pieces and is_sentence:
-        pieces[0] = pieces[0]._replace(text=_begun(pieces[0].text))
+        pieces[0] = pieces[0]._replace(text=_read_back(pieces[0].facts[0], _begun(pieces[0].text)))
     yield from _row_lines(head, pieces, shortened, style.tokens_of)
 
 
@@ -341,6 +342,13 @@ def _begun(said: str) -> str:
     """A sentence with a capital letter, but for names such as "iPad"."""
     first = said.partition(" ")[0]
     return said[:1].upper() + said[1:] if first.islower() else said
+
+
+def _read_back(fact: Fact, said: str) -> str:
+    """What the model read back or proposed in no whole sentence says that it did."""
+    proposed = fact.category == "DECISION" and fact.act == "decision" and fact.said_by != "user"
+    bare = proposed and not any(map(says_what, read_sentences(said)[:1]))
+    return f"{READ_BACK}{said}" if bare else said
 
 
 def quoted_text(fact: Fact, *, squeezed: bool) -> str:

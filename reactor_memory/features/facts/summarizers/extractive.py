@@ -22,7 +22,7 @@ from reactor_memory.features.facts.summarizers.tool_facts import (
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.spans import leaves
-from reactor_memory.text.words import Sentence, read_sentences
+from reactor_memory.text.words import Sentence, read_sentences, says_what
 
 MAX_NARRATIVE_SENTENCES = 2
 MAX_SENTENCE_CHARACTERS = 160
@@ -99,7 +99,7 @@ def _telling_sentences(messages: Sequence[Message]) -> list[str]:
         for position, message in enumerate(messages)
         if message.role == "user" and not AFFIRMATION.match(message.content)
         for sentence in read_sentences(message.content)
-        if sentence.details
+        if sentence.details and says_what(sentence)
     ]
     lasting = [(position, sentence) for position, sentence in told if not any(word.counts for word in sentence.words)]
     best = sorted(lasting or told, key=lambda each: (-len(each[1].details), each[0]))[:MAX_NARRATIVE_SENTENCES]

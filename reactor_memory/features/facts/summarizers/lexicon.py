@@ -102,6 +102,7 @@ RULE = _phrases(
 """Words of a rule that stands."""
 
 ASIDE = _phrases(
+    "(?:no problem|one moment|just a moment|will do|sure thing|of course|got it)(?=[,:])",
     "by the way|before i forget|one more thing|just so you (?:have it|know)|fyi|btw",
     "for (?:your|the) (?:information|notes?|records?)|(?:please )?(?:note|remember|keep in mind)(?: that|(?=[:,]))",
     r"(?:(?:please|just|kindly|to|let me|can you|could you|i(?:'d like|'ll| want| need)?) ){0,4}"

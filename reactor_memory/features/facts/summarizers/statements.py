@@ -174,7 +174,8 @@ def telling(statements: Sequence[Statement]) -> float:
 
 def _only_answers(sentence: Sentence, telling: frozenset[str], details: frozenset[str]) -> bool:
     """It names one thing or none, and says nothing of it: "At the Soho Garden Hotel"."""
-    return (len(details) < MIN_PROPOSED or telling <= details) and not says_what(sentence)
+    further = telling - details - {sentence.words[0].folded}
+    return (len(details) < MIN_PROPOSED or not further) and not says_what(sentence)
 
 
 def is_echo(statement: Statement, before: frozenset[str]) -> bool:

@@ -253,8 +253,10 @@ def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
 
 
 def _names_something(sentence: Sentence) -> bool:
-    """It has details, and not only the number of "One moment"."""
-    return bool(sentence.details) and (len(sentence.words) > MIN_RULING_WORDS or not _is_number(sentence.details))
+    """It has details, and not only the number of "One moment" or the capital of "Is that Okay?"."""
+    if not sentence.details or not sentence.content - NEGATIONS - OPENERS:
+        return False
+    return len(sentence.words) > MIN_RULING_WORDS or not _is_number(sentence.details)
 
 
 def _is_number(details: Sequence[str]) -> bool:
