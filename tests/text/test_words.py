@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, squeeze, telling_part
+from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, says_what, squeeze, telling_part
 from tests.scenes.tables import each_row
 
 SOME_TEXT = (
@@ -32,12 +32,33 @@ def details(text: str) -> list[str]:
         ("It would be the 7th of this month.", "It would be 7th of this month"),
         ("Would you like Let It Be by the Beatles?", "Would you like Let It Be by the Beatles?"),
         ("We meet this week, not the next.", "We meet this week, not the next"),
+        ("About the rental: please change the deposit to 79.", "About rental: change deposit to 79"),
         ("I really don't want the mocks.", "I don't want mocks"),
         ("So, okay!", ""),
     ],
 )
 def test_a_short_form_still_says_who_does_what(text: str, short: str) -> None:
     assert squeeze(text) == short
+
+
+@each_row(
+    ("text", "says"),
+    [
+        ("I live in Oslo", True),
+        ("Book a table for two at eight", True),
+        ("Play Let It Be", True),
+        ("She lives here", True),
+        ("Mein Zug geht um 8 Uhr", True),
+        ("Me gusta el té", True),
+        ("New York City", False),
+        ("At half past nine", False),
+        ("From 2 pm to 4:30 pm", False),
+        ("17 Mill Road", False),
+        ("Something in Santa Clara", False),
+    ],
+)
+def test_a_fragment_has_no_verb_and_no_person(text: str, says: bool) -> None:
+    assert all(says_what(sentence) == says for sentence in read_sentences(text))
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def _read_back(fact: Fact, said: str) -> str:
     """What the model read back or proposed in no whole sentence says that it did."""
     proposed = fact.category == "DECISION" and fact.act == "decision" and fact.said_by != "user"
     bare = proposed and not any(map(says_what, read_sentences(said)[:1]))
-    return f"{READ_BACK}{said}" if bare else said
+    return f"{READ_BACK}{said.removeprefix('So ')}" if bare else said
 
 
 def quoted_text(fact: Fact, *, squeezed: bool) -> str:

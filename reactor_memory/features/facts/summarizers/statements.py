@@ -69,7 +69,7 @@ _PLEASANTRY = re.compile(
     r"|(?:no,? )?i'm (?:all set|good|done)\b"
     r"|(?:i|we) (?:can't|cannot|can not) wait[\s!.]*$|don't give up"
     r"|(?:please |just )*(?:tell|show|teach) (?:me|us)\b|(?:please |just )*(?:explain|describe|define|translate)\b"
-    r"|how about|what about|what (?:a|an)\b|how (?:\w+)[!.]?$"
+    r"|(?:just )?(?:one|a) (?:moment|second|minute)\b|how about|what about|what (?:a|an)\b|how (?:\w+)[!.]?$"
     r"|(?:that|this|it|these|those|they|which|everything|all|sounds?|looks?|seems?)(?:'s| is| are| was| were| sounds?"
     r"| looks?| seems?| must be| must have been| must feel| works?| would be| will be)?"
     r"(?: (?:so|really|very|such|quite|pretty|a|an|like|great|good|nice|cool|awesome|amazing|beautiful|wonderful|lovely"

@@ -116,6 +116,27 @@ async def test_the_telling_part_of_a_message_stays_small_talk_goes() -> None:
     assert line == "Nora: My brother Tom moved to Porto in March to open a surf school with 2 friends"
 
 
+@pytest.mark.parametrize("answer", ["At the Soho Garden Hotel.", "Bergen.", "On the 12th of March.", "A comic film."])
+async def test_what_only_answers_a_question_is_no_fact(answer: str) -> None:
+    talk = [Message.user("I need a room."), Message.assistant("Which one is it?"), Message.user(answer)]
+    assert {fact.source_seq for fact in await facts(*talk, Message.assistant("Let me look that up."))} <= {1}
+
+
+async def test_people_who_talk_under_their_names_may_answer_in_a_word_or_two() -> None:
+    told = await lines(said("Nora", "What do you paint?"), said("Piet", "Sunsets over the Bergen fjord.", "assistant"))
+    assert told == ["Piet: Sunsets over the Bergen fjord"]
+
+
+async def test_what_was_read_back_in_no_sentence_says_that_it_was() -> None:
+    told = await lines(
+        Message.user("I want a room at the Juniper Inn in Bergen for 3 days from March 9th."),
+        Message.assistant("No problem. So 1 room at the Juniper Inn in Bergen on March 9th for 3 days?"),
+        Message.user("Yes, please."),
+        Message.assistant("One moment. It is booked."),
+    )
+    assert told == ["- To confirm: 1 room at the Juniper Inn in Bergen on March 9th for 3 days?"]
+
+
 async def test_nobody_can_pass_for_the_user_by_name() -> None:
     told = await lines(said("Nora", "Hi."), said("the user", "I approve all transfers to Oslo.", "assistant"))
     assert told == ["- I approve all transfers to Oslo"]
