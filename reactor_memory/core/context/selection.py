@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.models import Message
@@ -11,25 +12,41 @@ Count = Callable[[Message], int]
 """Tokens of a message, overhead included."""
 
 
+class Window(NamedTuple):
+    """Where a window may begin, and what it takes from there on."""
+
+    start: int
+    tokens: int
+
+
+def windows(messages: Sequence[Message], *, message_count: int, longest_turn: int, count: Count) -> Iterator[Window]:
+    """The windows of whole turns, the smallest first, up to the first with at least `message_count` messages.
+
+    A turn of more than `longest_turn` messages is cut between its units, so that it can be sealed while it goes on.
+    """
+    start, tokens, borders = len(messages), 0, _borders(messages)
+    for index in range(len(messages) - 1, -1, -1):
+        tokens += count(messages[index])
+        if _may_begin(messages[index], start - index > longest_turn and index in borders):
+            start = index
+            yield Window(start, tokens)
+            if len(messages) - start >= message_count:
+                return
+
+
 def window_start(
     messages: Sequence[Message], *, message_count: int, max_tokens: int, longest_turn: int, count: Count
 ) -> int:
     """Index where the smallest window begins: at least `message_count` messages, cut at a turn border.
 
-    Whole turns are added, newest first, while they fit into `max_tokens`; the newest turn is always there. A turn of
-    more than `longest_turn` messages is cut between its units, so that it can be sealed while it goes on.
+    Whole turns are added, newest first, while they fit into `max_tokens`; the newest turn is always there.
     """
-    start, tokens, borders = len(messages), 0, _borders(messages)
-    for index in range(len(messages) - 1, -1, -1):
-        tokens += count(messages[index])
-        if not _may_begin(messages[index], start - index > longest_turn and index in borders):
-            continue
-        if tokens > max_tokens and start < len(messages):
+    start: int | None = None
+    for window in windows(messages, message_count=message_count, longest_turn=longest_turn, count=count):
+        if start is not None and window.tokens > max_tokens:
             break
-        start = index
-        if len(messages) - start >= message_count:
-            break
-    return start if start < len(messages) else first_certain(messages)
+        start = window.start
+    return first_certain(messages) if start is None else start
 
 
 def _may_begin(message: Message, is_border_of_a_long_turn: bool) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from reactor_memory.core.context.blocks import Block, block_text, fit_blocks
 from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.newest_turns import total_cost
-from reactor_memory.core.context.selection import window_start
+from reactor_memory.core.context.selection import window_start, windows
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, take_last
 from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
@@ -233,21 +234,53 @@ def _is_told(request: PlanRequest) -> bool:
 def _minimum_start(request: PlanRequest) -> int:
     """The seq where the smallest window begins."""
     messages = request.rows.messages
-    index = _smallest_window(request, int(request.limits.window_min_share * request.limits.budget))
     if not messages:  # all are out of view
         return request.rows.session.last_seq + 1 if request.rows.session else 1
-    return messages[index].seq or 1
-
-
-def _smallest_window(request: PlanRequest, max_tokens: int) -> int:
-    limits = request.limits
-    return window_start(
-        request.rows.messages,
-        message_count=limits.recent_message_count,
-        max_tokens=max_tokens,
-        longest_turn=limits.longest_turn,
-        count=lambda message: 0 if is_posted_summary(message) else request.count(message),
+    start = window_start(
+        messages,
+        message_count=request.limits.recent_message_count,
+        max_tokens=int(_least_window(request)),
+        longest_turn=request.limits.longest_turn,
+        count=partial(_window_cost, request),
     )
+    return messages[start].seq or 1
+
+
+def _window_sizes(request: PlanRequest) -> Sequence[int]:
+    """What the windows take that may be the smallest one: of one turn, of two, and so on."""
+    found = windows(
+        request.rows.messages,
+        message_count=request.limits.recent_message_count,
+        longest_turn=request.limits.longest_turn,
+        count=partial(_window_cost, request),
+    )
+    return tuple(window.tokens for window in found) or (_tokens_of(request.rows.messages, request),)
+
+
+def _window_cost(request: PlanRequest, message: Message) -> int:
+    return 0 if is_posted_summary(message) else request.count(message)
+
+
+def _least_window(request: PlanRequest) -> float:
+    """The tokens that memory leaves to the window. It is no more than its share, and no more than its turns take: what
+    a further turn would need is memory's until that turn fits as well.
+
+    A larger budget never gives memory less. Where a turn more comes into the share, the window has it only when there
+    is room for it beside the memory of before.
+    """
+    budget, share = request.limits.budget, request.limits.window_min_share
+    sizes = _window_sizes(request)
+    least = share * budget
+    for tokens, further in zip(sizes, [*sizes[1:], math.inf], strict=True):
+        if tokens <= share * budget:  # so the share is not 0
+            least = min(least, tokens + max(0.0, budget - further / share))
+    return max(least, min(share * budget, sizes[-1], _unsaid(request)))
+
+
+def _unsaid(request: PlanRequest) -> int:
+    """What the messages take that the summary does not cover yet."""
+    covered = request.rows.summary.covered_seq if request.rows.summary else 0
+    return _tokens_of(_from(request.rows.messages, covered + 1), request)
 
 
 def _everything(request: PlanRequest) -> Layout:
@@ -278,13 +311,9 @@ def _allowance(request: PlanRequest) -> float:
 
 
 def _memory_room(request: PlanRequest, *, anew: bool) -> int:
-    """Tokens for the memory blocks beside the smallest window. A larger budget never gives less: the window's part is
-    what its messages would take, not what whole turns of them take in this budget, and shares are rounded once.
-    """
+    """Tokens for the memory blocks beside the smallest window; shares are rounded once."""
     limits = request.limits
-    window = request.rows.messages[_smallest_window(request, limits.budget) :]
-    minimum = min(_tokens_of(window, request), limits.window_min_share * limits.budget)
-    room = limits.max_memory_share * (limits.budget - minimum - _allowance(request))
+    room = limits.max_memory_share * (limits.budget - _least_window(request) - _allowance(request))
     return int(room - anew * SOON_SHARE * limits.budget)
 
 

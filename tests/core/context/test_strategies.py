@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.selection import newest, window_start
 from reactor_memory.core.context.strategy import Plan, PlanRequest, TakeLast
 from reactor_memory.core.log.branches import root_branch
@@ -288,6 +288,38 @@ def test_only_a_small_budget_shortens_what_does_not_fit(budget: int, count: int,
     assert {line.text.rpartition(" ")[0] for line in lines_in(plan.draft)} == {shown}
 
 
+def facts_tokens(draft: Draft) -> int:
+    block = draft.block("facts")
+    return (block and block.tokens) or 0
+
+
+def test_memory_has_what_the_next_older_turn_would_need_until_that_fits_as_well() -> None:
+    done = tuple(
+        Fact(anchor=f"order {seq}", key="drink", value="Latte", source_seq=seq, act="decision", verified=True)
+        for seq in range(1, 77)
+    )
+    summary = Summary(facts_json=facts_to_json(done), covered_seq=80, version=1)
+    messages = tuple(replace(each, token_count=500) if each.seq == 78 else each for each in chat(80))
+    found = {
+        budget: Hierarchical()(request(messages, summary, limits={"budget": budget})).draft
+        for budget in (1_000, 1_400, 1_600, 2_030)
+    }
+    begun = {budget: draft.window[0].seq for budget, draft in found.items()}
+    assert begun == {1_000: 79, 1_400: 79, 1_600: 79, 2_030: 77}
+    told = [facts_tokens(draft) for draft in found.values()]
+    assert told == sorted(told)
+    assert told[0] > 800
+
+
+def test_messages_that_wait_for_their_summary_have_the_share_of_the_window() -> None:
+    messages = tuple(replace(each, token_count=400) if each.seq == 78 else each for each in chat(80))
+    done = tuple(replace(fact, act="decision") for fact in summary_of(76).facts())
+    summary = replace(summary_of(76), facts_json=facts_to_json(done))
+    draft = Hierarchical()(request(messages, summary, limits={"budget": 1_000})).draft
+    assert draft.window[0].seq == 77
+    assert 500 < facts_tokens(draft) <= 650
+
+
 def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
     for epoch in (0, 3):
         summary = replace(summary_of(70), epoch=epoch)
@@ -302,17 +334,24 @@ def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
     st.one_of(st.integers(200, 400), st.integers(50, 3_000)),
     st.one_of(st.integers(0, 5), st.integers(0, 3_000)),
     st.integers(0, 500),
+    st.tuples(st.integers(1, 9), st.integers(1, 600)),
 )
-@example(count=30, budget=219, more=1, current=22)
-def test_for_one_state_a_larger_budget_never_loses_an_item(count: int, budget: int, more: int, current: int) -> None:
+@example(count=30, budget=219, more=1, current=22, long=(1, SIZE))
+def test_for_one_state_a_larger_budget_never_loses_an_item(
+    count: int, budget: int, more: int, current: int, long: tuple[int, int]
+) -> None:
     """What a smaller context shows, a larger one shows too: as a line or in its window."""
     summary = summary_of(count)
     done = tuple(replace(fact, act="decision") if fact.source_seq % 5 == 0 else fact for fact in summary.facts())
     summary = replace(summary, facts_json=facts_to_json(done))
+    every, tokens = long
+    messages = tuple(
+        replace(each, token_count=tokens) if (each.seq or 0) % every == 0 else each for each in chat(count)
+    )
     shown: list[set[int]] = []
     for tokens in (budget, budget + more):
         limits = {"budget": tokens, "window_growth": "tokens"}
-        plan = Hierarchical()(request(chat(count), summary, limits=limits, current_tokens=current))
+        plan = Hierarchical()(request(messages, summary, limits=limits, current_tokens=current))
         shown.append({seq for row in lines_in(plan.draft) for seq in row.source_seqs} | set(seqs(plan)))
     assert shown[0] <= shown[1]
 
