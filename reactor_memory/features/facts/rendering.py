@@ -75,6 +75,8 @@ _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LABEL = re.compile(r"([^=;()]{1,60})=")
 _NEW = "new_"
 _AGAIN = re.compile(r"(^|(?<=[^\s,])) ?\bthen ")
+_BLANK = re.compile(r"; (?=\d)")
+"""Before a digit a blank is a token of its own; before a letter it is part of the word."""
 _OWN_SEQ = re.compile(r" #(\d+)$")
 
 
@@ -275,7 +277,9 @@ def _tables(title: str, group: Sequence[RenderedLine]) -> Iterator[tuple[Columns
 
 
 def _table(title: str, columns: Columns, rows: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLine]:
-    """A title with its columns, if it has any, and the rows: a value that has a column bears no label."""
+    """A title with its columns, if it has any, and the rows: a value that has a column bears no label. In what was done
+    no blank stands before a number.
+    """
     best = max((each.line for each in rows), key=lambda line: (line.value, line.source_seqs))
     names = f" ({SEPARATOR.join(columns)})" if columns else ""
     text = f"{title}{names}:"
@@ -284,6 +288,8 @@ def _table(title: str, columns: Columns, rows: Sequence[RenderedLine], count: Co
         told = line.text.removeprefix(f"{title}: ")
         if columns:
             told = SEPARATOR.join(_LABEL.sub("", part) for part in told.split(SEPARATOR))
+        if not facts[0].salience:
+            told = _BLANK.sub(";", told)
         text = BELOW_TITLE + told if unforged(told) == told else line.text
         yield RenderedLine(replace(line, text=text, tokens=count("\n" + text)), facts)
 

@@ -325,9 +325,9 @@ def test_in_brief_columns_stand_once_above_rows_that_have_them() -> None:
     assert brief(*booked, *other) == [
         "Book: key0=Water Mill; key1=Voss",
         "Book (key0; key1; date):",
-        "+ Harbour Inn; Oslo; 2026-05-01",
-        "+ Mountain Hut; Bergen; 2026-05-02",
-        "+ Old Barn; Bodo; 2026-05-03",
+        "+ Harbour Inn; Oslo;2026-05-01",
+        "+ Mountain Hut; Bergen;2026-05-02",
+        "+ Old Barn; Bodo;2026-05-03",
     ]
 
 
