@@ -39,7 +39,7 @@ before the window: what it takes is no room for facts, and no text that a prompt
 
 
 SOON_SHARE = 0.05
-"""What a context that is made anew leaves free for the next turns: else they would move the window at once."""
+"""What a memory that is made anew leaves free for the next turns: else they would move the window at once."""
 
 
 LEFT_OUT = "lines of memory were left out when the window last moved"
@@ -98,27 +98,41 @@ class Hierarchical:
     def _layout(self, request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
         """The blocks for a window that begins at `start`: what the window does not say itself. `anew`: there is no
         prefix to keep, and they take all the room.
+
+        Where what was done does not fit, the window begins later, and memory has what the window cannot use.
         """
-        limits = request.limits
-        room = _memory_room(request, anew=anew)
         start = _unit_start(request.rows.messages, start)
-        said = {message.seq for message in request.rows.messages if (message.seq or 0) >= start}
+        room = _memory_room(request, _smallest_window(request), anew=anew)
+        layout, is_whole = self._laid_out(request, summary, _Split(start, room, room), anew=anew)
+        least = _least_window(request)
+        if is_whole or least >= _smallest_window(request):
+            return layout
+        later = max(start, min(_window_start(request, least), summary.covered_seq + 1))
+        split = _Split(_unit_start(request.rows.messages, later), _memory_room(request, least, anew=anew), room)
+        return self._laid_out(request, summary, split, anew=anew)[0]
+
+    def _laid_out(self, request: PlanRequest, summary: Summary, split: _Split, *, anew: bool) -> tuple[Layout, bool]:
+        """The layout, and whether it tells all that was done."""
+        limits = request.limits
+        said = {message.seq for message in request.rows.messages if (message.seq or 0) >= split.start}
         shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
-        most = room - request.count_text(block_text(FACTS, ())) - limits.overhead
+        frame = request.count_text(block_text(FACTS, ())) + limits.overhead
+        most = split.room - frame
         crowd = most if summary.truncated else int(CROWDED * most)
         told = render_narrative(summary.narrative, count=request.count_text)
         still = still_said(told, shown)
-        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, most, crowd)
+        room = _LineRoom(most, split.with_detail - frame, crowd)
+        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, room)
         lines = [offered[index] for index in chosen.kept]
         facts, narrative = fit_blocks(
             (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
-            room,
+            split.room,
             overhead=limits.overhead,
             count_text=request.count_text,
         )
-        return Layout(
+        layout = Layout(
             seq=request.rows.session.last_seq if request.rows.session else 0,
-            window_start_seq=start,
+            window_start_seq=split.start,
             fact_lines=tuple(lines[index] for index in facts.kept),
             narrative=tuple(story[index] for index in narrative.kept),
             fact_tokens=facts.tokens,
@@ -129,6 +143,25 @@ class Hierarchical:
             covered_seq=summary.covered_seq,
             epoch=summary.epoch,
         )
+        return layout, settled_tokens(offered) == settled_tokens(layout.fact_lines)
+
+
+class _Split(NamedTuple):
+    """Where the window begins, and the tokens for memory, and for memory with detail in it: detail has none of what
+    the window cannot use, for it would have to go again in a larger budget.
+    """
+
+    start: int
+    room: int
+    with_detail: int
+
+
+class _LineRoom(NamedTuple):
+    """The tokens for lines of facts, for lines with detail among them, and from which on they are shortened."""
+
+    most: int
+    with_detail: int
+    crowd: int
 
 
 class _Selection(NamedTuple):
@@ -140,25 +173,24 @@ class _Selection(NamedTuple):
     story: Sequence[BlockLine]
 
 
-def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int) -> _Selection:
+def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
     """All the room is used: a short narrative, the facts by value, then more of the narrative."""
     story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
     cost = _story_cost(story, request)
-    form, offered = _roomy(facts, most, crowd, request)
-    chosen = choose(offered, Room(most - cost, most - cost))
-    left = most - _line_tokens([offered[index] for index in chosen.kept]) - (cost - _line_tokens(story))
-    return _Selection(form, offered, chosen, newest_lines(told, left))
+    form, offered = _roomy(facts, room.most, room.crowd, request)
+    chosen = choose(offered, Room(room.most - cost, room.with_detail - cost))
+    left = room.with_detail - _line_tokens([offered[index] for index in chosen.kept]) - cost + _line_tokens(story)
+    return _Selection(form, offered, chosen, newest_lines(told, max(left, _line_tokens(story))))
 
 
-def _follow(
-    request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], most: int, crowd: int
-) -> _Selection:
+def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
     """What stood there before stays as far as it can, and the window has room to grow."""
     before = request.rows.layout
-    form, offered = _offered(facts, most, crowd, request, before.form if before else "full")
+    form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
+    shares = share_out(offered, budget=request.limits.budget, most=room.most)
     chosen = choose(
         offered,
-        share_out(offered, budget=request.limits.budget, most=most),
+        shares._replace(with_detail=min(shares.with_detail, room.with_detail)),
         before.floor if before is not None and before.form == form else None,
     )
     complete = len(chosen.kept) == len(offered)
@@ -233,13 +265,18 @@ def _is_told(request: PlanRequest) -> bool:
 
 def _minimum_start(request: PlanRequest) -> int:
     """The seq where the smallest window begins."""
+    return _window_start(request, int(request.limits.window_min_share * request.limits.budget))
+
+
+def _window_start(request: PlanRequest, max_tokens: float) -> int:
+    """The seq where the smallest window in so many tokens begins."""
     messages = request.rows.messages
     if not messages:  # all are out of view
         return request.rows.session.last_seq + 1 if request.rows.session else 1
     start = window_start(
         messages,
         message_count=request.limits.recent_message_count,
-        max_tokens=int(_least_window(request)),
+        max_tokens=int(max_tokens),
         longest_turn=request.limits.longest_turn,
         count=partial(_window_cost, request),
     )
@@ -261,20 +298,25 @@ def _window_cost(request: PlanRequest, message: Message) -> int:
     return 0 if is_posted_summary(message) else request.count(message)
 
 
-def _least_window(request: PlanRequest) -> float:
-    """The tokens that memory leaves to the window. It is no more than its share, and no more than its turns take: what
-    a further turn would need is memory's until that turn fits as well.
+def _smallest_window(request: PlanRequest) -> float:
+    """The tokens that memory leaves to the window. A larger budget never gives memory less: it is what the messages
+    of the smallest window would take, not what whole turns of them take in this budget.
+    """
+    return min(_window_sizes(request)[-1], request.limits.window_min_share * request.limits.budget)
 
-    A larger budget never gives memory less. Where a turn more comes into the share, the window has it only when there
-    is room for it beside the memory of before.
+
+def _least_window(request: PlanRequest) -> float:
+    """The same where memory is short of room: no more than whole turns take. What a further turn would need is memory's
+    until that turn fits as well. A larger budget never gives memory less: where a turn more comes into the share, the
+    window has it only when there is room for it beside the memory of before.
     """
     budget, share = request.limits.budget, request.limits.window_min_share
     sizes = _window_sizes(request)
     least = share * budget
     for tokens, further in zip(sizes, [*sizes[1:], math.inf], strict=True):
         if tokens <= share * budget:  # so the share is not 0
-            least = min(least, tokens + max(0.0, budget - further / share))
-    return max(least, min(share * budget, sizes[-1], _unsaid(request)))
+            least = min(least, tokens + max(0.0, _free(request, budget) - _free(request, further / share)))
+    return max(least, min(_smallest_window(request), _unsaid(request)))
 
 
 def _unsaid(request: PlanRequest) -> int:
@@ -294,7 +336,7 @@ def _still_holds(request: PlanRequest, layout: Layout) -> bool:
     if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
         return False
     window = _from(messages, layout.window_start_seq)
-    room = request.limits.budget - layout.fact_tokens - layout.narrative_tokens - _allowance(request)
+    room = _free(request, request.limits.budget) - layout.fact_tokens - layout.narrative_tokens
     tokens = _tokens_of(window, request)
     if request.limits.window_growth == "messages":
         return len(window) <= request.limits.trigger_message_count and tokens <= room
@@ -305,16 +347,15 @@ def _tokens_of(messages: Sequence[Message], request: PlanRequest) -> int:
     return total_cost(messages, request.count, request.limits.overhead, request.tokenizer)
 
 
-def _allowance(request: PlanRequest) -> float:
-    """What the message to come may take of the window's room: a large one must not move the window for good."""
-    return min(request.current_tokens, request.limits.budget / 10)
+def _free(request: PlanRequest, budget: float) -> float:
+    """What the message to come leaves of a budget; a large one must not move the window for good."""
+    return budget - min(request.current_tokens, budget / 10)
 
 
-def _memory_room(request: PlanRequest, *, anew: bool) -> int:
-    """Tokens for the memory blocks beside the smallest window; shares are rounded once."""
-    limits = request.limits
-    room = limits.max_memory_share * (limits.budget - _least_window(request) - _allowance(request))
-    return int(room - anew * SOON_SHARE * limits.budget)
+def _memory_room(request: PlanRequest, window: float, *, anew: bool) -> int:
+    """Tokens for the memory blocks beside a window of so many; shares are rounded once."""
+    share = request.limits.max_memory_share - anew * SOON_SHARE
+    return int(share * (_free(request, request.limits.budget) - window))
 
 
 def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
