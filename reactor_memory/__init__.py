@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory, open_memory
     from reactor_memory.models import Message, Pin, Session, ToolCall
     from reactor_memory.models.ledger import Fact, Summary
+    from reactor_memory.version import __version__ as __version__
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.opening import open_container
     from reactor_memory.wiring.settings import Settings
@@ -76,11 +77,10 @@ _HOME = {
     "SummarizationError": "errors",
     "Summary": "models.ledger",
     "ToolCall": "models",
+    "__version__": "version",
     "open_container": "wiring.opening",
     "open_memory": "memory",
 }
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ActiveSessionConflictError",

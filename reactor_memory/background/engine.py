@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import anyio
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.background.kinds import Kind, Leases
 from reactor_memory.background.poller import Poller
 from reactor_memory.background.worker import Worker, WorkOptions
 from reactor_memory.core.ports import Clock
 from reactor_memory.core.ports.requests import SUMMARIZE, WorkReport
 from reactor_memory.database.deadlines import forget_deadline
+from reactor_memory.providers.breaker import CircuitBreaker
 
 
 class WorkEngine:

@@ -9,13 +9,6 @@ from typing import Protocol
 from reactor_memory.core.ports.requests import EVER, Ahead
 from reactor_memory.models import Lease, WorkState
 
-RELEASE_SECONDS = 2.0
-"""How long giving a lease back may take while everything else is cancelled; after that the lease runs out by itself."""
-
-
-class LeaseLostError(Exception):
-    """Another process has the lease, or the conversation is gone. The work is left to it."""
-
 
 class Leases(Protocol):
     """Who works on what: the part of `SummaryStore` that keeps leases."""

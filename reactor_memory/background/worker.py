@@ -15,9 +15,9 @@ import anyio
 import anyio.abc
 
 from reactor_memory.background.backoff import backoff_seconds
-from reactor_memory.background.kinds import RELEASE_SECONDS, Kind, LeaseLostError, Leases, NoLeases
+from reactor_memory.background.kinds import Kind, Leases, NoLeases
 from reactor_memory.core.ports import Clock
-from reactor_memory.core.ports.requests import Ahead, WorkReport
+from reactor_memory.core.ports.requests import RELEASE_SECONDS, Ahead, LeaseLostError, WorkReport
 from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import ReactorMemoryError, SessionDeletedError, SessionNotFoundError, StoreError
 from reactor_memory.models import Lease, Value

@@ -14,9 +14,9 @@ from typing import NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from reactor_memory import __version__
 from reactor_memory.cli.lazy_group import Lazy, LazyGroup
 from reactor_memory.errors import ReactorMemoryError
+from reactor_memory.version import __version__
 
 REFUSED = 2
 INTERRUPTED = 130

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
 
-import reactor_memory
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.core.log import background_work
 from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value, WorkState
+from reactor_memory.version import __version__
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.own_parts import sqlite_file
@@ -110,7 +110,7 @@ async def examine(invocation: Invocation) -> Examination:
         if work.parked
     ]
     return Examination(
-        version=reactor_memory.__version__,
+        version=__version__,
         python=platform.python_version(),
         problems=tuple(dict.fromkeys((*tokenizer_problems, *chat_problems, *database.problems, *others, *parked))),
         database=database.details,

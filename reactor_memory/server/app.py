@@ -16,6 +16,7 @@ from reactor_memory.server.addresses import with_slashes
 from reactor_memory.server.guards import Authenticator
 from reactor_memory.server.idempotency import AnsweredRequests
 from reactor_memory.server.limits import body_limits
+from reactor_memory.server.openapi import encoded_document
 from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.problems import EXCEPTION_HANDLERS
 from reactor_memory.server.readiness import NO_PROBES, Probes
@@ -70,6 +71,7 @@ def parts_of(container: Container) -> Parts:
         "tokens": providers.Singleton(page_tokens, settings, container.database),
         "limits": providers.Singleton(body_limits, settings.http),
         "is_described": lambda: settings.http.openapi,
+        "description": lambda: staticmethod(encoded_document),  # a function in a class would be its method
     }
 
 

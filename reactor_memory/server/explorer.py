@@ -13,10 +13,10 @@ from litestar import Controller, MediaType, Response, get
 from litestar.params import FromPath
 from litestar.response import File
 
-from reactor_memory import __version__
 from reactor_memory.server import problems
 from reactor_memory.server.guards import PUBLIC
 from reactor_memory.server.problems import NOT_FOUND, ProblemError
+from reactor_memory.version import __version__
 
 _ROOT = f"""\
 Reactor Memory {__version__}: conversations and memory of LLM agents, over HTTP.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from litestar import Controller, Response, get
 from litestar.openapi.datastructures import ResponseSpec
 
@@ -16,6 +18,7 @@ class SystemController(Controller):
 
     probes: Probes
     is_described: bool
+    description: Callable[[], bytes]
 
     @get("/health", operation_id="getHealth", security=[])
     async def get_health(self) -> Health:
@@ -35,8 +38,6 @@ class SystemController(Controller):
 
     @get("/openapi.json", include_in_schema=False)
     async def get_description(self) -> Response[bytes]:
-        from reactor_memory.server.openapi import encoded_document
-
         if not self.is_described:
             raise problems.not_found()
-        return Response(encoded_document(), media_type="application/json")
+        return Response(self.description(), media_type="application/json")

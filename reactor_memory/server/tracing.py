@@ -14,8 +14,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from reactor_memory import __version__
 from reactor_memory.server.request_records import method_of
+from reactor_memory.version import __version__
 
 _TRACE_HEADERS = (b"traceparent", b"tracestate")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.ports import Clock, Redactor, Summarizer
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.selection import breaker_of, counter_of, microseconds
 from reactor_memory.wiring.settings import Settings
 

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.database.absent import no_database
+from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings

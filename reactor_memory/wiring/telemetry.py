@@ -17,7 +17,6 @@ from typing import Any
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, StatusCode
 
-from reactor_memory import __version__
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
@@ -29,6 +28,7 @@ from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.writer import TierWriter
 from reactor_memory.models import Message, Session
 from reactor_memory.models.ledger import NOTHING_KNOWN, Known
+from reactor_memory.version import __version__
 
 CONVERSATION_ID = "gen_ai.conversation.id"
 OPERATION_NAME = "gen_ai.operation.name"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE
 from reactor_memory.database.database import Database
+from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.options import grows_tiers, is_indexing, work_options
 from reactor_memory.wiring.settings import Settings
 

@@ -25,20 +25,24 @@ FLOORS = (
     ("core",),
     ("database", "text"),
     ("models",),
-    ("errors",),
+    ("errors", "version"),
 )
 """From above. The contract of import-linter (pyproject.toml) has the same."""
 
 
 @cache
-def imports() -> dict[str, frozenset[str]]:
-    """Of each module, by its dotted name below the package, the modules that it imports when it is imported."""
+def imports(*, everywhere: bool = False) -> dict[str, frozenset[str]]:
+    """Of each module, by its dotted name below the package, the modules that it imports when it is imported.
+
+    `everywhere`: also those that it imports inside of functions and for type checkers.
+    """
     modules = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
-    return {name: frozenset(_imported(path, modules)) for name, path in modules.items()}
+    return {name: frozenset(_imported(path, modules, everywhere)) for name, path in modules.items()}
 
 
-def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
-    for node in _run(ast.parse(path.read_text(encoding="utf-8")).body):
+def _imported(path: Path, modules: dict[str, Path], everywhere: bool) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if everywhere else _run(tree.body):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reactor_memory"):
             module = (node.module or "").removeprefix("reactor_memory").lstrip(".")
             for alias in node.names:

@@ -6,12 +6,15 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.house.picture import CHECKOUT, PACKAGE, PAGE, arrows, diagram, floor_of, rooms
+from reactor_memory import __version__
+from tests.house.picture import CHECKOUT, PACKAGE, PAGE, arrows, diagram, floor_of, imports, rooms
 
 OF_EVERY_ROOM = {"__init__", "operations", "hooks", "block", "wiring", "models", "settings"}
 
@@ -35,7 +38,7 @@ def lines_of(path: Path) -> int:
 
 
 def test_the_rooms_are_few_and_lie_on_ten_floors() -> None:
-    assert len(rooms()) <= 41
+    assert len(rooms()) <= 42
     assert {floor_of(room) for room in rooms()} == set(range(10))
 
 
@@ -46,13 +49,27 @@ def test_no_arrow_runs_up_or_in_a_circle() -> None:
 
 def below(room: str) -> set[str]:
     """The rooms that arrows lead to from `room`, over others, too."""
-    found, waiting = set[str](), [room]
+    return reached(room, lambda here: {other for start, other in arrows() if start == here})
+
+
+def reached(start: str, following: Callable[[str], Iterable[str]]) -> set[str]:
+    found, waiting = set[str](), [start]
     while waiting:
-        here = waiting.pop()
-        new = {other for start, other in arrows() if start == here} - found
+        new = set(following(waiting.pop())) - found
         found |= new
         waiting += new
     return found
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports for type checkers and inside of functions count, too."""
+    imported = imports(everywhere=True)
+    assert {name for name in imported if name in reached(name, lambda here: imported[here])} == set()
+
+
+def test_the_package_and_the_project_have_one_version() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
 
 
 def test_features_know_each_other_by_few_arrows() -> None:

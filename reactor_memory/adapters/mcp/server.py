@@ -17,7 +17,6 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
-from reactor_memory import __version__
 from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.adapters.mcp.answers import (
     Added,
@@ -38,6 +37,7 @@ from reactor_memory.errors import ConfigurationError, ReactorMemoryError, Sessio
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
 from reactor_memory.models.ledger import Fact
+from reactor_memory.version import __version__
 from reactor_memory.wiring.selection import is_progressive
 
 P = ParamSpec("P")

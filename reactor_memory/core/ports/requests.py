@@ -217,6 +217,14 @@ class Ahead(Value, frozen=True, kw_only=True):
 EVER = Ahead(lease_microseconds=2**60, wait_microseconds=2**60)
 
 
+RELEASE_SECONDS = 2.0
+"""How long giving a lease back may take while everything else is cancelled; after that the lease runs out by itself."""
+
+
+class LeaseLostError(Exception):
+    """Another process has the lease, or the conversation is gone. The work is left to it."""
+
+
 class WorkReport(Value, frozen=True, kw_only=True):
     """What became of work that was asked for: the `steps` that were done, and why it `failed`, if it did."""
 

@@ -15,7 +15,6 @@ from random import Random
 from statistics import median
 from typing import Any, NamedTuple, TypeAlias
 
-from reactor_memory import __version__
 from reactor_memory.evaluation.bench.bench_sessions import crowd, crowd_size, loaded, wanted_sessions
 from reactor_memory.evaluation.bench.databases import Database, OpenRaw, database
 from reactor_memory.evaluation.bench.filled_sessions import fill
@@ -35,6 +34,7 @@ from reactor_memory.evaluation.bench.results import Filling, Result, Run, Store,
 from reactor_memory.evaluation.bench.statement_counter import counted
 from reactor_memory.evaluation.bench.works import Bench, Case, Crowd, cases, crowds, load_memory, opened_bench
 from reactor_memory.models import Message, Value
+from reactor_memory.version import __version__
 from reactor_memory.wiring.settings import Settings
 
 Stage: TypeAlias = Callable[[str, int], Advance]

@@ -14,10 +14,9 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from reactor_memory.background.kinds import RELEASE_SECONDS, LeaseLostError
 from reactor_memory.core.log.archived_ranges import is_within
 from reactor_memory.core.ports import Amendments, Clock, MessageStore, SummaryStore
-from reactor_memory.core.ports.requests import SUMMARIZE
+from reactor_memory.core.ports.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
 from reactor_memory.core.validation import fingerprint
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
 from reactor_memory.features.facts.extractor import Extracted, Extractor

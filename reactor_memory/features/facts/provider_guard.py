@@ -8,13 +8,13 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError, SummarizationError
 from reactor_memory.features.facts.spending_caps import SpendingCaps
 from reactor_memory.features.redaction import redacted, redacted_known
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Known
+from reactor_memory.providers.breaker import CircuitBreaker
 
 T = TypeVar("T")
 

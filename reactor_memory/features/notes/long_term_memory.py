@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -11,27 +11,12 @@ from reactor_memory.core.validation import check_author, check_user_and_agent
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.notes import operations as note_rows
-from reactor_memory.features.notes.changes import DESTRUCTIVE, Change, Refusal, RefusedChangeError, changed
-from reactor_memory.features.notes.models import Notes
+from reactor_memory.features.notes.changes import DESTRUCTIVE, Change, RefusedChangeError, changed
+from reactor_memory.features.notes.models import Notes, NotesResult
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
-from reactor_memory.models import Value
-
-Status: TypeAlias = Literal["ok", "unchanged", "conflict"] | Refusal
 
 WRITE_ATTEMPTS = 2
 """Once more after another writer was faster."""
-
-
-class NotesResult(Value, frozen=True, kw_only=True):
-    """How an operation ended. `notes` are those that hold now; unless `status` is ``ok`` nothing was stored.
-
-    ``unchanged``: there was nothing to do. ``conflict``: others wrote at the same time. Else it was refused, and
-    `message` says why and what to do instead. It may name sections, so it does not belong into a log.
-    """
-
-    status: Status
-    notes: Notes
-    message: str = ""
 
 
 class LongTermMemory:
@@ -116,7 +101,12 @@ class LongTermMemory:
 
     def tool(self, user_id: str, agent_name: str) -> ManageLongTermMemoryTool:
         """The tool with which the agent keeps its notes about this user."""
-        return ManageLongTermMemoryTool(self, user_id, agent_name)
+        check_user_and_agent(user_id, agent_name)
+        return ManageLongTermMemoryTool(
+            partial(self.apply, user_id, agent_name, author=agent_name),
+            max_chars=self.max_chars,
+            allow_destructive=self.allow_destructive,
+        )
 
     def _decided(self, newest: Notes, change: Change, truncate: bool, author: str | None) -> NotesResult:
         """The result, if nobody else writes meanwhile."""

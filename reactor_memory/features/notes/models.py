@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
+from reactor_memory.features.notes.changes import Refusal
 from reactor_memory.models import Value
+
+Status: TypeAlias = Literal["ok", "unchanged", "conflict"] | Refusal
 
 
 class Notes(Value, frozen=True, kw_only=True):
@@ -14,3 +19,15 @@ class Notes(Value, frozen=True, kw_only=True):
     text: str = ""
     author: str | None = None
     created_at: int = 0
+
+
+class NotesResult(Value, frozen=True, kw_only=True):
+    """How an operation ended. `notes` are those that hold now; unless `status` is ``ok`` nothing was stored.
+
+    ``unchanged``: there was nothing to do. ``conflict``: others wrote at the same time. Else it was refused, and
+    `message` says why and what to do instead. It may name sections, so it does not belong into a log.
+    """
+
+    status: Status
+    notes: Notes
+    message: str = ""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
-from reactor_memory.core.validation import check_user_and_agent
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.notes.changes import DESTRUCTIVE, OPERATIONS
-
-if TYPE_CHECKING:
-    from reactor_memory.features.notes.long_term_memory import LongTermMemory, NotesResult
+from reactor_memory.features.notes.models import NotesResult
 
 log = logging.getLogger(__name__)
 
@@ -20,17 +18,17 @@ _ARGUMENTS: Final = ("operation", "content", "section_header")
 
 
 class ManageLongTermMemoryTool:
-    """Notes of one agent about one user: both are fixed here, and the model never sees or chooses them.
+    """Notes of one agent about one user: both are fixed in `apply`, and the model never sees or chooses them.
 
-    Calling it never raises: what goes wrong is told in the text that it returns. Raises `InvalidInputError` when made
-    for ids that no store can keep.
+    Calling it never raises: the text that it returns says what went wrong.
     """
 
-    def __init__(self, memory: LongTermMemory, user_id: str, agent_name: str) -> None:
-        check_user_and_agent(user_id, agent_name)
-        self._memory = memory
-        self._user_id = user_id
-        self._agent_name = agent_name
+    def __init__(
+        self, apply: Callable[..., Awaitable[NotesResult]], *, max_chars: int, allow_destructive: bool
+    ) -> None:
+        self._apply = apply
+        self._max_chars = max_chars
+        self._allow_destructive = allow_destructive
 
     @property
     def name(self) -> str:
@@ -39,14 +37,14 @@ class ManageLongTermMemoryTool:
     @property
     def operations(self) -> tuple[str, ...]:
         """Those that are switched on."""
-        return tuple(each for each in OPERATIONS if self._memory.allow_destructive or each not in DESTRUCTIVE)
+        return tuple(each for each in OPERATIONS if self._allow_destructive or each not in DESTRUCTIVE)
 
     @property
     def description(self) -> str:
         return (
             "Keep notes about this user that outlast the conversation: preferences, standing instructions, facts worth "
             "remembering. The notes are one Markdown text; keep related things in a section under a header such as "
-            f"'## Food'. At most {self._memory.max_chars} characters. Read them before you change them."
+            f"'## Food'. At most {self._max_chars} characters. Read them before you change them."
         )
 
     @property
@@ -81,21 +79,19 @@ class ManageLongTermMemoryTool:
         try:
             _check_arguments(given)
             operation = given.pop("operation", "read")
-            result = await self._memory.apply(
-                self._user_id, self._agent_name, operation, author=self._agent_name, **given
-            )
+            result = await self._apply(operation, **given)
         except InvalidInputError as error:
             return f"Error: {error}"
         except Exception as error:
             log.warning("notes: %s failed with %s", NAME, type(error).__name__)
             return "Error: the notes cannot be reached now; nothing is known to have changed. Try again later."
-        return self._told(operation, result)
+        return self._answer(operation, result)
 
-    def _told(self, operation: str, result: NotesResult) -> str:
+    def _answer(self, operation: str, result: NotesResult) -> str:
         if result.status == "ok" and operation == "read":
             return result.notes.text or NO_NOTES
         if result.status == "ok":
-            return f"Done. The notes have {len(result.notes.text)} of {self._memory.max_chars} characters."
+            return f"Done. The notes have {len(result.notes.text)} of {self._max_chars} characters."
         return f"Nothing to do: {result.message}." if result.status == "unchanged" else f"Error: {result.message}"
 
 

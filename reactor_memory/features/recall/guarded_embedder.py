@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import anyio
 import anyio.to_thread
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.ports import Embedder, Redactor
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.features.redaction import redacted_text
+from reactor_memory.providers.breaker import CircuitBreaker
 
 MEANINGLESS = frozenset({"refused", "malformed", "too_long", "redaction"})
 """Reasons that lie in a text and not in the embedder: another text may have a meaning."""

@@ -10,7 +10,6 @@ from typing import TypeAlias
 import anyio
 import pytest
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
@@ -23,6 +22,7 @@ from reactor_memory.features.search.models import MessageSearch, SearchBacklog
 from reactor_memory.features.search.operations import search_backlog
 from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.models import Lease, Message
+from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reactor_memory.background.breaker import CircuitBreaker
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.facts.spending_caps import SpendingCaps
@@ -12,6 +11,7 @@ from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, Ti
 from reactor_memory.features.tiers.ranges import Ranges
 from reactor_memory.features.tiers.writer import TextForm, TextForms, TierWriter
 from reactor_memory.models.ledger import Retention
+from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.scenes.stores import SqlStore
